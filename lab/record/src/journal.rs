@@ -1,0 +1,48 @@
+//! The lines of a race's journal: each is on disk before the next run starts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Ending, Machine, MemoryRun, Plan, Proof, Run};
+
+/// One line of a journal, in the order in which a race writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "snake_case")]
+pub enum JournalLine {
+    /// The first line: what the race is going to do, and where. Another one before the first run
+    /// takes its place, and voids the proofs before it.
+    Plan {
+        /// The version of the journal's format.
+        schema: u32,
+        /// The plan.
+        plan: Box<Plan>,
+        /// The machine.
+        machine: Box<Machine>,
+    },
+    /// An entrant's proof was taken, or taken again.
+    Proof {
+        /// The entrant's place in the plan.
+        entrant: usize,
+        /// What it showed.
+        proof: Proof,
+    },
+    /// An entrant's memory was watched.
+    Memory(MemoryRun),
+    /// A timed run ended.
+    Run(Box<Run>),
+    /// An entrant left the race.
+    Failed {
+        /// The entrant's place in the plan.
+        entrant: usize,
+        /// How its run ended.
+        ending: Ending,
+        /// In which part of the race, such as `round 3` or `the run under the witness`.
+        during: String,
+        /// The last lines of its standard error.
+        stderr_tail: String,
+    },
+    /// All rounds are done, and why no more were run.
+    Finished {
+        /// The reason, in words.
+        reason: String,
+    },
+}

@@ -1,0 +1,39 @@
+//! The plain data of a race, and the versioned JSON that carries it.
+//!
+//! Nothing in this crate starts a process, reads a clock or computes a statistic. Every other room
+//! of the lab speaks in these types: the measurer writes them, the statistics are applied to them,
+//! and the exporters print them.
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+compile_error!("heapdrome supports Linux with glibc only so far");
+
+mod collection;
+mod condition;
+mod entrant;
+mod file;
+mod journal;
+mod plan;
+mod proof;
+mod redact;
+mod result;
+mod run;
+mod units;
+mod workload;
+
+pub use collection::{Absent, ClaimResult, Collection, Holds, Member, Scale, Table};
+pub use condition::{Condition, Level};
+pub use entrant::{Entrant, Role};
+pub use file::{
+    FileError, Saved, collection_to_json, read_result, read_saved, result_to_json, write_atomically,
+};
+pub use journal::JournalLine;
+pub use plan::{Better, Metric, Options, Plan, Server, Stopping};
+pub use proof::{Coverage, Proof, Unserved, UnservedReason};
+pub use redact::Redaction;
+pub use result::{
+    Comparison, EntrantResult, Finding, Machine, NoiseFloor, ProofSummary, RaceResult, SCHEMA,
+    Series, Status, Verdict,
+};
+pub use run::{Ending, MemoryRun, MemorySample, Run};
+pub use units::{Bytes, Nanoseconds};
+pub use workload::WorkloadReport;

@@ -1,0 +1,152 @@
+//! What a race is going to do, complete enough to be resumed by another process.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Entrant, Nanoseconds};
+
+/// Which direction of a metric is the good one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Less is better, as with time.
+    Lower,
+    /// More is better, as with operations per second.
+    Higher,
+}
+
+/// A figure that the command prints itself, found by a regular expression.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// The name under which it is reported.
+    pub name: String,
+    /// The regular expression; its first group, or the whole match, is the number.
+    pub pattern: String,
+    /// Which direction is the good one.
+    pub better: Better,
+}
+
+/// A server that runs under the allocator while the command loads it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Server {
+    /// The shell command that starts the server and stays in the foreground.
+    pub serve: String,
+    /// The shell command that succeeds as soon as the server answers.
+    pub ready: String,
+    /// How long the server may take to answer.
+    pub ready_within: Nanoseconds,
+}
+
+/// When a race has run long enough.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// Half-width of the interval on the wall-time ratio at which to stop, as a fraction (0.01 is
+    /// 1%); `None` runs `max_rounds`.
+    pub precision: Option<f64>,
+    /// Never stop before this many rounds.
+    pub min_rounds: u32,
+    /// Never run more rounds than this.
+    pub max_rounds: u32,
+    /// Start no round after the timed part of the race has taken this long.
+    pub max_time: Option<Nanoseconds>,
+}
+
+/// How each run is made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// The workload that the command comes from, as words quoted for a shell: its name, `--quick`
+    /// for its small form, and its parameters, such as `build --quick` or `rptest threads=2`; `None`
+    /// for a command of the user's own.
+    #[serde(default)]
+    pub workload: Option<String>,
+    /// Rounds that are run and thrown away before the first counted round.
+    pub warmup_rounds: u32,
+    /// Shell command run once, before everything.
+    pub setup: Option<String>,
+    /// Shell command run before each run, untimed, without the allocator.
+    pub prepare: Option<String>,
+    /// Shell command run once, after everything.
+    pub cleanup: Option<String>,
+    /// Shell command run after each run, which succeeds if the result is right.
+    pub check: Option<String>,
+    /// The CPUs that the command is pinned to; empty for all.
+    pub pin: Vec<usize>,
+    /// A run that takes longer is killed and counted as a failure.
+    pub timeout: Option<Nanoseconds>,
+    /// The folder in which the command runs; `None` for the current one.
+    pub directory: Option<PathBuf>,
+    /// The file that the command reads as standard input; `None` for `/dev/null`.
+    pub stdin: Option<PathBuf>,
+    /// Environment variables set for every entrant.
+    pub environment: BTreeMap<String, String>,
+    /// Figures read from the command's own output.
+    pub metrics: Vec<Metric>,
+    /// The names of those among `metrics` that the workload reports about itself; one of them may be
+    /// missing from a run.
+    #[serde(default)]
+    pub figures: Vec<String>,
+    /// The server that the command loads, if it does.
+    pub server: Option<Server>,
+    /// Whether output is kept and compared with the baseline's; otherwise it is thrown away.
+    pub compare_output: bool,
+    /// Whether an entrant whose output differs from the baseline's has failed.
+    #[serde(default)]
+    pub same_output_required: bool,
+    /// Regular expressions whose matches are masked before output is compared, besides the numbers
+    /// of the metrics.
+    #[serde(default)]
+    pub masked: Vec<String>,
+    /// Untimed memory runs for each entrant.
+    pub memory_runs: u32,
+    /// Exit statuses of the command that count as success.
+    pub success: Vec<i32>,
+}
+
+/// Everything that a race needs to know, written first into its journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// How the race was asked for: heapdrome's own arguments, from `race` on.
+    #[serde(default)]
+    pub asked: Vec<String>,
+    /// The folder in which heapdrome was started.
+    pub started_in: PathBuf,
+    /// When the race was started, in UTC, as RFC 3339.
+    #[serde(default)]
+    pub started: String,
+    /// What a reader must know to repeat the race, such as the package that a workload builds.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Who races; exactly one baseline, and it comes first.
+    pub entrants: Vec<Entrant>,
+    /// The seed from which the order of each round and every other draw follows.
+    pub seed: u64,
+    /// How each run is made.
+    pub options: Options,
+    /// When to stop.
+    pub stopping: Stopping,
+    /// Probability, over the whole race, of a false verdict on wall time (0.05 is 5%).
+    pub alpha: f64,
+}
+
+impl Plan {
+    /// The folder in which the command runs, also when the race is resumed from another one.
+    pub fn directory(&self) -> PathBuf {
+        match &self.options.directory {
+            Some(folder) => self.started_in.join(folder),
+            None => self.started_in.clone(),
+        }
+    }
+
+    /// The position of the baseline among the entrants.
+    pub fn baseline(&self) -> usize {
+        let place = self
+            .entrants
+            .iter()
+            .position(|e| e.role == crate::Role::Baseline);
+        place.unwrap_or(0)
+    }
+}

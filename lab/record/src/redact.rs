@@ -1,0 +1,70 @@
+//! Results that are shared name no user: paths are written with `$HOME` and `$CACHE`.
+
+use std::path::{Path, PathBuf};
+
+/// The folders that are replaced by a name, the longest first.
+#[derive(Clone, Debug)]
+pub struct Redaction {
+    folders: Vec<(String, &'static str)>,
+}
+
+impl Redaction {
+    /// Replaces `cache` by `$CACHE` and `home` by `$HOME`.
+    pub fn new(home: Option<&Path>, cache: &Path) -> Self {
+        let mut folders = vec![(cache.to_string_lossy().into_owned(), "$CACHE")];
+        folders.extend(home.map(|path| (path.to_string_lossy().into_owned(), "$HOME")));
+        folders.retain(|(folder, _)| folder.len() > 1);
+        folders.sort_by_key(|(folder, _)| std::cmp::Reverse(folder.len()));
+        Self { folders }
+    }
+
+    /// `text` with each known folder replaced wherever it stands as whole path components.
+    pub fn text(&self, text: &str) -> String {
+        let mut result = text.to_owned();
+        for (folder, name) in &self.folders {
+            result = replace_folder(&result, folder, name);
+        }
+        result
+    }
+
+    /// `path` with each known folder replaced.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        PathBuf::from(self.text(&path.to_string_lossy()))
+    }
+}
+
+/// Replaces `folder` where it begins and ends a path, so that `/root` leaves `/rootless` and
+/// `/var/root` alone.
+fn replace_folder(text: &str, folder: &str, name: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(place) = rest.find(folder) {
+        let (before, found) = rest.split_at(place);
+        let after = &found[folder.len()..];
+        let of_a_name = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+        let inside = after.starts_with(of_a_name) || before.ends_with(of_a_name);
+        result.push_str(before);
+        result.push_str(if inside { folder } else { name });
+        rest = after;
+    }
+    result + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_goes_before_the_home_that_holds_it() {
+        let redaction = Redaction::new(Some(Path::new("/root")), Path::new("/root/.cache/h"));
+        assert_eq!(
+            redaction.text("/root/.cache/h/a.so:/root/b.so"),
+            "$CACHE/a.so:$HOME/b.so"
+        );
+        assert_eq!(redaction.text("/var/root/x"), "/var/root/x");
+        assert_eq!(
+            redaction.path(Path::new("/rootless/x")),
+            Path::new("/rootless/x")
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! Units as types, so that bytes are never added to seconds.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, Sub};
+
+use serde::{Deserialize, Serialize};
+
+/// An amount of memory in bytes.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// A span of time in nanoseconds.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Nanoseconds(pub u64);
+
+impl Bytes {
+    /// `kib` binary kilobytes, the unit in which the kernel reports memory.
+    pub const fn from_kib(kib: u64) -> Self {
+        Self(kib.saturating_mul(1024))
+    }
+
+    /// The amount as a floating-point number of bytes, for statistics.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+}
+
+impl Nanoseconds {
+    /// The span in seconds.
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The span of `seconds`, rounded to a nanosecond; a negative or undefined span is zero.
+    pub fn from_seconds(seconds: f64) -> Self {
+        Self((seconds * 1e9).round() as u64)
+    }
+}
+
+impl From<std::time::Duration> for Nanoseconds {
+    fn from(span: std::time::Duration) -> Self {
+        Self(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Nanoseconds> for std::time::Duration {
+    fn from(span: Nanoseconds) -> Self {
+        Self::from_nanos(span.0)
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self(0), Add::add)
+    }
+}
+
+impl Add for Nanoseconds {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Nanoseconds {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEPS: [(f64, &str); 3] = [
+            ((1_u64 << 30) as f64, "GiB"),
+            ((1_u64 << 20) as f64, "MiB"),
+            ((1_u64 << 10) as f64, "KiB"),
+        ];
+        let bytes = self.as_f64();
+        for (step, unit) in STEPS {
+            if bytes >= step {
+                return write!(out, "{} {unit}", three_digits(bytes / step));
+            }
+        }
+        write!(out, "{} B", self.0)
+    }
+}
+
+impl fmt::Display for Nanoseconds {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEPS: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
+        let nanoseconds = self.0 as f64;
+        for (step, unit) in STEPS {
+            if nanoseconds >= step {
+                return write!(out, "{} {unit}", three_digits(nanoseconds / step));
+            }
+        }
+        write!(out, "{} ns", self.0)
+    }
+}
+
+/// `value` with three significant digits at least, and no exponent.
+fn three_digits(value: f64) -> String {
+    let decimals = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_printed_with_three_digits() {
+        assert_eq!(Bytes(512).to_string(), "512 B");
+        assert_eq!(Bytes(1536).to_string(), "1.50 KiB");
+        assert_eq!(Bytes(250 << 20).to_string(), "250 MiB");
+        assert_eq!(Bytes(5 << 29).to_string(), "2.50 GiB");
+    }
+
+    #[test]
+    fn spans_are_printed_with_three_digits() {
+        assert_eq!(Nanoseconds(42).to_string(), "42 ns");
+        assert_eq!(Nanoseconds(1_234_567).to_string(), "1.23 ms");
+        assert_eq!(Nanoseconds(75_320_000_000).to_string(), "75.3 s");
+        assert_eq!(Nanoseconds(230_172_000_000).to_string(), "230 s");
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Nanoseconds(1) - Nanoseconds(2), Nanoseconds(0));
+        assert_eq!(Bytes(u64::MAX) + Bytes(1), Bytes(u64::MAX));
+        assert_eq!(Nanoseconds::from_seconds(-1.0), Nanoseconds(0));
+    }
+}

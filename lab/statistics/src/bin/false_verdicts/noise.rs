@@ -1,0 +1,192 @@
+//! Run times as a machine gives them: recorded ones, resampled in blocks.
+
+use std::path::Path;
+
+use heapdrome_statistics::{median, median_absolute_deviation};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Mean number of consecutive runs that are taken from the record in one piece.
+const BLOCK: f64 = 50.0;
+
+/// Fitted run times that are drawn once, to be resampled like recorded ones.
+const FITTED: usize = 50_000;
+
+/// A place where races are run.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// Its name in the table.
+    pub name: String,
+    /// Recorded run times in the order of the runs.
+    pub recorded: Vec<f64>,
+    /// Each run is slower than the one before by this fraction of the recorded time.
+    pub drift_per_run: f64,
+    /// The first run of each round is slower by this fraction.
+    pub first_slower: f64,
+}
+
+impl Condition {
+    /// One race's worth of noise.
+    ///
+    /// Blocks of the record are joined (the stationary bootstrap of Politis and Romano 1994, with
+    /// the record closed to a ring), so that spikes, slow periods and their lengths stay as they
+    /// were recorded, and every race gets its own sequence.
+    pub fn stream<'a>(&'a self, random: &'a mut ChaCha8Rng) -> Stream<'a> {
+        let place = random.random_range(0..self.recorded.len());
+        Stream {
+            condition: self,
+            place,
+            run: 0,
+            random,
+        }
+    }
+}
+
+/// The runs of one race, one after the other.
+#[derive(Debug)]
+pub struct Stream<'a> {
+    condition: &'a Condition,
+    place: usize,
+    run: usize,
+    random: &'a mut ChaCha8Rng,
+}
+
+impl Stream<'_> {
+    /// The next run's time in seconds; `first` says whether it is the first of its round.
+    pub fn next(&mut self, first: bool) -> f64 {
+        let length = self.condition.recorded.len();
+        self.place = if self.random.random::<f64>() * BLOCK < 1.0 {
+            self.random.random_range(0..length)
+        } else {
+            (self.place + 1) % length
+        };
+        let first = if first {
+            self.condition.first_slower
+        } else {
+            0.0
+        };
+        let drift = 1.0 + self.condition.drift_per_run * self.run as f64;
+        self.run += 1;
+        self.condition.recorded[self.place] * drift * (1.0 + first)
+    }
+
+    /// A random order of `count` entrants.
+    pub fn order(&mut self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        for last in (1..count).rev() {
+            order.swap(last, self.random.random_range(0..=last));
+        }
+        order
+    }
+}
+
+/// Reads run times: a CSV file with one time per line below the heading `wall_s`, or a JSON file
+/// with an array of times, or an object with such an array named `wall_s`.
+///
+/// # Errors
+/// When the file cannot be read, or holds no usable times.
+pub fn read_recorded(path: &Path) -> Result<Vec<f64>, String> {
+    let problem = |reason: String| format!("cannot use {}: {reason}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| problem(error.to_string()))?;
+    parse_recorded(&text).map_err(problem)
+}
+
+/// The times in the text of a recorded file.
+///
+/// # Errors
+/// When a time is not a positive number, or there are fewer than 100.
+pub fn parse_recorded(text: &str) -> Result<Vec<f64>, String> {
+    let times = match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(value) if !value.is_number() => {
+            let list = value.get("wall_s").unwrap_or(&value);
+            serde_json::from_value(list.clone()).map_err(|error| error.to_string())?
+        }
+        _ => parse_lines(text)?,
+    };
+    match times
+        .iter()
+        .position(|time: &f64| !(time.is_finite() && *time > 0.0))
+    {
+        Some(place) => Err(format!("run {} took {} s", place + 1, times[place])),
+        None if times.len() < 100 => Err(format!(
+            "it has {} run times; record at least 100",
+            times.len()
+        )),
+        None => Ok(times),
+    }
+}
+
+fn parse_lines(text: &str) -> Result<Vec<f64>, String> {
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && *line != "wall_s");
+    lines
+        .map(|line| line.parse().map_err(|_| format!("{line:?} is not a time")))
+        .collect()
+}
+
+/// Independent log-normal times with the median of the recorded ones and their robust deviation.
+/// They have neither spikes nor slow periods: the noise for which Student's t is made, so that the
+/// rule spends all that it may.
+pub fn log_normal(recorded: &[f64], seed: u64) -> Vec<f64> {
+    let logs: Vec<f64> = recorded.iter().map(|time| time.ln()).collect();
+    let centre = median(&logs).unwrap_or(0.0);
+    let deviation = 1.4826 * median_absolute_deviation(&logs).unwrap_or(0.0);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut draw = || {
+        let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
+        let z = radius * (std::f64::consts::TAU * random.random::<f64>()).cos();
+        (centre + deviation * z).exp()
+    };
+    (0..FITTED).map(|_| draw()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_times_are_read_as_csv_and_as_json() {
+        let lines: String = (1..=100).map(|run| format!("0.{run:03}\n")).collect();
+        let csv = parse_recorded(&format!("wall_s\n{lines}")).expect("a hundred times");
+        assert_eq!((csv.len(), csv[99]), (100, 0.1));
+        let array = serde_json::to_string(&csv).expect("numbers");
+        assert_eq!(parse_recorded(&array), Ok(csv.clone()));
+        assert_eq!(parse_recorded(&format!("{{\"wall_s\": {array}}}")), Ok(csv));
+    }
+
+    #[test]
+    fn unusable_times_are_named() {
+        let error = |text: &str| parse_recorded(text).expect_err("not usable");
+        assert!(error("1.0\n2.0\n").contains("at least 100"));
+        assert!(error("1.0\nfast\n").contains("\"fast\" is not a time"));
+        assert!(error("1.0\n-2.0\n").contains("run 2 took -2 s"));
+        assert!(error("").contains("0 run times"));
+        assert!(error("{\"wall\": [1.0]}").contains("invalid type"));
+    }
+
+    #[test]
+    fn an_order_holds_every_entrant_once_and_varies() {
+        let condition = Condition {
+            name: String::new(),
+            recorded: vec![1.0; 100],
+            drift_per_run: 0.5,
+            first_slower: 1.0,
+        };
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut stream = condition.stream(&mut random);
+        let mut firsts = [0; 4];
+        for _ in 0..400 {
+            let mut order = stream.order(4);
+            firsts[order[0]] += 1;
+            order.sort_unstable();
+            assert_eq!(order, [0, 1, 2, 3]);
+        }
+        assert!(
+            firsts.iter().all(|count| (60..140).contains(count)),
+            "{firsts:?}"
+        );
+        assert_eq!([stream.next(true), stream.next(false)], [2.0, 1.5]);
+    }
+}

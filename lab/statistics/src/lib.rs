@@ -1,0 +1,29 @@
+//! What a race's figures say, and how sure one may be of it.
+//!
+//! Pure functions over slices: no process, no clock, no file, no other room of the lab. Samples are
+//! given in the order of the rounds, and two series belong together by index: sample `i` of each
+//! comes from round `i`. Undefined samples (NaN) mark rounds that are missing and are left out.
+//!
+//! - [`Rule::compare`] gives the ratio of an entrant to the baseline with an interval that holds at
+//!   every round at which one looks, over all comparisons of the race together;
+//! - [`Stopping::decide`] says whether the race has run long enough;
+//! - [`ratio_of_means`] is for series of different races, whose rounds do not pair;
+//! - [`drift`], [`outliers`] and the summaries describe one series.
+//!
+//! Which rule is used, why it holds and what was measured about it: `docs/statistics.md`.
+
+mod boundary;
+mod drift;
+mod independent;
+mod rates;
+mod rule;
+mod stopping;
+mod summary;
+mod trimmed;
+
+pub use drift::{Drift, drift};
+pub use independent::{Interval, mean_interval, ratio_of_means};
+pub use rates::{Welch, upper_bound, welch};
+pub use rule::{Estimate, FEWEST_ROUNDS, Rule, Shown, typical};
+pub use stopping::{Decision, Stopping};
+pub use summary::{mean, median, median_absolute_deviation, outliers, standard_deviation};

@@ -1,0 +1,115 @@
+//! When a race has run long enough.
+
+use crate::Estimate;
+
+/// The user's wish, in rounds and in width of the intervals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stopping {
+    /// Half-width of every interval at which to stop, as a fraction (0.01 is 1%); `None` runs
+    /// `max_rounds`.
+    pub precision: Option<f64>,
+    /// Never stop for precision before this many rounds.
+    pub min_rounds: usize,
+    /// Never run more rounds than this.
+    pub max_rounds: usize,
+}
+
+/// Whether to run another round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Another round is wanted.
+    GoOn,
+    /// Every interval is as narrow as wished.
+    Precise,
+    /// The rounds are used up.
+    RoundsDone,
+}
+
+impl Stopping {
+    /// Decides after `rounds` complete rounds, from one estimate for each comparison that is still
+    /// in the race (`None` where there is none yet).
+    ///
+    /// With no comparison left there is nothing to be precise about, so only `max_rounds` ends the
+    /// race.
+    pub fn decide(&self, rounds: usize, estimates: &[Option<Estimate>]) -> Decision {
+        if rounds >= self.max_rounds {
+            return Decision::RoundsDone;
+        }
+        let Some(precision) = self.precision else {
+            return Decision::GoOn;
+        };
+        let narrow = |estimate: &Option<Estimate>| {
+            estimate.is_some_and(|estimate| estimate.half_width() <= precision)
+        };
+        let done = rounds >= self.min_rounds && !estimates.is_empty();
+        if done && estimates.iter().all(narrow) {
+            Decision::Precise
+        } else {
+            Decision::GoOn
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(half_width: f64) -> Option<Estimate> {
+        let high = 1.0 + half_width;
+        let estimate = Estimate {
+            ratio: 1.0,
+            low: 1.0 / high,
+            high,
+            rounds: 9,
+            deviation: 0.1,
+            floor: 0.0,
+        };
+        Some(estimate)
+    }
+
+    const STOPPING: Stopping = Stopping {
+        precision: Some(0.01),
+        min_rounds: 8,
+        max_rounds: 30,
+    };
+
+    #[test]
+    fn every_interval_must_be_narrow() {
+        let narrow = estimate(0.009);
+        assert_eq!(STOPPING.decide(8, &[narrow, narrow]), Decision::Precise);
+        assert_eq!(
+            STOPPING.decide(8, &[narrow, estimate(0.011)]),
+            Decision::GoOn
+        );
+        assert_eq!(STOPPING.decide(8, &[narrow, None]), Decision::GoOn);
+        assert_eq!(STOPPING.decide(7, &[narrow]), Decision::GoOn);
+    }
+
+    #[test]
+    fn the_rounds_end_every_race() {
+        assert_eq!(STOPPING.decide(30, &[None]), Decision::RoundsDone);
+        assert_eq!(STOPPING.decide(29, &[]), Decision::GoOn);
+        assert_eq!(
+            Stopping {
+                max_rounds: 0,
+                ..STOPPING
+            }
+            .decide(0, &[]),
+            Decision::RoundsDone
+        );
+        let fixed = Stopping {
+            precision: None,
+            ..STOPPING
+        };
+        assert_eq!(fixed.decide(29, &[estimate(0.0)]), Decision::GoOn);
+    }
+
+    #[test]
+    fn an_undefined_precision_is_never_reached() {
+        let stopping = Stopping {
+            precision: Some(f64::NAN),
+            ..STOPPING
+        };
+        assert_eq!(stopping.decide(20, &[estimate(0.0)]), Decision::GoOn);
+    }
+}
