@@ -1,0 +1,228 @@
+//! Questions to the kernel that no file answers. All `unsafe` of this crate is here.
+
+use std::ffi::CString;
+use std::io::Error;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How many processors the scheduler may use for this process; at least one.
+pub(crate) fn usable_processors() -> usize {
+    // SAFETY: an all-zero cpu_set_t is a valid, empty set, and the kernel writes at most the size
+    // that it is told.
+    let count = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        match libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) {
+            0 => libc::CPU_COUNT(&set),
+            _ => 0,
+        }
+    };
+    match usize::try_from(count) {
+        Ok(count) if count > 0 => count,
+        _ => std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
+/// The limit of the address space in bytes; `None` where there is none.
+pub(crate) fn address_space_limit() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the pointer is to a whole rlimit that outlives the call.
+    let status = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    (status == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Whether this process may write into `path`.
+pub(crate) fn may_write(path: &Path) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: the path ends with a zero byte and outlives the call.
+    unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), libc::W_OK, libc::AT_EACCESS) == 0 }
+}
+
+/// Bytes that this user may still write into the file system of `path`.
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    // SAFETY: an all-zero statvfs is valid, the path ends with a zero byte, and both outlive the
+    // call.
+    let found = unsafe {
+        let mut found: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &raw mut found) == 0).then_some(found)
+    }?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Whether this process and its children run without a random layout of memory.
+pub(crate) fn layout_is_fixed() -> Option<bool> {
+    // SAFETY: this argument asks for the present value and changes nothing.
+    let personality = unsafe { libc::personality(0xffff_ffff) };
+    (personality >= 0).then_some(personality & libc::ADDR_NO_RANDOMIZE != 0)
+}
+
+/// The kernel's release, such as `6.1.0-18-amd64`.
+pub(crate) fn kernel_release() -> Option<String> {
+    // SAFETY: an all-zero utsname is valid, and the kernel ends each field with a zero byte.
+    unsafe {
+        let mut names: libc::utsname = std::mem::zeroed();
+        (libc::uname(&raw mut names) == 0).then(|| {
+            std::ffi::CStr::from_ptr(names.release.as_ptr())
+                .to_string_lossy()
+                .into_owned()
+        })
+    }
+}
+
+/// The C library of this process and its version.
+pub(crate) fn c_library() -> String {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: the function returns a static text that ends with a zero byte.
+        let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+        format!("glibc {}", version.to_string_lossy())
+    }
+    #[cfg(not(target_env = "gnu"))]
+    {
+        "not glibc".to_owned()
+    }
+}
+
+/// The start of the kernel's `perf_event_attr`, in its first published size.
+#[repr(C)]
+struct CounterRequest {
+    kind: u32,
+    size: u32,
+    config: u64,
+    period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint_kind: u32,
+    config1: u64,
+}
+
+/// Opens a counter of retired instructions in user mode on this thread, and closes it again.
+///
+/// # Errors
+/// The kernel's reason for not giving one.
+pub(crate) fn try_hardware_counter() -> Result<(), Error> {
+    const HARDWARE: u32 = 0;
+    const INSTRUCTIONS: u64 = 1;
+    const DISABLED: u64 = 1;
+    const CLOSE_ON_EXEC: libc::c_ulong = 8;
+    const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = (1 << 5) | (1 << 6);
+    let request = CounterRequest {
+        kind: HARDWARE,
+        size: size_of::<CounterRequest>() as u32,
+        config: INSTRUCTIONS,
+        period: 0,
+        sample_type: 0,
+        read_format: 0,
+        flags: DISABLED | EXCLUDE_KERNEL_AND_HYPERVISOR,
+        wakeup: 0,
+        breakpoint_kind: 0,
+        config1: 0,
+    };
+    // SAFETY: the request has the size that it names and outlives the call; the descriptor is
+    // closed once, by its owner.
+    unsafe {
+        let number = libc::SYS_perf_event_open;
+        let (this, any, none) = (0_i32, -1_i32, -1_i32);
+        let descriptor = libc::syscall(number, &raw const request, this, any, none, CLOSE_ON_EXEC);
+        match i32::try_from(descriptor) {
+            Ok(descriptor) if descriptor >= 0 => {
+                libc::close(descriptor);
+                Ok(())
+            }
+            _ => Err(Error::last_os_error()),
+        }
+    }
+}
+
+/// Lets a child ask to be traced, as the witness's children do.
+///
+/// # Errors
+/// The kernel's reason against it.
+pub(crate) fn try_trace() -> Result<(), Error> {
+    // SAFETY: between fork and _exit the child calls ptrace and reads errno only, both of which
+    // are safe after a fork of a threaded process; the parent waits for exactly this child.
+    unsafe {
+        match libc::fork() {
+            -1 => Err(Error::last_os_error()),
+            0 => {
+                let null = std::ptr::null_mut::<libc::c_void>();
+                let traced = libc::ptrace(libc::PTRACE_TRACEME, 0, null, null);
+                libc::_exit(if traced == 0 {
+                    0
+                } else {
+                    *libc::__errno_location()
+                });
+            }
+            child => wait_for(child),
+        }
+    }
+}
+
+/// Waits for `child`, whose exit status is an error number.
+fn wait_for(child: libc::pid_t) -> Result<(), Error> {
+    let mut status = 0;
+    loop {
+        // SAFETY: the status outlives the call, and the child is this process's own.
+        let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        if ended == child && libc::WIFEXITED(status) {
+            return match libc::WEXITSTATUS(status) {
+                0 => Ok(()),
+                number => Err(Error::from_raw_os_error(number)),
+            };
+        }
+        if ended == child {
+            return Err(Error::other("the traced child was killed"));
+        }
+        let error = Error::last_os_error();
+        if error.kind() != std::io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// What one reading of the clock costs, the least of several batches.
+pub(crate) fn clock_cost() -> Duration {
+    const READINGS: u32 = 1000;
+    let batch = || {
+        let start = Instant::now();
+        for _ in 0..READINGS {
+            std::hint::black_box(Instant::now());
+        }
+        start.elapsed() / READINGS
+    };
+    (0..5).map(|_| batch()).min().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_answers_here() {
+        assert!(usable_processors() >= 1);
+        assert!(kernel_release().is_some_and(|release| release.contains('.')));
+        assert!(free_bytes(Path::new("/")).is_some());
+        assert_eq!(free_bytes(Path::new("/no/such/folder")), None);
+        assert!(!may_write(Path::new("/no/such/folder")));
+        assert!(clock_cost() < Duration::from_millis(1));
+    }
+
+    #[test]
+    fn the_request_for_a_counter_has_the_kernels_first_size() {
+        assert_eq!(size_of::<CounterRequest>(), 64);
+    }
+
+    #[test]
+    fn a_trial_of_tracing_answers_alike_each_time() {
+        let number = |tried: Result<(), Error>| tried.err().and_then(|error| error.raw_os_error());
+        assert_eq!(number(try_trace()), number(try_trace()));
+    }
+}

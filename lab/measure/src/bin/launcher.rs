@@ -1,0 +1,73 @@
+//! The launcher as a program of its own, and a measurer that tests can kill: with the arguments
+//! `race FOLDER ROUNDS COMMAND...` it races the system's allocator against itself, taking up what
+//! `FOLDER` holds.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use heapdrome_measure::launcher::{self, LauncherProgram};
+use heapdrome_measure::{Interrupt, MeasureError, Race, journal};
+use heapdrome_record::{Entrant, Machine, Options, Plan, Role, Stopping};
+
+fn main() -> ExitCode {
+    launcher::main_if_asked();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [word, folder, rounds, command @ ..] = arguments.as_slice() else {
+        eprintln!("this program is started by heapdrome's tests");
+        return ExitCode::from(2);
+    };
+    let rounds = rounds.parse().unwrap_or(1);
+    match race(word, Path::new(folder), rounds, command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{word}: {error}");
+            ExitCode::from(4)
+        }
+    }
+}
+
+fn race(word: &str, folder: &Path, rounds: u32, command: &[String]) -> Result<(), MeasureError> {
+    let program = LauncherProgram::of_this_executable();
+    let mut race = if folder.join(journal::FILE_NAME).exists() {
+        Race::resume_with(&program, folder)?
+    } else {
+        Race::start_with(&program, plan(word, command), Machine::default(), folder)?
+    };
+    while race.complete_rounds() < rounds && race.failures().is_empty() {
+        race.next_round(&mut |_| {}, &Interrupt::default())?;
+    }
+    Ok(())
+}
+
+fn plan(word: &str, command: &[String]) -> Plan {
+    let entrant = |name: &str, role| Entrant {
+        name: format!("{word}-{name}"),
+        role,
+        version: String::new(),
+        library: None,
+        sha256: None,
+        preload: Vec::new(),
+        settings: Default::default(),
+        known_faults: Vec::new(),
+    };
+    Plan {
+        command: command.to_vec(),
+        asked: Vec::new(),
+        started_in: "/".into(),
+        started: String::new(),
+        notes: Vec::new(),
+        entrants: vec![
+            entrant("system", Role::Baseline),
+            entrant("again", Role::Twin),
+        ],
+        seed: 5,
+        options: Options::default(),
+        stopping: Stopping {
+            precision: None,
+            min_rounds: 1,
+            max_rounds: 1,
+            max_time: None,
+        },
+        alpha: 0.05,
+    }
+}

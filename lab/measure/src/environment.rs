@@ -1,0 +1,154 @@
+//! The environment that commands run in: the same for every entrant but for what it sets itself.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+use heapdrome_record::{Entrant, Plan};
+
+/// The variable whose length varies from run to run, so that no entrant profits from one layout
+/// of the stack.
+pub const PAD: &str = "HEAPDROME_PAD";
+
+/// The longest value of [`PAD`] is one byte shorter than this.
+pub const PAD_LIMIT: u32 = 4096;
+
+/// Variables that choose or tune an allocator.
+const REMOVED_NAMES: [&str; 10] = [
+    "LD_PRELOAD",
+    "GLIBC_TUNABLES",
+    "SCUDO_OPTIONS",
+    "HEAPPROFILE",
+    "HEAPCHECK",
+    "PERFTOOLS_VERBOSE",
+    "JE_MALLOC_CONF",
+    "_RJEM_MALLOC_CONF",
+    "PREFIX_MALLOC_CONF",
+    PAD,
+];
+
+/// Beginnings of the names of such variables.
+const REMOVED_PREFIXES: [&str; 10] = [
+    "MALLOC_",
+    "MIMALLOC_",
+    "TCMALLOC_",
+    "JEMALLOC_",
+    "SNMALLOC_",
+    "RPMALLOC_",
+    "HOARD_",
+    "TBB_MALLOC_",
+    "ISO_ALLOC_",
+    "MESH_",
+];
+
+/// What a command gets from heapdrome's own surroundings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseEnvironment {
+    /// The variables that are passed on, with those of the plan.
+    pub variables: BTreeMap<OsString, OsString>,
+    /// Names of inherited variables that are not passed on because they choose or tune an
+    /// allocator, `LD_PRELOAD` among them.
+    pub removed: Vec<String>,
+}
+
+/// The environment of a command without an allocator: heapdrome's own, without what would choose
+/// or tune an allocator, and with what the plan sets.
+pub fn base_environment(plan: &Plan) -> BaseEnvironment {
+    filtered(std::env::vars_os(), plan)
+}
+
+/// The environment of a command under `entrant`, but for the padding, which each run sets itself.
+///
+/// Where the plan's own environment names `LD_PRELOAD`, that follows the entrant's.
+pub fn entrant_environment(
+    base: &BaseEnvironment,
+    entrant: &Entrant,
+) -> BTreeMap<OsString, OsString> {
+    let mut variables = base.variables.clone();
+    for (name, value) in entrant.environment() {
+        let mut value = OsString::from(value);
+        if name == "LD_PRELOAD"
+            && let Some(asked) = variables.get(OsStr::new("LD_PRELOAD"))
+            && !asked.is_empty()
+        {
+            value.push(":");
+            value.push(asked);
+        }
+        variables.insert(name.into(), value);
+    }
+    variables
+}
+
+fn filtered(inherited: impl Iterator<Item = (OsString, OsString)>, plan: &Plan) -> BaseEnvironment {
+    let (removed, kept): (Vec<_>, Vec<_>) = inherited.partition(|(name, _)| is_removed(name));
+    let mut removed: Vec<_> = removed
+        .into_iter()
+        .map(|(name, _)| name.to_string_lossy().into_owned())
+        .filter(|name| name != PAD)
+        .collect();
+    removed.sort();
+    let mut variables: BTreeMap<_, _> = kept.into_iter().collect();
+    for (name, value) in &plan.options.environment {
+        variables.insert(name.into(), value.into());
+    }
+    BaseEnvironment { variables, removed }
+}
+
+fn is_removed(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    REMOVED_NAMES.contains(&name.as_ref())
+        || REMOVED_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::plan_of;
+
+    fn os(text: &str) -> OsString {
+        text.into()
+    }
+
+    #[test]
+    fn inherited_allocator_settings_are_removed_and_named() {
+        let inherited = [
+            ("PATH", "/bin"),
+            ("MALLOC_ARENA_MAX", "1"),
+            ("LD_PRELOAD", "/x.so"),
+            ("MIMALLOC_VERBOSE", "1"),
+            ("HOME", "/home/x"),
+        ];
+        let inherited = inherited
+            .into_iter()
+            .map(|(name, value)| (os(name), os(value)));
+        let mut plan = plan_of(&["true"], 2);
+        plan.options
+            .environment
+            .insert("MALLOC_CONF".into(), "stats_print:true".into());
+        let base = filtered(inherited, &plan);
+        assert_eq!(
+            base.removed,
+            ["LD_PRELOAD", "MALLOC_ARENA_MAX", "MIMALLOC_VERBOSE"]
+        );
+        let names: Vec<_> = base.variables.keys().cloned().collect();
+        assert_eq!(names, [os("HOME"), os("MALLOC_CONF"), os("PATH")]);
+    }
+
+    #[test]
+    fn a_preload_that_the_user_asks_for_follows_the_entrants() {
+        let mut plan = plan_of(&["true"], 2);
+        plan.options
+            .environment
+            .insert("LD_PRELOAD".into(), "/faketime.so".into());
+        plan.entrants[1].preload = vec!["/a.so".into(), "/b.so".into()];
+        let base = filtered(std::iter::empty(), &plan);
+        let variables = entrant_environment(&base, &plan.entrants[1]);
+        assert_eq!(
+            variables[OsStr::new("LD_PRELOAD")],
+            os("/a.so:/b.so:/faketime.so")
+        );
+        let variables = entrant_environment(&base, &plan.entrants[0]);
+        assert_eq!(variables[OsStr::new("LD_PRELOAD")], os("/faketime.so"));
+    }
+}

@@ -1,0 +1,111 @@
+//! The races that journals tell of.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use heapdrome_record::JournalLine;
+
+use super::{FILE_NAME, is_locked, read};
+
+/// A race as its journal tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RaceSummary {
+    /// The race's folder.
+    pub folder: PathBuf,
+    /// When its journal was last written.
+    pub written: SystemTime,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The runs that are recorded.
+    pub runs: usize,
+    /// Whether the race ended by itself.
+    pub finished: bool,
+}
+
+/// The races whose folders lie in `races`, the latest first; what cannot be read is left out.
+pub fn list(races: &Path) -> Vec<RaceSummary> {
+    let Ok(folders) = std::fs::read_dir(races) else {
+        return Vec::new();
+    };
+    let mut found: Vec<_> = folders
+        .flatten()
+        .filter_map(|folder| summary(&folder.path()))
+        .collect();
+    found.sort_by(|one, other| {
+        other
+            .written
+            .cmp(&one.written)
+            .then(other.folder.cmp(&one.folder))
+    });
+    found
+}
+
+fn summary(folder: &Path) -> Option<RaceSummary> {
+    let path = folder.join(FILE_NAME);
+    let written = std::fs::metadata(&path).ok()?.modified().ok()?;
+    let (lines, _) = read(&path).ok()?;
+    let command = match lines.first()? {
+        JournalLine::Plan { plan, .. } => plan.command.clone(),
+        _ => return None,
+    };
+    let count = |wanted: fn(&JournalLine) -> bool| lines.iter().filter(|line| wanted(line)).count();
+    Some(RaceSummary {
+        folder: folder.to_owned(),
+        written,
+        command,
+        runs: count(|line| matches!(line, JournalLine::Run(_))),
+        finished: count(|line| matches!(line, JournalLine::Finished { .. })) > 0,
+    })
+}
+
+/// The latest race in `races` that is not finished and that no heapdrome runs.
+pub fn latest_unfinished(races: &Path) -> Option<RaceSummary> {
+    list(races)
+        .into_iter()
+        .find(|race| !race.finished && !is_locked(&race.folder.join(FILE_NAME)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Journal;
+    use crate::journal::tests::{finished, first};
+
+    #[test]
+    fn races_are_listed_the_latest_first() {
+        let races = tempfile::tempdir().expect("a folder");
+        assert!(latest_unfinished(races.path()).is_none());
+        for name in ["1", "2", "3"] {
+            let mut journal =
+                Journal::create(&races.path().join(name), &first()).expect("a journal");
+            if name == "3" {
+                journal.append(&finished("all rounds")).expect("a line");
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        std::fs::create_dir(races.path().join("empty")).expect("a folder");
+        let names: Vec<_> = list(races.path())
+            .into_iter()
+            .map(|race| race.folder)
+            .collect();
+        assert_eq!(names, ["3", "2", "1"].map(|name| races.path().join(name)));
+        let latest = latest_unfinished(races.path()).expect("a race");
+        assert_eq!((latest.folder, latest.runs), (races.path().join("2"), 0));
+    }
+
+    #[test]
+    fn a_race_that_runs_is_not_taken_for_one_to_resume() {
+        let races = tempfile::tempdir().expect("a folder");
+        let ended = races.path().join("ended");
+        drop(Journal::create(&ended, &first()).expect("a journal"));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let running = Journal::create(&races.path().join("running"), &first());
+        let running = running.expect("a journal");
+        assert_eq!(list(races.path()).len(), 2);
+        let latest = latest_unfinished(races.path()).expect("a race");
+        assert_eq!(latest.folder, ended);
+        drop(running);
+        let latest = latest_unfinished(races.path()).expect("a race");
+        assert_eq!(latest.folder, races.path().join("running"));
+    }
+}

@@ -1,0 +1,381 @@
+//! A race's journal: what happened, on disk before anything else happens.
+
+mod list;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use heapdrome_record::JournalLine;
+
+pub use list::{RaceSummary, latest_unfinished, list};
+
+/// The version of the journal's format that this heapdrome writes, and the newest that it reads.
+pub const SCHEMA: u32 = 1;
+
+/// The journal's name within a race's folder.
+pub const FILE_NAME: &str = "journal.jsonl";
+
+/// What went wrong with a journal, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The journal could not be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The journal could not be written.
+    #[error("cannot write {path}: {source}; the race stops, what is recorded stays")]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// There is a race in this folder already.
+    #[error("{path} holds a race already; resume it or name another folder")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another heapdrome writes this journal.
+    #[error("another heapdrome runs the race in {path}; wait for it or end it")]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line in the middle cannot be read.
+    #[error("{path} is damaged at line {line} ({reason}); start a new race")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What the parser said.
+        reason: String,
+    },
+    /// The journal was written by a newer heapdrome.
+    #[error("{path} has schema {found}, and this heapdrome reads up to {SCHEMA}; use a newer one")]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// The schema that it names.
+        found: u64,
+    },
+}
+
+/// An open journal; nobody else can write it meanwhile.
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    /// The length of what is whole.
+    length: u64,
+}
+
+impl Journal {
+    /// Starts a journal in `folder`, which is made if need be.
+    pub(crate) fn create(folder: &Path, first: &JournalLine) -> Result<Self, JournalError> {
+        let path = folder.join(FILE_NAME);
+        let failed = |source: io::Error| JournalError::Write {
+            path: path.clone(),
+            source,
+        };
+        let new: Vec<_> = folder.ancestors().take_while(|at| !at.exists()).collect();
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let file = OpenOptions::new().append(true).create_new(true).open(&path);
+        let file = file.map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => JournalError::Exists { path: path.clone() },
+            _ => failed(source),
+        })?;
+        lock(&file, &path)?;
+        let mut journal = Self {
+            path: path.clone(),
+            file,
+            length: 0,
+        };
+        journal.append(first)?;
+        // The file's own name must be on disk as well, and those of the folders that were made.
+        sync_folder(folder).map_err(failed)?;
+        for holder in new.into_iter().filter_map(Path::parent) {
+            match sync_folder(holder) {
+                // A folder that may be written to need not be one that may be read.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                other => other.map_err(failed)?,
+            }
+        }
+        Ok(journal)
+    }
+
+    /// Opens the journal in `folder` to go on with it. A last line that was cut short, because
+    /// the writer was killed, is taken away.
+    pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<JournalLine>), JournalError> {
+        let path = folder.join(FILE_NAME);
+        let file = OpenOptions::new().read(true).append(true).open(&path);
+        let file = file.map_err(|source| JournalError::Read {
+            path: path.clone(),
+            source,
+        })?;
+        lock(&file, &path)?;
+        let (lines, length) = read(&path)?;
+        let mut journal = Self { path, file, length };
+        journal.cut()?;
+        Ok((journal, lines))
+    }
+
+    /// Adds a line and returns when it is on disk. When that fails nothing of it stays.
+    pub(crate) fn append(&mut self, line: &JournalLine) -> Result<(), JournalError> {
+        let mut text = serde_json::to_vec(line).map_err(|error| self.failed(error.into()))?;
+        text.push(b'\n');
+        let written = self
+            .file
+            .write_all(&text)
+            .and_then(|()| self.file.sync_data());
+        if let Err(source) = written {
+            // What cannot be cut now is cut when the journal is opened again.
+            let _ = self.cut();
+            return Err(self.failed(source));
+        }
+        self.length += text.len() as u64;
+        Ok(())
+    }
+
+    fn cut(&mut self) -> Result<(), JournalError> {
+        let cut = self
+            .file
+            .set_len(self.length)
+            .and_then(|()| self.file.sync_data());
+        cut.map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: io::Error) -> JournalError {
+        JournalError::Write {
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// How often a lock is tried for: one that lists races takes locks for a moment.
+const LOCK_TRIES: u32 = 10;
+
+/// Takes the journal for this process; the kernel gives it back when the process ends.
+fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
+    for _ in 0..LOCK_TRIES {
+        let tried = try_lock(file, libc::LOCK_EX);
+        if tried.map_err(|source| JournalError::Write {
+            path: path.to_owned(),
+            source,
+        })? {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err(JournalError::Locked {
+        path: path.to_owned(),
+    })
+}
+
+/// Locks `file` if nobody else has done so in a way that excludes this.
+fn try_lock(file: &File, kind: libc::c_int) -> io::Result<bool> {
+    // SAFETY: flock takes two integers; the descriptor is open as long as `file` lives.
+    if unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::WouldBlock => Ok(false),
+        _ => Err(error),
+    }
+}
+
+/// Whether another heapdrome writes the journal at `path` now.
+pub(super) fn is_locked(path: &Path) -> bool {
+    // Where locks do not work, nobody can have one.
+    File::open(path)
+        .and_then(|file| try_lock(&file, libc::LOCK_SH))
+        .is_ok_and(|free| !free)
+}
+
+/// Reads the whole lines of a journal, and how many bytes they take.
+pub(super) fn read(path: &Path) -> Result<(Vec<JournalLine>, u64), JournalError> {
+    let text = std::fs::read(path).map_err(|source| JournalError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let whole = text
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |last| last + 1);
+    let mut lines = Vec::new();
+    for (place, line) in text[..whole]
+        .split_inclusive(|&byte| byte == b'\n')
+        .enumerate()
+    {
+        if place == 0 {
+            check_schema(path, line)?;
+        }
+        let parsed = serde_json::from_slice(line)
+            .map_err(|error| damaged(path, place + 1, error.to_string()))?;
+        if place == 0 && !matches!(parsed, JournalLine::Plan { .. }) {
+            let reason = "the first line is not the plan".to_owned();
+            return Err(damaged(path, place + 1, reason));
+        }
+        lines.push(parsed);
+    }
+    if lines.is_empty() {
+        return Err(damaged(path, 1, "there is no plan".to_owned()));
+    }
+    Ok((lines, whole as u64))
+}
+
+fn damaged(path: &Path, line: usize, reason: String) -> JournalError {
+    JournalError::Damaged {
+        path: path.to_owned(),
+        line,
+        reason,
+    }
+}
+
+/// The schema is looked at before anything else: a newer line may hold what is unknown here.
+fn check_schema(path: &Path, line: &[u8]) -> Result<(), JournalError> {
+    let value: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
+    match value.get("schema").and_then(serde_json::Value::as_u64) {
+        Some(found) if found > u64::from(SCHEMA) => Err(JournalError::NewerSchema {
+            path: path.to_owned(),
+            found,
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapdrome_record::Machine;
+
+    use super::*;
+    use crate::testing::plan_of;
+
+    pub(super) fn first() -> JournalLine {
+        let plan = Box::new(plan_of(&["true"], 2));
+        JournalLine::Plan {
+            schema: SCHEMA,
+            plan,
+            machine: Box::new(Machine::default()),
+        }
+    }
+
+    pub(super) fn finished(reason: &str) -> JournalLine {
+        JournalLine::Finished {
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn add(folder: &Path, text: &[u8]) {
+        let mut file = OpenOptions::new()
+            .append(true)
+            .open(folder.join(FILE_NAME))
+            .expect("a journal");
+        file.write_all(text).expect("which can be written");
+    }
+
+    #[test]
+    fn what_was_appended_is_read_and_can_be_added_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path().join("with a space/1");
+        let mut journal = Journal::create(&folder, &first()).expect("a journal");
+        journal.append(&finished("one")).expect("a line");
+        drop(journal);
+        let (mut journal, lines) = Journal::open(&folder).expect("the journal");
+        assert_eq!(lines, [first(), finished("one")]);
+        journal.append(&finished("two")).expect("a line");
+        drop(journal);
+        assert_eq!(Journal::open(&folder).expect("the journal").1.len(), 3);
+    }
+
+    #[test]
+    fn a_line_cut_short_at_any_place_is_taken_away() {
+        let folder = tempfile::tempdir().expect("a folder");
+        drop(Journal::create(folder.path(), &first()).expect("a journal"));
+        let whole = serde_json::to_vec(&finished("all rounds")).expect("JSON");
+        for cut in 1..=whole.len() {
+            add(folder.path(), &whole[..cut]);
+            let (mut journal, lines) = Journal::open(folder.path()).expect("the journal");
+            assert_eq!(lines, [first()]);
+            journal.append(&finished("x")).expect("a line");
+            drop(journal);
+            let (mut journal, lines) = Journal::open(folder.path()).expect("the journal");
+            assert_eq!(lines, [first(), finished("x")]);
+            journal.length -= serde_json::to_vec(&finished("x")).expect("JSON").len() as u64 + 1;
+            journal.cut().expect("the journal can be cut");
+        }
+    }
+
+    #[test]
+    fn a_damaged_middle_and_a_newer_schema_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        drop(Journal::create(folder.path(), &first()).expect("a journal"));
+        add(folder.path(), b"{\"line\": \"run\"}\n{}\n");
+        let error = Journal::open(folder.path())
+            .err()
+            .expect("refused")
+            .to_string();
+        assert!(error.contains("damaged at line 2"), "{error}");
+
+        let path = folder.path().join(FILE_NAME);
+        std::fs::write(&path, "{\"line\":\"plan\",\"schema\":9,\"more\":1}\n").expect("written");
+        let error = Journal::open(folder.path())
+            .err()
+            .expect("refused")
+            .to_string();
+        assert!(error.contains("has schema 9"), "{error}");
+
+        std::fs::write(&path, "").expect("written");
+        let error = Journal::open(folder.path())
+            .err()
+            .expect("refused")
+            .to_string();
+        assert!(error.contains("there is no plan"), "{error}");
+    }
+
+    #[test]
+    fn two_cannot_write_one_journal() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let journal = Journal::create(folder.path(), &first()).expect("a journal");
+        assert!(matches!(
+            Journal::open(folder.path()),
+            Err(JournalError::Locked { .. })
+        ));
+        drop(journal);
+        let again = Journal::create(folder.path(), &first());
+        assert!(matches!(again, Err(JournalError::Exists { .. })));
+        assert!(Journal::open(folder.path()).is_ok());
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_leaves_whole_lines() {
+        let full = OpenOptions::new()
+            .append(true)
+            .open("/dev/full")
+            .expect("a full device");
+        let mut journal = Journal {
+            path: "/dev/full".into(),
+            file: full,
+            length: 0,
+        };
+        let error = journal
+            .append(&finished("x"))
+            .expect_err("no space")
+            .to_string();
+        assert!(error.contains("No space left"), "{error}");
+        assert_eq!(journal.length, 0);
+    }
+}

@@ -1,0 +1,198 @@
+//! The measurer's side of a launcher.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::message::{Outcome, Refusal, Reply, Request, Spawn, Stop};
+use super::{LauncherProgram, wait};
+use crate::{Interrupt, MeasureError};
+
+/// How often a waiting measurer looks at the interrupt flag: rarely, since it disturbs.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// How a request to start something was answered.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// It ran and ended.
+    Ended(Box<Outcome>),
+    /// It could not be started.
+    Refused(Refusal),
+}
+
+/// A launcher that runs; dropping it kills whatever it started.
+pub(crate) struct Launcher {
+    process: Child,
+    socket: BufReader<UnixStream>,
+    /// Whether a process was asked for whose end is not known yet.
+    busy: bool,
+}
+
+impl Launcher {
+    /// Starts a launcher and waits until it is there.
+    pub(crate) fn start(program: &LauncherProgram) -> Result<Self, MeasureError> {
+        let (near, far) = UnixStream::pair().map_err(|error| cannot_start(&error))?;
+        let process = Command::new(&program.program)
+            .args(&program.arguments)
+            .stdin(Stdio::from(OwnedFd::from(far)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| cannot_start(&error))?;
+        let mut launcher = Self {
+            process,
+            socket: BufReader::new(near),
+            busy: false,
+        };
+        match launcher.reply()? {
+            Reply::Ready => Ok(launcher),
+            Reply::Unable(reason) => Err(unable(reason)),
+            other => Err(launcher.misbehaved(&format!("answered {other:?}"))),
+        }
+    }
+
+    /// The launcher's process: the parent of all that it starts.
+    pub(crate) fn pid(&self) -> libc::pid_t {
+        libc::pid_t::try_from(self.process.id()).unwrap_or(0)
+    }
+
+    /// Asks for a process, without waiting for its end. Only one at a time.
+    pub(crate) fn begin(&mut self, spawn: Spawn) -> Result<(), MeasureError> {
+        self.busy = true;
+        self.send(&Request::Run(Box::new(spawn)))
+    }
+
+    /// Asks for the end of the process that runs; the answer still comes.
+    pub(crate) fn stop(&mut self, stop: Stop) -> Result<(), MeasureError> {
+        self.send(&Request::Stop(stop))
+    }
+
+    /// Waits up to `patience` for the end of the process that was asked for.
+    pub(crate) fn poll(&mut self, patience: Duration) -> Result<Option<Answer>, MeasureError> {
+        if self.socket.buffer().is_empty() {
+            let ready = wait::poll([self.socket.get_ref().as_fd()], Some(patience));
+            let [ready] = ready.map_err(|error| self.misbehaved(&error.to_string()))?;
+            if !ready {
+                return Ok(None);
+            }
+        }
+        let reply = self.reply()?;
+        self.busy = false;
+        match reply {
+            Reply::Ended(outcome) => Ok(Some(Answer::Ended(outcome))),
+            Reply::Refused(refusal) => Ok(Some(Answer::Refused(refusal))),
+            Reply::Immortal(names) => Err(MeasureError::CannotKill { names }),
+            Reply::Unable(reason) => Err(unable(reason)),
+            Reply::Ready => Err(self.misbehaved("started twice")),
+        }
+    }
+
+    /// Waits for the end of the process that was asked for, whatever it takes.
+    pub(crate) fn finish(&mut self) -> Result<Answer, MeasureError> {
+        loop {
+            if let Some(answer) = self.poll(Duration::from_secs(3600))? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Starts a process and waits for its end; an interrupt kills it with its tree.
+    pub(crate) fn run(
+        &mut self,
+        spawn: Spawn,
+        interrupt: &Interrupt,
+    ) -> Result<Answer, MeasureError> {
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(MeasureError::Interrupted);
+        }
+        self.begin(spawn)?;
+        loop {
+            if let Some(answer) = self.poll(GLANCE)? {
+                return Ok(answer);
+            }
+            self.end_if(interrupt)?;
+        }
+    }
+
+    /// If the interrupt flag is raised, kills the process that runs and says so.
+    pub(crate) fn end_if(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
+        if !interrupt.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.kill()?;
+        Err(MeasureError::Interrupted)
+    }
+
+    /// Kills the process that runs, if one does, with its tree and waits until it is gone.
+    pub(crate) fn kill(&mut self) -> Result<(), MeasureError> {
+        if self.busy {
+            self.stop(Stop::Kill)?;
+            self.finish()?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, request: &Request) -> Result<(), MeasureError> {
+        let line = serde_json::to_vec(request).map(|mut line| {
+            line.push(b'\n');
+            line
+        });
+        let line = line.map_err(|error| self.misbehaved(&error.to_string()))?;
+        let sent = self.socket.get_mut().write_all(&line);
+        sent.map_err(|error| self.misbehaved(&error.to_string()))
+    }
+
+    fn reply(&mut self) -> Result<Reply, MeasureError> {
+        let mut line = String::new();
+        match self.socket.read_line(&mut line) {
+            Ok(0) => Err(self.misbehaved("closed its socket")),
+            Ok(_) => {
+                serde_json::from_str(&line).map_err(|error| self.misbehaved(&error.to_string()))
+            }
+            Err(error) => Err(self.misbehaved(&error.to_string())),
+        }
+    }
+
+    /// The error for a launcher that does not do its work, with how it ended if it has.
+    fn misbehaved(&mut self, reason: &str) -> MeasureError {
+        // It closes its socket a moment before it is gone.
+        std::thread::sleep(Duration::from_millis(20));
+        let reason = match self.process.try_wait() {
+            Ok(Some(status)) => match status.signal() {
+                Some(signal) => format!("killed by signal {signal}"),
+                None => format!("exit status {}", status.code().unwrap_or(-1)),
+            },
+            _ => reason.to_owned(),
+        };
+        MeasureError::Launcher {
+            what: "ended",
+            reason,
+        }
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        // The launcher takes its tree with it, and gives up after a few seconds.
+        let _ = self.socket.get_ref().shutdown(std::net::Shutdown::Both);
+        let _ = self.process.wait();
+    }
+}
+
+fn unable(reason: String) -> MeasureError {
+    MeasureError::Launcher {
+        what: "cannot work here",
+        reason,
+    }
+}
+
+fn cannot_start(error: &std::io::Error) -> MeasureError {
+    MeasureError::Launcher {
+        what: "cannot be started",
+        reason: error.to_string(),
+    }
+}

@@ -1,0 +1,52 @@
+//! What a plan's commands need, found before anything is run.
+
+use std::path::PathBuf;
+
+use heapdrome_record::Plan;
+
+use crate::output::{self, Masks, Pattern};
+use crate::{BaseEnvironment, MeasureError, base_environment, command};
+
+/// What a plan names.
+pub(crate) struct Needs {
+    pub(crate) base: BaseEnvironment,
+    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) masks: Masks,
+    pub(crate) directory: PathBuf,
+    /// The files, once they were looked up.
+    files: Option<Files>,
+}
+
+/// The files of the command.
+#[derive(Clone)]
+pub(crate) struct Files {
+    pub(crate) stdin: PathBuf,
+    pub(crate) program: PathBuf,
+}
+
+impl Needs {
+    /// All that `plan` says by itself; [`Needs::find`] looks for the files and folders.
+    pub(crate) fn of(plan: &Plan) -> Result<Self, MeasureError> {
+        Ok(Self {
+            base: base_environment(plan),
+            patterns: output::patterns(&plan.options.metrics)?,
+            masks: Masks::of(&plan.options)?,
+            directory: plan.directory(),
+            files: None,
+        })
+    }
+
+    /// Looks for the working folder and the command's files, unless they were found before.
+    pub(crate) fn find(&mut self, plan: &Plan) -> Result<Files, MeasureError> {
+        if let Some(files) = &self.files {
+            return Ok(files.clone());
+        }
+        command::check_directory(&self.directory)?;
+        let word = plan.command.first().map_or("", String::as_str);
+        let files = Files {
+            program: command::program(word, &self.directory, &self.base.variables)?,
+            stdin: command::stdin(plan)?,
+        };
+        Ok(self.files.insert(files).clone())
+    }
+}

@@ -1,0 +1,258 @@
+//! One race: its plan, its journal, and the runs in between.
+
+use std::path::{Path, PathBuf};
+
+use heapdrome_record::{JournalLine, Machine, MemoryRun, Plan, Proof, Run};
+
+use crate::journal::{self, Journal, JournalError};
+use crate::launcher::LauncherProgram;
+use crate::library::Libraries;
+use crate::runner::Runner;
+use crate::state::State;
+use crate::{BaseEnvironment, Failure, Interrupt, MeasureError};
+
+/// How a memory run reads the memory of a process tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryMethod {
+    /// Through a control group where one can be made, and through `/proc` otherwise.
+    #[default]
+    Best,
+    /// Through `/proc`, process by process.
+    Processes,
+}
+
+/// A race in progress. Dropping it kills whatever it started.
+pub struct Race {
+    folder: PathBuf,
+    pub(crate) journal: Journal,
+    pub(crate) state: State,
+    pub(crate) runner: Runner,
+    pub(crate) libraries: Vec<Libraries>,
+    pub(crate) memory_method: MemoryMethod,
+}
+
+impl Race {
+    /// Starts a race in `folder`, which is made if need be and must hold no race yet.
+    ///
+    /// # Errors
+    /// When the plan cannot be run (command not found, bad metric), the folder cannot be written,
+    /// or the launcher cannot be started.
+    pub fn start(plan: Plan, machine: Machine, folder: &Path) -> Result<Self, MeasureError> {
+        Self::start_with(
+            &LauncherProgram::of_this_executable(),
+            plan,
+            machine,
+            folder,
+        )
+    }
+
+    /// As [`Race::start`], with a launcher of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`Race::start`].
+    pub fn start_with(
+        launcher: &LauncherProgram,
+        plan: Plan,
+        machine: Machine,
+        folder: &Path,
+    ) -> Result<Self, MeasureError> {
+        let folder = absolute(folder)?;
+        // Everything that can be wrong with the plan is told before anything is written.
+        let mut runner = Runner::new(launcher, &plan, &folder)?;
+        runner.find(&plan)?;
+        let first = JournalLine::Plan {
+            schema: journal::SCHEMA,
+            plan: Box::new(plan.clone()),
+            machine: Box::new(machine.clone()),
+        };
+        let journal = Journal::create(&folder, &first)?;
+        Self::assemble(folder, journal, State::new(plan, machine), runner)
+    }
+
+    /// Takes up the race in `folder` where its journal ends. The command and its working folder
+    /// need not be there before the first of [`Race::setup`], [`Race::prepare`] and the runs.
+    ///
+    /// # Errors
+    /// As [`Race::start`], and when the journal is damaged, newer, or in use.
+    pub fn resume(folder: &Path) -> Result<Self, MeasureError> {
+        Self::resume_with(&LauncherProgram::of_this_executable(), folder)
+    }
+
+    /// As [`Race::resume`], with a launcher of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`Race::resume`].
+    pub fn resume_with(launcher: &LauncherProgram, folder: &Path) -> Result<Self, MeasureError> {
+        let folder = absolute(folder)?;
+        let (journal, lines) = Journal::open(&folder)?;
+        let mut lines = lines.into_iter();
+        let Some(JournalLine::Plan { plan, machine, .. }) = lines.next() else {
+            let path = folder.join(journal::FILE_NAME);
+            let reason = "there is no plan".to_owned();
+            return Err(JournalError::Damaged {
+                path,
+                line: 1,
+                reason,
+            }
+            .into());
+        };
+        let mut state = State::new(*plan, *machine);
+        lines.for_each(|line| state.apply(line));
+        let runner = Runner::new(launcher, &state.plan, &folder)?;
+        Self::assemble(folder, journal, state, runner)
+    }
+
+    fn assemble(
+        folder: PathBuf,
+        journal: Journal,
+        state: State,
+        mut runner: Runner,
+    ) -> Result<Self, MeasureError> {
+        runner.scratch.make()?;
+        let libraries = libraries_of(&state.plan);
+        let memory_method = MemoryMethod::default();
+        Ok(Self {
+            folder,
+            journal,
+            state,
+            runner,
+            libraries,
+            memory_method,
+        })
+    }
+
+    /// Puts a line into the journal, and on disk, before it returns: proofs, failures under the
+    /// witness, the end of the race. Runs and memory runs are recorded without being asked. A
+    /// plan takes the place of the one before; it must have the same entrants in the same order.
+    ///
+    /// # Errors
+    /// When the journal cannot be written, or a new plan cannot be run.
+    pub fn record(&mut self, line: JournalLine) -> Result<(), MeasureError> {
+        if let JournalLine::Plan { plan, .. } = &line {
+            self.runner.adopt(plan)?;
+            self.libraries = libraries_of(plan);
+        }
+        self.journal.append(&line)?;
+        self.state.apply(line);
+        Ok(())
+    }
+
+    /// Runs the `--setup` command, if there is one.
+    ///
+    /// # Errors
+    /// When it fails, or when the race's command is not there.
+    pub fn setup(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
+        self.runner.find(&self.state.plan)?;
+        match &self.state.plan.options.setup {
+            Some(text) => self.runner.step("--setup", text, interrupt),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the `--prepare` command, if there is one; each run of the race does so itself, other
+    /// runs of the command (such as the witness's) need it too.
+    ///
+    /// # Errors
+    /// When it fails, or when the race's command is not there.
+    pub fn prepare(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
+        self.runner.find(&self.state.plan)?;
+        match &self.state.plan.options.prepare {
+            Some(text) => self.runner.step("--prepare", text, interrupt),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the `--cleanup` command, if there is one, even after an interrupt. A command that
+    /// does not end is killed when the plan's time-out, or a minute, is over.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn cleanup(&mut self) -> Result<(), MeasureError> {
+        self.runner.clean_up(&self.state.plan)
+    }
+
+    /// Chooses how memory runs read memory from now on.
+    pub fn set_memory_method(&mut self, method: MemoryMethod) {
+        self.memory_method = method;
+    }
+
+    /// Takes the library of `entrant` as it is now for the right one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn accept_library(&mut self, entrant: usize) -> Result<(), MeasureError> {
+        self.libraries
+            .get_mut(entrant)
+            .map_or(Ok(()), Libraries::accept)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.state.plan
+    }
+
+    /// The machine on which the race was started.
+    pub fn machine(&self) -> &Machine {
+        &self.state.machine
+    }
+
+    /// The race's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The environment of commands without an allocator, and what was removed from it.
+    pub fn base_environment(&self) -> &BaseEnvironment {
+        &self.runner.needs.base
+    }
+
+    /// The good runs in the order in which they were made; failed ones are in [`Race::failures`].
+    pub fn runs(&self) -> &[Run] {
+        &self.state.runs
+    }
+
+    /// The latest proof of each entrant, by its place in the plan.
+    pub fn proofs(&self) -> &[Option<Proof>] {
+        &self.state.proofs
+    }
+
+    /// The memory runs.
+    pub fn memory_runs(&self) -> &[MemoryRun] {
+        &self.state.memory_runs
+    }
+
+    /// The entrants that left the race, in the order in which they did.
+    pub fn failures(&self) -> &[Failure] {
+        &self.state.failures
+    }
+
+    /// Whether `entrant` still races.
+    pub fn is_racing(&self, entrant: usize) -> bool {
+        self.state.is_racing(entrant)
+    }
+
+    /// How many rounds hold a run of every entrant that still races.
+    pub fn complete_rounds(&self) -> u32 {
+        self.state.complete_rounds()
+    }
+
+    /// Why the race ended, if its journal says so.
+    pub fn finished(&self) -> Option<&str> {
+        self.state.finished.as_deref()
+    }
+}
+
+/// The folder seen from the root, since commands run in folders of their own.
+fn absolute(folder: &Path) -> Result<PathBuf, MeasureError> {
+    std::path::absolute(folder).map_err(|source| MeasureError::Scratch {
+        path: folder.to_owned(),
+        source,
+    })
+}
+
+fn libraries_of(plan: &Plan) -> Vec<Libraries> {
+    let entrants = plan.entrants.iter().enumerate();
+    entrants
+        .map(|(place, entrant)| Libraries::of(place, entrant))
+        .collect()
+}

@@ -1,0 +1,109 @@
+//! What a race's journal amounts to.
+
+use heapdrome_record::{Coverage, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
+
+use crate::Failure;
+
+/// The race so far.
+pub(crate) struct State {
+    pub(crate) plan: Plan,
+    pub(crate) machine: Machine,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) proofs: Vec<Option<Proof>>,
+    pub(crate) memory_runs: Vec<MemoryRun>,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) finished: Option<String>,
+}
+
+impl State {
+    pub(crate) fn new(plan: Plan, machine: Machine) -> Self {
+        Self {
+            proofs: vec![None; plan.entrants.len()],
+            plan,
+            machine,
+            runs: Vec::new(),
+            memory_runs: Vec::new(),
+            failures: Vec::new(),
+            finished: None,
+        }
+    }
+
+    /// Adds what a line tells. A later plan takes the place of the first, and voids its proofs.
+    pub(crate) fn apply(&mut self, line: JournalLine) {
+        match line {
+            JournalLine::Plan { plan, .. } => {
+                self.proofs = vec![None; plan.entrants.len()];
+                self.plan = *plan;
+            }
+            JournalLine::Proof { entrant, proof } => {
+                if let Some(place) = self.proofs.get_mut(entrant) {
+                    *place = Some(proof);
+                }
+            }
+            JournalLine::Memory(run) => self.memory_runs.push(run),
+            JournalLine::Run(run) => self.runs.push(*run),
+            JournalLine::Failed {
+                entrant,
+                ending,
+                during,
+                stderr_tail,
+            } => {
+                self.failures.push(Failure {
+                    entrant,
+                    ending,
+                    during,
+                    stderr_tail,
+                });
+            }
+            JournalLine::Finished { reason } => self.finished = Some(reason),
+        }
+    }
+
+    /// Neither failed nor shown by its proof to measure another allocator.
+    pub(crate) fn is_racing(&self, entrant: usize) -> bool {
+        let proof = self.proofs.get(entrant).and_then(Option::as_ref);
+        let served = proof.is_none_or(|proof| proof.coverage != Coverage::TooLittle);
+        served
+            && self
+                .failures
+                .iter()
+                .all(|failure| failure.entrant != entrant)
+    }
+
+    /// The entrants that failed during what `during` names, such as `round 3`.
+    pub(crate) fn failed_during(&self, during: &str) -> impl Iterator<Item = usize> {
+        let failures = self.failures.iter();
+        failures
+            .filter(move |failure| failure.during == during)
+            .map(|failure| failure.entrant)
+    }
+
+    /// How many rounds hold a run of every entrant that still races. Rounds follow each other
+    /// without gaps, so the entrant with the fewest runs decides.
+    pub(crate) fn complete_rounds(&self) -> u32 {
+        let mut counts = vec![0_u32; self.plan.entrants.len()];
+        for run in &self.runs {
+            if let Some(count) = counts.get_mut(run.entrant) {
+                *count += 1;
+            }
+        }
+        let racing = counts
+            .iter()
+            .enumerate()
+            .filter(|(entrant, _)| self.is_racing(*entrant));
+        racing.map(|(_, &count)| count).min().unwrap_or(0)
+    }
+
+    pub(crate) fn has_run(&self, round: u32, entrant: usize) -> bool {
+        self.runs_in(round).any(|run| run.entrant == entrant)
+    }
+
+    /// The recorded runs of a round; they are at the end, or nearly so.
+    pub(crate) fn runs_in(&self, round: u32) -> impl Iterator<Item = &Run> {
+        self.runs
+            .iter()
+            .rev()
+            .take_while(move |run| run.round >= round)
+            .filter(move |run| run.round == round)
+    }
+}

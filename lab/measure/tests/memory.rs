@@ -1,0 +1,127 @@
+//! What memory runs read, by each method that the machine has.
+
+mod common;
+
+use std::path::Path;
+
+use common::{plan, start, tool};
+use heapdrome_measure::{Interrupt, MemoryMethod, selftest};
+use heapdrome_record::{Bytes, MemoryRun, Nanoseconds, Server};
+
+const METHODS: [MemoryMethod; 2] = [MemoryMethod::Best, MemoryMethod::Processes];
+
+/// The memory run of a command by each method.
+fn watched(words: &[&str]) -> Vec<MemoryRun> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tool = tool();
+    let command: Vec<&str> = [tool.to_str().expect("UTF-8")]
+        .iter()
+        .chain(words)
+        .copied()
+        .collect();
+    let mut race = start(&plan(&command, folder.path()), folder.path()).expect("a race");
+    let runs = METHODS.map(|method| {
+        race.set_memory_method(method);
+        let run = race.memory_run(2, &mut |_| {}, &Interrupt::default());
+        run.expect("a run").expect("which does not fail")
+    });
+    assert_eq!(race.memory_runs(), runs);
+    assert!(race.runs().is_empty());
+    assert_eq!(made_by_this_process(), 0, "control groups are left");
+    runs.into()
+}
+
+/// How many control groups of this process there are.
+fn made_by_this_process() -> usize {
+    let name = format!("heapdrome-{}-", std::process::id());
+    fn count(folder: &Path, name: &str) -> usize {
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            return 0;
+        };
+        let folders = entries.flatten().filter(|entry| entry.path().is_dir());
+        folders
+            .map(|entry| {
+                usize::from(entry.file_name().to_string_lossy().starts_with(name))
+                    + count(&entry.path(), name)
+            })
+            .sum()
+    }
+    count(Path::new("/sys/fs/cgroup/memory"), &name)
+}
+
+fn assert_near(run: &MemoryRun, megabytes: u64) {
+    let peak = run.peak_tree.0 >> 20;
+    assert!(
+        (megabytes..=megabytes + 4).contains(&peak),
+        "{peak} MiB by {}",
+        run.method
+    );
+    let highest = run.timeline.iter().map(|sample| sample.anonymous).max();
+    assert_eq!(highest, Some(run.peak_tree));
+}
+
+// One test, since the control group has the name of the process.
+#[test]
+fn anonymous_memory_is_read_and_nothing_else() {
+    for run in watched(&["touch", "100"]) {
+        assert_near(&run, 100);
+        assert!(run.timeline.len() > 10, "{} readings", run.timeline.len());
+    }
+    for run in watched(&["fork", "40"]) {
+        assert_near(&run, 120);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a file");
+    std::fs::write(&file, vec![7_u8; 200 << 20]).expect("a file of 200 MiB");
+    for run in watched(&["read", "0", file.to_str().expect("UTF-8")]) {
+        assert!(
+            run.peak_tree < Bytes(4 << 20),
+            "{} by {}",
+            run.peak_tree,
+            run.method
+        );
+    }
+    a_servers_memory_is_read_and_its_loads_is_not();
+}
+
+fn a_servers_memory_is_read_and_its_loads_is_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tool = tool();
+    let tool = tool.to_str().expect("UTF-8");
+    let mut plan = plan(&[tool, "touch", "200"], folder.path());
+    plan.options.server = Some(Server {
+        serve: format!("touch ready; exec {tool} touch 60 & wait; sleep 60"),
+        ready: "test -e ready".to_owned(),
+        ready_within: Nanoseconds(10_000_000_000),
+    });
+    plan.options.prepare = Some("rm -f ready".to_owned());
+    let mut race = start(&plan, folder.path()).expect("a race");
+    for method in METHODS {
+        race.set_memory_method(method);
+        let run = race.memory_run(0, &mut |_| {}, &Interrupt::default());
+        assert_near(&run.expect("a run").expect("which does not fail"), 60);
+    }
+}
+
+#[test]
+fn what_the_measurer_holds_is_not_counted_to_the_command() {
+    let read = selftest::resident_of_true(&common::launcher()).expect("a reading");
+    assert!(read.held >= Bytes(400 << 20));
+    assert!(
+        read.read_directly >= Bytes(400 << 20),
+        "the kernel no longer hands the peak down"
+    );
+    assert!(read.read < Bytes(8 << 20), "{} read", read.read);
+}
+
+#[test]
+fn the_harness_costs_little_beside_the_run() {
+    let overhead = selftest::overhead(&common::launcher(), 20).expect("twenty runs");
+    assert!(overhead.whole > overhead.measured);
+    // Far above what it takes, even in a debug build on a busy machine with a slow disk.
+    assert!(
+        overhead.whole < Nanoseconds(500_000_000),
+        "{}",
+        overhead.whole
+    );
+}
