@@ -1,0 +1,226 @@
+//! Finds definitions in loaded objects by reading their symbol tables in memory.
+//!
+//! `dlsym` would do the same, but it may allocate, which is not allowed inside malloc, and it does
+//! not look into objects that were loaded into a scope of their own.
+
+use crate::system::{ObjectInfo, PT_DYNAMIC, PT_LOAD, ProgramHeader};
+
+const DT_HASH: u64 = 4;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_VERSYM: u64 = 0x6fff_fff0;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+const INDIRECT_FUNCTION: u8 = 10;
+const HIDDEN_VERSION: u16 = 0x8000;
+
+#[repr(C)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: u64,
+    size: u64,
+}
+
+#[repr(C)]
+struct Dynamic {
+    tag: u64,
+    value: u64,
+}
+
+/// Where an object's symbol tables lie.
+#[derive(Clone, Copy)]
+pub struct Tables {
+    base: usize,
+    symbols: *const Symbol,
+    names: *const u8,
+    versions: *const u16,
+    gnu_hash: *const u32,
+    hash: *const u32,
+}
+
+fn headers(object: &ObjectInfo) -> &[ProgramHeader] {
+    if object.headers.is_null() {
+        return &[];
+    }
+    // SAFETY: the loader promises `header_count` headers at `headers` while the object is loaded.
+    unsafe { core::slice::from_raw_parts(object.headers, usize::from(object.header_count)) }
+}
+
+/// The first address of an object and the number of bytes from there to its end.
+pub fn extent(object: &ObjectInfo) -> (usize, usize) {
+    let loads = || {
+        headers(object)
+            .iter()
+            .filter(|header| header.kind == PT_LOAD)
+    };
+    let low = loads().map(|header| header.address).min().unwrap_or(0) as usize;
+    let high = loads()
+        .map(|header| header.address + header.memory_size)
+        .max()
+        .unwrap_or(0);
+    (object.base.wrapping_add(low), high as usize - low)
+}
+
+/// The symbol tables of an object, if it has any.
+///
+/// # Safety
+/// `object` describes an object that is loaded and stays so.
+pub unsafe fn tables(object: &ObjectInfo) -> Option<Tables> {
+    let dynamic = headers(object)
+        .iter()
+        .find(|header| header.kind == PT_DYNAMIC)?;
+    let mut entry = object.base.wrapping_add(dynamic.address as usize) as *const Dynamic;
+    // Most objects hold addresses here, which the loader has relocated; the vDSO holds offsets.
+    let absolute = |value: u64| {
+        let value = value as usize;
+        if value < object.base {
+            value + object.base
+        } else {
+            value
+        }
+    };
+    let mut found = Tables {
+        base: object.base,
+        symbols: core::ptr::null(),
+        names: core::ptr::null(),
+        versions: core::ptr::null(),
+        gnu_hash: core::ptr::null(),
+        hash: core::ptr::null(),
+    };
+    // SAFETY: the dynamic section of a loaded object ends with an entry of tag zero.
+    unsafe {
+        while (*entry).tag != 0 {
+            let address = absolute((*entry).value);
+            match (*entry).tag {
+                DT_SYMTAB => found.symbols = address as *const Symbol,
+                DT_STRTAB => found.names = address as *const u8,
+                DT_VERSYM => found.versions = address as *const u16,
+                DT_GNU_HASH => found.gnu_hash = address as *const u32,
+                DT_HASH => found.hash = address as *const u32,
+                _ => {}
+            }
+            entry = entry.add(1);
+        }
+    }
+    (!found.symbols.is_null() && !found.names.is_null()).then_some(found)
+}
+
+/// The address of the function that an object defines under `name`, if it does.
+///
+/// # Safety
+/// `tables` are those of an object that is still loaded.
+pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
+    // SAFETY: as for this function.
+    let symbol = unsafe {
+        if !tables.gnu_hash.is_null() {
+            by_gnu_hash(tables, name)
+        } else if !tables.hash.is_null() {
+            by_hash(tables, name)
+        } else {
+            None
+        }
+    }?;
+    let address = tables.base.wrapping_add(symbol.value as usize);
+    if symbol.info & 15 != INDIRECT_FUNCTION {
+        return Some(address);
+    }
+    // SAFETY: a symbol of this type names a function without arguments that returns an address.
+    let choose: extern "C" fn() -> usize = unsafe { core::mem::transmute(address) };
+    Some(choose())
+}
+
+/// # Safety
+/// `tables` are those of a loaded object and it has a GNU hash table.
+unsafe fn by_gnu_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
+    let hash = name.bytes().fold(5381_u32, |h, c| {
+        h.wrapping_mul(33).wrapping_add(u32::from(c))
+    });
+    // SAFETY: the format gives four words, a filter of 64-bit words, the buckets and the chains;
+    // a chain ends with an odd word.
+    unsafe {
+        let table = tables.gnu_hash;
+        let (buckets, first, filter_words) = (*table, *table.add(1), *table.add(2));
+        if buckets == 0 {
+            return None;
+        }
+        let heads = table.add(4 + 2 * filter_words as usize);
+        let chains = heads.add(buckets as usize);
+        let mut index = *heads.add((hash % buckets) as usize);
+        let mut hidden = None;
+        if index < first {
+            return None;
+        }
+        loop {
+            let link = *chains.add((index - first) as usize);
+            if link | 1 == hash | 1 {
+                match accept(tables, index, name) {
+                    Some((symbol, false)) => return Some(symbol),
+                    Some((symbol, true)) => hidden = Some(symbol),
+                    None => {}
+                }
+            }
+            if link & 1 == 1 {
+                return hidden;
+            }
+            index += 1;
+        }
+    }
+}
+
+/// # Safety
+/// `tables` are those of a loaded object and it has a hash table.
+unsafe fn by_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
+    let hash = name.bytes().fold(0_u32, |h, c| {
+        let h = (h << 4).wrapping_add(u32::from(c));
+        let high = h & 0xf000_0000;
+        (h ^ (high >> 24)) & !high
+    });
+    // SAFETY: the format gives two words, the buckets and the chains; a chain ends with zero.
+    unsafe {
+        let (buckets, chains) = (*tables.hash, tables.hash.add(2 + *tables.hash as usize));
+        if buckets == 0 {
+            return None;
+        }
+        let mut index = *tables.hash.add(2 + (hash % buckets) as usize);
+        let mut hidden = None;
+        while index != 0 {
+            match accept(tables, index, name) {
+                Some((symbol, false)) => return Some(symbol),
+                Some((symbol, true)) => hidden = Some(symbol),
+                None => {}
+            }
+            index = *chains.add(index as usize);
+        }
+        hidden
+    }
+}
+
+/// The symbol at `index` if it defines `name` for other objects, and whether only programs that
+/// were linked against an old version of the object may have it.
+///
+/// # Safety
+/// `index` is within the tables of a loaded object.
+unsafe fn accept(tables: &Tables, index: u32, name: &str) -> Option<(&'static Symbol, bool)> {
+    // SAFETY: as for this function; names in the string table end with a zero.
+    unsafe {
+        let symbol = &*tables.symbols.add(index as usize);
+        let (binding, kind) = (symbol.info >> 4, symbol.info & 15);
+        let exported = matches!(binding, 1 | 2 | 10) && matches!(symbol.other & 3, 0 | 3);
+        if symbol.section == 0 || !exported || !matches!(kind, 0 | 2 | INDIRECT_FUNCTION) {
+            return None;
+        }
+        let text = tables.names.add(symbol.name as usize);
+        let same = name
+            .bytes()
+            .enumerate()
+            .all(|(place, byte)| *text.add(place) == byte);
+        if !same || *text.add(name.len()) != 0 {
+            return None;
+        }
+        let hidden = !tables.versions.is_null()
+            && *tables.versions.add(index as usize) & HIDDEN_VERSION != 0;
+        Some((symbol, hidden))
+    }
+}

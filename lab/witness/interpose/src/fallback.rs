@@ -1,0 +1,59 @@
+//! What an entry point does where nothing behind this library defines its function.
+//!
+//! Without this library the caller could not have been linked, or would have tested for the
+//! function and done without; a weak reference is the usual case.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use crate::system;
+
+unsafe extern "C" {
+    fn malloc(size: usize) -> *mut c_void;
+    fn free(pointer: *mut c_void);
+    fn memalign(align: usize, size: usize) -> *mut c_void;
+}
+
+const ENOMEM: c_int = 12;
+
+/// The address of the stand-in for a function.
+pub fn for_function(name: &str) -> usize {
+    let aligned = name.contains("align_val_t");
+    match name.as_bytes() {
+        [b'_', b'Z', b'n', ..] if aligned => new_aligned as *const () as usize,
+        [b'_', b'Z', b'n', ..] => new as *const () as usize,
+        [b'_', b'Z', b'd', ..] => release as *const () as usize,
+        b"free_sized" | b"free_aligned_sized" | b"cfree" => release as *const () as usize,
+        _ => missing as *const () as usize,
+    }
+}
+
+unsafe extern "C" fn new(size: usize) -> *mut c_void {
+    // SAFETY: malloc has no precondition.
+    or_abort(unsafe { malloc(size.max(1)) })
+}
+
+unsafe extern "C" fn new_aligned(size: usize, align: usize) -> *mut c_void {
+    // SAFETY: callers of aligned operator new give a power of two.
+    or_abort(unsafe { memalign(align, size.max(1)) })
+}
+
+/// No C++ runtime is loaded, so nothing can be thrown.
+fn or_abort(pointer: *mut c_void) -> *mut c_void {
+    if pointer.is_null() {
+        // SAFETY: no precondition.
+        unsafe { system::abort() }
+    }
+    pointer
+}
+
+unsafe extern "C" fn release(pointer: *mut c_void) {
+    // SAFETY: the caller gives what one of these functions returned.
+    unsafe { free(pointer) }
+}
+
+unsafe extern "C" fn missing() -> *mut c_void {
+    // SAFETY: every thread has an errno.
+    unsafe { *system::__errno_location() = ENOMEM };
+    null_mut()
+}

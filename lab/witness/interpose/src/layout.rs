@@ -1,0 +1,83 @@
+//! The record that one program of one process leaves, as it lies in the shared mapping.
+//!
+//! The library writes it and the tracer reads it; both compile this file.
+
+/// The first word of a record that is ready to be read.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"heapdrm1");
+
+/// How many objects a record can name.
+pub const OBJECTS: usize = 8;
+
+/// Bytes for an object's path, its terminating zero included.
+pub const PATH_BYTES: usize = 1024;
+
+/// The allocation ABI of C and C++, in the order of [`Record::functions`].
+pub const FUNCTIONS: [&str; 34] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "free",
+    "cfree",
+    "memalign",
+    "posix_memalign",
+    "aligned_alloc",
+    "valloc",
+    "pvalloc",
+    "malloc_usable_size",
+    "free_sized",
+    "free_aligned_sized",
+    "_Znwm",
+    "_Znam",
+    "_ZnwmRKSt9nothrow_t",
+    "_ZnamRKSt9nothrow_t",
+    "_ZnwmSt11align_val_t",
+    "_ZnamSt11align_val_t",
+    "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    "_ZnamSt11align_val_tRKSt9nothrow_t",
+    "_ZdlPv",
+    "_ZdaPv",
+    "_ZdlPvm",
+    "_ZdaPvm",
+    "_ZdlPvRKSt9nothrow_t",
+    "_ZdaPvRKSt9nothrow_t",
+    "_ZdlPvSt11align_val_t",
+    "_ZdaPvSt11align_val_t",
+    "_ZdlPvmSt11align_val_t",
+    "_ZdaPvmSt11align_val_t",
+    "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+];
+
+/// The place of `malloc` in [`FUNCTIONS`].
+pub const MALLOC: usize = 0;
+
+/// What is known of one function.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Function {
+    /// Calls that were passed on, without those that the serving object made to itself.
+    pub calls: u64,
+    /// The object that they were passed on to: its place in [`Record::objects`] plus one, or 0
+    /// where the function was never called.
+    pub object: u64,
+}
+
+/// One program of one process.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Record {
+    /// [`MAGIC`].
+    pub magic: u64,
+    /// The process, as it names itself.
+    pub process: u64,
+    /// Who defines the malloc that the program's own objects find first: place plus one, or 0 for
+    /// the counting library, as it should be.
+    pub first_malloc: u64,
+    /// How many places of `objects` are taken.
+    pub objects_used: u64,
+    /// One entry for each of [`FUNCTIONS`].
+    pub functions: [Function; FUNCTIONS.len()],
+    /// Paths, each ended by a zero; an empty one is the executable's.
+    pub objects: [[u8; PATH_BYTES]; OBJECTS],
+}

@@ -1,0 +1,45 @@
+//! Counts the calls of the C and C++ allocation ABI and passes each to the next definition.
+//!
+//! The witness preloads this library before the allocator that it proves. The library never
+//! allocates and prints nothing; what it counts lies in a file of the folder that it was loaded
+//! from, mapped shared, so that the counts outlive the process however it ends.
+//!
+//! A call is attributed to the object that it is passed on to, and not counted if that object made
+//! it itself. So an `operator new` of the C++ runtime, which calls malloc, is one call of the
+//! allocator, and so is one that the allocator serves without the runtime.
+
+// The witness's build script builds it without the standard library, so that it brings no other
+// object into the process. A build that unwinds, as of the whole workspace, needs its runtime.
+#![cfg_attr(panic = "abort", no_std)]
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
+mod elf;
+mod entry;
+mod fallback;
+mod layout;
+mod record;
+mod resolve;
+mod system;
+
+use core::ptr::null_mut;
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn() = begin;
+
+extern "C" fn begin() {
+    resolve::begin();
+    // SAFETY: the handler only stores to this library's own atomics. A child that is made without
+    // running handlers, as by vfork, counts in its parent's record.
+    unsafe { system::__register_atfork(None, None, Some(resolve::after_fork), null_mut()) };
+}
+
+#[cfg(panic = "abort")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: no precondition.
+    unsafe { system::abort() }
+}

@@ -1,0 +1,199 @@
+//! Finds the function that a call is passed on to.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr::addr_of_mut;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::elf;
+use crate::fallback;
+use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
+use crate::record;
+use crate::system::{self, ObjectInfo};
+
+/// What an entry point needs, in the order in which its assembly reads it.
+#[repr(C)]
+pub struct Slot {
+    /// Where calls go; 0 until the first.
+    next: AtomicUsize,
+    /// Where the object that serves them begins, and how long it is: calls from there are its own
+    /// and are not counted.
+    low: AtomicUsize,
+    span: AtomicUsize,
+    /// What counts them.
+    counter: AtomicUsize,
+}
+
+/// Distance of two slots in bytes.
+pub const SLOT_BYTES: usize = size_of::<Slot>();
+
+/// One slot for each function.
+pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
+    Slot {
+        next: AtomicUsize::new(0),
+        low: AtomicUsize::new(0),
+        span: AtomicUsize::new(0),
+        counter: AtomicUsize::new(0),
+    }
+}; FUNCTIONS.len()];
+
+/// Takes the counts that nobody wants.
+static IGNORED: AtomicU64 = AtomicU64::new(0);
+
+/// A search through the loaded objects, in the order in which the loader searches them.
+struct Search {
+    name: &'static str,
+    /// Whether definitions before this library count.
+    from_start: bool,
+    passed_self: bool,
+    found: Option<Found>,
+}
+
+struct Found {
+    address: usize,
+    low: usize,
+    span: usize,
+    is_self: bool,
+    path: [u8; PATH_BYTES],
+    path_length: usize,
+}
+
+fn search(name: &'static str, from_start: bool) -> Option<Found> {
+    let mut search = Search {
+        name,
+        from_start,
+        passed_self: false,
+        found: None,
+    };
+    // SAFETY: `visit` reads the data as what is given here.
+    unsafe { system::dl_iterate_phdr(visit, (&raw mut search).cast()) };
+    search.found
+}
+
+unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_void) -> c_int {
+    // SAFETY: the loader gives a valid object, and `data` is the search above.
+    let (object, search) = unsafe { (&*object, &mut *data.cast::<Search>()) };
+    let (low, span) = elf::extent(object);
+    let is_self = ((&raw const SLOTS) as usize).wrapping_sub(low) < span;
+    let eligible = search.from_start || search.passed_self;
+    search.passed_self |= is_self;
+    if !eligible {
+        return 0;
+    }
+    // SAFETY: the object is loaded, and stays so while the loader's lock is held.
+    let address =
+        unsafe { elf::tables(object).and_then(|tables| elf::definition(&tables, search.name)) };
+    let Some(address) = address else { return 0 };
+    let mut path = [0; PATH_BYTES];
+    // SAFETY: the loader's names end with a zero.
+    let name = unsafe { CStr::from_ptr(object.name) }.to_bytes();
+    let path_length = name.len().min(PATH_BYTES - 1);
+    path[..path_length].copy_from_slice(&name[..path_length]);
+    search.found = Some(Found {
+        address,
+        low,
+        span,
+        is_self,
+        path,
+        path_length,
+    });
+    1
+}
+
+/// Fills the slot of a function, and makes the record if there is none.
+pub extern "C" fn resolve(index: usize) {
+    // SAFETY: every thread has an errno. Programs read it after free and after a failed malloc.
+    let errno = unsafe { *system::__errno_location() };
+    fill(index);
+    // SAFETY: as above.
+    unsafe { *system::__errno_location() = errno };
+}
+
+fn fill(index: usize) {
+    match search(FUNCTIONS[index], false) {
+        Some(found) => bind(index, &found),
+        None => {
+            // The stand-in calls another function of this library, which counts.
+            let slot = &SLOTS[index];
+            let stand_in = fallback::for_function(FUNCTIONS[index]);
+            slot.counter
+                .store((&raw const IGNORED) as usize, Ordering::Relaxed);
+            slot.next.store(stand_in, Ordering::Release);
+        }
+    }
+}
+
+fn bind(index: usize, found: &Found) {
+    let record = record::current();
+    let slot = &SLOTS[index];
+    let path = &found.path[..found.path_length];
+    let in_libc = path.ends_with(b"/libc.so.6");
+    // glibc's reallocarray calls realloc by name, which counts.
+    let counted = !(in_libc && FUNCTIONS[index] == "reallocarray");
+    // SAFETY: the record stays mapped, and its counters are only ever used as atomics.
+    unsafe {
+        (*record).functions[index].object = record::name_object(record, path);
+        let counter = addr_of_mut!((*record).functions[index].calls);
+        let counter = if counted {
+            counter as usize
+        } else {
+            (&raw const IGNORED) as usize
+        };
+        slot.counter.store(counter, Ordering::Relaxed);
+    }
+    // glibc's own calls, as in strdup, are the program's: its slots share no object, and no call
+    // comes from within it.
+    let own = (&raw const *slot) as usize;
+    slot.low
+        .store(if in_libc { own } else { found.low }, Ordering::Relaxed);
+    slot.span
+        .store(if in_libc { 0 } else { found.span }, Ordering::Relaxed);
+    slot.next.store(found.address, Ordering::Release);
+}
+
+/// Begins the record of this process: who serves malloc, and whether this library is asked first.
+///
+/// Every function is bound that has a definition by now, so that as little as possible is left to
+/// search for in a forked child, where another thread may have held the loader's lock.
+pub fn begin() {
+    resolve(MALLOC);
+    for (index, slot) in SLOTS.iter().enumerate() {
+        if slot.next.load(Ordering::Acquire) == 0
+            && let Some(found) = search(FUNCTIONS[index], false)
+        {
+            bind(index, &found);
+        }
+    }
+    let Some(first) = search(FUNCTIONS[MALLOC], true) else {
+        return;
+    };
+    if first.is_self {
+        return;
+    }
+    let record = record::current();
+    // SAFETY: the record stays mapped; only this thread runs while constructors do.
+    unsafe {
+        let place = record::name_object(record, &first.path[..first.path_length]);
+        (*record).first_malloc = place;
+    }
+}
+
+/// Gives a forked child counts of its own.
+pub unsafe extern "C" fn after_fork() {
+    // SAFETY: every thread has an errno, and the child has one thread.
+    let errno = unsafe { *system::__errno_location() };
+    if let Some((old, new)) = record::renew() {
+        for slot in &SLOTS {
+            let offset = slot
+                .counter
+                .load(Ordering::Relaxed)
+                .wrapping_sub(old as usize);
+            if offset < size_of::<Record>() {
+                slot.counter.store(new as usize + offset, Ordering::Relaxed);
+            }
+        }
+        // SAFETY: no slot counts there any more.
+        unsafe { record::discard(old) };
+    }
+    // SAFETY: as above.
+    unsafe { *system::__errno_location() = errno };
+}

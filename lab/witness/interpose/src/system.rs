@@ -1,0 +1,62 @@
+//! What the library needs of the C library, declared here so that it depends on nothing.
+
+use core::ffi::{c_char, c_int, c_long, c_void};
+
+pub const O_RDWR_CREAT_EXCL_CLOEXEC: c_int = 0o2 | 0o100 | 0o200 | 0o2_000_000;
+pub const PROT_READ_WRITE: c_int = 1 | 2;
+pub const MAP_SHARED: c_int = 1;
+pub const PT_LOAD: u32 = 1;
+pub const PT_DYNAMIC: u32 = 2;
+
+/// A program header of a 64-bit ELF object.
+#[repr(C)]
+pub struct ProgramHeader {
+    pub kind: u32,
+    pub flags: u32,
+    pub offset: u64,
+    pub address: u64,
+    pub physical: u64,
+    pub file_size: u64,
+    pub memory_size: u64,
+    pub align: u64,
+}
+
+/// The leading fields of `struct dl_phdr_info`.
+#[repr(C)]
+pub struct ObjectInfo {
+    pub base: usize,
+    pub name: *const c_char,
+    pub headers: *const ProgramHeader,
+    pub header_count: u16,
+}
+
+pub type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_int;
+
+#[link(name = "c")]
+unsafe extern "C" {
+    pub fn dl_iterate_phdr(visit: Visit, data: *mut c_void) -> c_int;
+    pub fn __register_atfork(
+        prepare: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+        object: *mut c_void,
+    ) -> c_int;
+    pub fn __errno_location() -> *mut c_int;
+    pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    pub fn close(file: c_int) -> c_int;
+    pub fn write(file: c_int, bytes: *const c_void, length: usize) -> isize;
+    pub fn unlink(path: *const c_char) -> c_int;
+    pub fn fallocate(file: c_int, mode: c_int, offset: c_long, length: c_long) -> c_int;
+    pub fn mmap(
+        address: *mut c_void,
+        length: usize,
+        protection: c_int,
+        flags: c_int,
+        file: c_int,
+        offset: c_long,
+    ) -> *mut c_void;
+    pub fn munmap(address: *mut c_void, length: usize) -> c_int;
+    pub fn getpid() -> c_int;
+    pub fn sched_yield() -> c_int;
+    pub fn abort() -> !;
+}

@@ -1,0 +1,254 @@
+//! Where the counting library and the records lie during a run.
+
+use std::ffi::CString;
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::WitnessError;
+
+/// The counting library, built together with this crate.
+pub(crate) const LIBRARY: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/libheapdrome_interpose.so"));
+
+const NAME: &str = "libheapdrome_interpose.so";
+
+/// Begins the name of a run's folder.
+const PREFIX: &str = "heapdrome-witness-";
+
+/// The library's name until it is locked and complete.
+const FRESH: &str = "new";
+
+/// How often a folder is made anew that another heapdrome took for a left one.
+const TRIES: u32 = 5;
+
+/// A folder of one run: the library, and beside it one record for each program of each process.
+#[derive(Debug)]
+pub(crate) struct Home {
+    folder: TempDir,
+    /// The library, locked for as long as the folder is in use.
+    _held: File,
+}
+
+/// Whether `LD_PRELOAD` can carry a path: spaces and colons end a name there.
+pub(crate) fn speakable(path: &Path) -> bool {
+    !path
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .any(|byte| b" :\t\n$".contains(byte))
+}
+
+impl Home {
+    /// Makes the folder in shared memory, below `wanted` or in the system's temporary folder,
+    /// whichever suits first.
+    pub(crate) fn create(wanted: &Path) -> Result<Self, WitnessError> {
+        if LIBRARY.is_empty() {
+            return Err(WitnessError::Unsupported);
+        }
+        let candidates = [
+            Path::new("/dev/shm").to_owned(),
+            wanted.to_owned(),
+            std::env::temp_dir(),
+        ];
+        let mut tried = Vec::new();
+        for parent in candidates {
+            match Self::below(&parent) {
+                Ok(home) => return Ok(home),
+                Err(reason) => tried.push(format!("{}: {reason}", parent.display())),
+            }
+        }
+        Err(WitnessError::NoFolder {
+            tried: tried.join(", "),
+        })
+    }
+
+    fn below(parent: &Path) -> Result<Self, String> {
+        let parent = parent.canonicalize().map_err(|error| error.to_string())?;
+        if !speakable(&parent) {
+            return Err("its path holds a space or a colon".to_owned());
+        }
+        if forbids_programs(&parent) {
+            return Err("mounted noexec".to_owned());
+        }
+        sweep(&parent);
+        let (folder, held) = furnished(&parent).map_err(|error| error.to_string())?;
+        // SAFETY: no precondition.
+        if unsafe { libc::geteuid() } == 0 {
+            // Root's programs may drop to another user before they first allocate.
+            let open = Permissions::from_mode(0o1777);
+            std::fs::set_permissions(folder.path(), open).map_err(|error| error.to_string())?;
+        }
+        Ok(Self {
+            folder,
+            _held: held,
+        })
+    }
+
+    /// The library's path.
+    pub(crate) fn library(&self) -> PathBuf {
+        self.folder.path().join(NAME)
+    }
+
+    /// The path of a process's record.
+    pub(crate) fn record(&self, pid: i32) -> PathBuf {
+        self.folder.path().join(pid.to_string())
+    }
+}
+
+/// A new folder with the library in it, and the library, locked.
+fn furnished(parent: &Path) -> io::Result<(TempDir, File)> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+        let swept = |error: &io::Error| {
+            matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::WouldBlock
+            )
+        };
+        match place_library(folder.path()) {
+            Ok(held) => return Ok((folder, held)),
+            Err(error) if swept(&error) && tries < TRIES => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Writes the library into a folder. It is locked before it holds anything and appears under its
+/// name only when it is complete. Fails if another heapdrome's [`sweep`] comes between.
+fn place_library(folder: &Path) -> io::Result<File> {
+    let fresh = folder.join(FRESH);
+    // Open for writing, without which some network file systems give no lock.
+    let mut held = File::create_new(&fresh)?;
+    lock(&held, libc::LOCK_EX)?;
+    held.write_all(LIBRARY)?;
+    held.set_permissions(Permissions::from_mode(0o555))?;
+    std::fs::rename(&fresh, folder.join(NAME))?;
+    Ok(held)
+}
+
+fn forbids_programs(folder: &Path) -> bool {
+    let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else {
+        return true;
+    };
+    // SAFETY: the path ends with a zero, and the structure is written before it is read.
+    unsafe {
+        let mut status: libc::statvfs = std::mem::zeroed();
+        libc::statvfs(path.as_ptr(), &mut status) != 0 || status.f_flag & libc::ST_NOEXEC != 0
+    }
+}
+
+/// Removes the folders of runs whose heapdrome was killed before it could: nobody holds the lock
+/// on their library any more.
+fn sweep(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else {
+        return;
+    };
+    // SAFETY: no precondition.
+    let user = unsafe { libc::geteuid() };
+    for entry in entries.flatten() {
+        let named = entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| name.starts_with(PREFIX));
+        let ours = entry
+            .metadata()
+            .is_ok_and(|status| status.is_dir() && status.uid() == user);
+        if named && ours {
+            sweep_folder(&entry.path());
+        }
+    }
+}
+
+/// Removes one folder if it is left. Another heapdrome may be faster, so nothing here must work.
+fn sweep_folder(folder: &Path) {
+    let library = File::open(folder.join(NAME)).or_else(|_| File::open(folder.join(FRESH)));
+    match library {
+        // The lock is kept until all is gone, so that a heapdrome which was about to take it
+        // makes another folder instead.
+        Ok(library) if lock(&library, libc::LOCK_SH).is_ok() => {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+        Ok(_) => {}
+        // It is empty, or its library was put under its name just now: then it cannot be removed
+        // as if it were.
+        Err(_) => {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Takes the lock on a file, which is held until the file is closed, or fails at once.
+fn lock(file: &File, kind: libc::c_int) -> io::Result<()> {
+    // SAFETY: the file is open.
+    match unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_heapdrome_left_is_swept_wherever_it_was() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = |name: &str| {
+            let path = parent.path().join(name);
+            std::fs::create_dir(&path).expect("the folder is ours");
+            path
+        };
+        let file = |folder: &Path, name: &str| {
+            File::create_new(folder.join(name)).expect("the folder is ours")
+        };
+        let empty = folder("heapdrome-witness-empty");
+        let begun = folder("heapdrome-witness-begun");
+        file(&begun, FRESH);
+        let whole = folder("heapdrome-witness-whole");
+        file(&whole, NAME);
+        file(&whole, "4711");
+        let beginning = folder("heapdrome-witness-beginning");
+        let beginner = file(&beginning, FRESH);
+        lock(&beginner, libc::LOCK_EX).expect("nobody else has it");
+        let foreign = folder("something-else");
+        let (used, _held) = furnished(parent.path()).expect("a home");
+        sweep(parent.path());
+        for swept in [empty, begun, whole] {
+            assert!(!swept.exists(), "{}", swept.display());
+        }
+        for kept in [beginning, foreign, used.path().join(NAME)] {
+            assert!(kept.exists(), "{}", kept.display());
+        }
+    }
+
+    #[test]
+    fn folders_that_others_sweep_meanwhile_are_made_anew() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    sweep(parent.path());
+                }
+            });
+            let made: Vec<_> = (0..50).map(|_| furnished(parent.path())).collect();
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            for home in made {
+                // Some other heapdrome sweeps now and then, not without a pause.
+                let Ok((folder, _held)) = home else { continue };
+                assert_eq!(
+                    std::fs::read(folder.path().join(NAME)).expect("it stays"),
+                    LIBRARY
+                );
+            }
+        });
+    }
+}

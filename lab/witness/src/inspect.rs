@@ -1,0 +1,374 @@
+//! Where malloc leads in a process, read from its memory while it still has any.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::layout::{FUNCTIONS, MALLOC};
+use crate::objects::{Object, Objects, Segment};
+
+/// A loaded object whose calls of an allocation function go to an object that defines it, without
+/// passing the counting library.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Lead {
+    pub(crate) from: PathBuf,
+    pub(crate) to: PathBuf,
+}
+
+/// What a process's memory showed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inspection {
+    /// Whether the counting library is loaded.
+    pub(crate) entered: bool,
+    /// Calls that do not pass it.
+    pub(crate) leads: Vec<Lead>,
+    /// Every file that is mapped to be executed.
+    pub(crate) loaded: Vec<PathBuf>,
+}
+
+struct Loaded {
+    path: PathBuf,
+    base: u64,
+    object: Arc<Object>,
+}
+
+struct Range {
+    start: u64,
+    end: u64,
+    path: PathBuf,
+}
+
+struct Mapped {
+    offset: u64,
+    executable: bool,
+    range: Range,
+}
+
+/// Looks at a process that is stopped or running; `None` if its memory is gone or out of reach.
+pub(crate) fn inspect(pid: i32, library: &Path, objects: &Objects) -> Option<Inspection> {
+    let maps = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
+    let mapped: Vec<Mapped> = maps
+        .split(|&byte| byte == b'\n')
+        .filter_map(mapping)
+        .collect();
+    if mapped.is_empty() {
+        return None;
+    }
+    let objects = loaded_objects(&mapped, objects);
+    let mut loaded: Vec<PathBuf> = objects.iter().map(|object| object.path.clone()).collect();
+    loaded.dedup();
+    let entered = loaded.iter().any(|path| path == library);
+    let mut leads = Vec::new();
+    for call in bound_calls(pid, &objects, library) {
+        let range = mapped
+            .iter()
+            .map(|map| &map.range)
+            .find(|range| contains(range, call.target));
+        let Some(lead) = range.and_then(|range| lead(&call, range, &objects, library)) else {
+            continue;
+        };
+        if !leads.contains(&lead) {
+            leads.push(lead);
+        }
+    }
+    Some(Inspection {
+        entered,
+        leads,
+        loaded,
+    })
+}
+
+/// The objects that are loaded. Linkers and compilers map such files as data, too; only one whose
+/// code is mapped beside its first segment is loaded.
+fn loaded_objects(mapped: &[Mapped], objects: &Objects) -> Vec<Loaded> {
+    let first_segment = |map: &Mapped| {
+        let object = objects.get(&map.range.path)?;
+        let (offset, address) = object.first_segment;
+        let base = map.range.start.wrapping_sub(page(address));
+        let is_code = |other: &Mapped| {
+            let mut code = object.code.iter();
+            other.executable
+                && other.range.path == map.range.path
+                && code.any(|segment| maps(other, segment, base))
+        };
+        (map.offset == page(offset) && mapped.iter().any(is_code)).then(|| Loaded {
+            path: map.range.path.clone(),
+            base,
+            object,
+        })
+    };
+    mapped.iter().filter_map(first_segment).collect()
+}
+
+/// Whether a mapping is a part of a segment of the object that is loaded at `base`. It need not be
+/// the whole: some programs move their code to greater pages.
+fn maps(map: &Mapped, segment: &Segment, base: u64) -> bool {
+    let start = base.wrapping_add(segment.address);
+    let end = start.wrapping_add(segment.length);
+    // Both are rounded to pages alike, whatever their size.
+    let moved = map.range.start.wrapping_sub(map.offset);
+    map.range.start < end && start < map.range.end && moved == start.wrapping_sub(segment.offset)
+}
+
+/// What one slot holds.
+struct Call<'a> {
+    from: &'a Loaded,
+    function: usize,
+    target: u64,
+}
+
+/// The slots of all objects but the counting library, with what they hold.
+fn bound_calls<'a>(pid: i32, objects: &'a [Loaded], library: &Path) -> Vec<Call<'a>> {
+    let mut calls: Vec<Call> = objects
+        .iter()
+        .filter(|from| from.path != library)
+        .flat_map(|from| {
+            let slots = from
+                .object
+                .slots
+                .iter()
+                .filter(|slot| allocates(slot.function));
+            slots.map(move |slot| {
+                let target = from.base.wrapping_add(slot.address);
+                Call {
+                    from,
+                    function: slot.function,
+                    target,
+                }
+            })
+        })
+        .collect();
+    let held = read_words(pid, calls.iter().map(|call| call.target));
+    for (call, held) in calls.iter_mut().zip(held) {
+        call.target = held;
+    }
+    calls
+}
+
+/// Where a call leads whose target lies in `range`, if that is past the counting library.
+fn lead(call: &Call, range: &Range, objects: &[Loaded], library: &Path) -> Option<Lead> {
+    // A file may be loaded more than once, in namespaces of their own. A slot that leads elsewhere
+    // in its own object was never bound.
+    let target = objects.iter().find(|object| {
+        let address = call.target.wrapping_sub(object.base);
+        object.path == range.path && object.object.defines_at(call.function, address)
+    })?;
+    // An operator of the C++ runtime calls malloc in its turn, and that slot is judged by itself.
+    let passes_on = is_cxx(call.function) && target.object.calls(MALLOC);
+    let counts = !passes_on && target.path != library;
+    counts.then(|| Lead {
+        from: call.from.path.clone(),
+        to: target.path.clone(),
+    })
+}
+
+fn is_cxx(function: usize) -> bool {
+    FUNCTIONS[function].starts_with("_Z")
+}
+
+fn allocates(function: usize) -> bool {
+    let name = FUNCTIONS[function];
+    !name.contains("free") && !name.starts_with("_Zd") && name != "malloc_usable_size"
+}
+
+fn page(address: u64) -> u64 {
+    address & !4095
+}
+
+fn contains(range: &Range, address: u64) -> bool {
+    (range.start..range.end).contains(&address)
+}
+
+/// A line of `/proc/PID/maps` that maps a file.
+fn mapping(line: &[u8]) -> Option<Mapped> {
+    let slash = line.iter().position(|&byte| byte == b'/')?;
+    let path = &line[slash..];
+    let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+    let head = std::str::from_utf8(&line[..slash]).ok()?;
+    let mut fields = head.split_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let executable = fields.next()?.as_bytes().get(2) == Some(&b'x');
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let offset = number(fields.next()?)?;
+    let path = PathBuf::from(OsStr::from_bytes(path));
+    Some(Mapped {
+        offset,
+        executable,
+        range: Range {
+            start: number(start)?,
+            end: number(end)?,
+            path,
+        },
+    })
+}
+
+/// How many words one call reads; the kernel's own limit is 1024.
+const AT_ONCE: usize = 512;
+
+/// The words at `addresses`; 0 for one that cannot be read.
+fn read_words(pid: i32, addresses: impl Iterator<Item = u64>) -> Vec<u64> {
+    let remote: Vec<libc::iovec> = addresses
+        .map(|address| libc::iovec {
+            iov_base: address as *mut _,
+            iov_len: size_of::<u64>(),
+        })
+        .collect();
+    let mut words = vec![0_u64; remote.len()];
+    let mut place = 0;
+    while place < remote.len() {
+        let part = &remote[place..remote.len().min(place + AT_ONCE)];
+        let local = libc::iovec {
+            iov_base: words[place..].as_mut_ptr().cast(),
+            iov_len: part.len() * size_of::<u64>(),
+        };
+        // SAFETY: the local vector describes as many of `words` from `place` on as `part` names
+        // addresses, and nothing else uses them meanwhile.
+        let read =
+            unsafe { libc::process_vm_readv(pid, &local, 1, part.as_ptr(), part.len() as u64, 0) };
+        let read = match usize::try_from(read) {
+            Ok(bytes) => bytes / size_of::<u64>(),
+            Err(_) if bad_address() => 0,
+            // The process is gone or out of reach.
+            Err(_) => break,
+        };
+        place += read;
+        if read < part.len() {
+            // The kernel stops at the first address that it cannot read, perhaps within the word.
+            words[place] = 0;
+            place += 1;
+        }
+    }
+    words
+}
+
+fn bad_address() -> bool {
+    std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::Slot;
+
+    #[test]
+    fn lines_that_map_files_are_read_and_others_are_not() {
+        let line = b"7f00-7f80 r-xp 00001000 08:01 42    /a folder/lib.so (deleted)";
+        let map = mapping(line).expect("a mapping");
+        assert!(map.executable);
+        assert_eq!(
+            (map.range.start, map.range.end, map.offset),
+            (0x7f00, 0x7f80, 0x1000)
+        );
+        assert_eq!(map.range.path, Path::new("/a folder/lib.so"));
+        for line in [
+            &b"7f00-7f80 rw-p 00000000 00:00 0 [heap]"[..],
+            b"",
+            b"x /",
+            b"a-b /c",
+        ] {
+            assert!(mapping(line).is_none());
+        }
+    }
+
+    #[test]
+    fn the_test_itself_can_be_looked_at() {
+        let seen = inspect(
+            std::process::id() as i32,
+            Path::new("/none"),
+            &Objects::default(),
+        );
+        let seen = seen.expect("our own memory can be read");
+        assert!(!seen.entered);
+        assert!(
+            seen.leads.iter().any(|lead| lead.to.ends_with("libc.so.6")),
+            "{seen:?}"
+        );
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_read_hides_no_other() {
+        let words: Vec<u64> = (1..=2000).collect();
+        // The zero page is never mapped.
+        let bad = |place: usize| [0, 3, 4, 600, 1999].contains(&place);
+        let addresses = words.iter().enumerate().map(|(place, word)| {
+            if bad(place) {
+                16
+            } else {
+                std::ptr::from_ref(word) as u64
+            }
+        });
+        let read = read_words(std::process::id() as i32, addresses);
+        for (place, (read, word)) in read.iter().zip(&words).enumerate() {
+            assert_eq!(*read, if bad(place) { 0 } else { *word }, "{place}");
+        }
+        assert_eq!(read_words(i32::MAX, [16, 16].into_iter()), [0, 0]);
+    }
+
+    #[test]
+    fn each_copy_of_a_file_that_is_loaded_twice_is_known() {
+        let malloc = Slot {
+            address: 0x10,
+            function: MALLOC,
+        };
+        let object = Arc::new(Object {
+            definitions: vec![malloc],
+            ..Object::default()
+        });
+        let copy = |path: &str, base| Loaded {
+            path: path.into(),
+            base,
+            object: object.clone(),
+        };
+        let loaded = [copy("/c.so", 0x1000), copy("/c.so", 0x9000)];
+        let from = copy("/a.so", 0x5000);
+        let leads_to = |target| {
+            let call = Call {
+                from: &from,
+                function: MALLOC,
+                target,
+            };
+            let range = Range {
+                start: target,
+                end: target + 1,
+                path: "/c.so".into(),
+            };
+            lead(&call, &range, &loaded, Path::new("/none")).is_some()
+        };
+        assert!(leads_to(0x1010) && leads_to(0x9010));
+        assert!(!leads_to(0x1020));
+    }
+
+    #[test]
+    fn a_file_that_is_mapped_as_data_is_not_loaded() {
+        use std::os::fd::AsRawFd;
+        let own = std::env::current_exe().expect("a test has a file");
+        let file = std::fs::File::open(&own).expect("it can be read");
+        let length = 4096;
+        // SAFETY: a new mapping, which nobody uses and which is taken away below.
+        let data = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ,
+                libc::MAP_PRIVATE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        assert_ne!(data, libc::MAP_FAILED);
+        let maps = std::fs::read("/proc/self/maps").expect("the kernel tells");
+        let mapped: Vec<Mapped> = maps
+            .split(|&byte| byte == b'\n')
+            .filter_map(mapping)
+            .collect();
+        // SAFETY: the mapping was made above.
+        unsafe { libc::munmap(data, length) };
+        let of_own = |map: &&Mapped| map.range.path == own && map.offset == 0;
+        assert_eq!(mapped.iter().filter(of_own).count(), 2);
+        let loaded = loaded_objects(&mapped, &Objects::default());
+        let loaded: Vec<_> = loaded.iter().filter(|object| object.path == own).collect();
+        assert_eq!(loaded.len(), 1);
+        assert_ne!(loaded[0].base, data as u64);
+    }
+}

@@ -1,0 +1,218 @@
+//! From what was seen of each program to who served it, and if not the entrant, why.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use heapdrome_record::{Entrant, UnservedReason};
+
+use crate::inspect::Lead;
+use crate::ledger::{Ledger, resolved};
+use crate::tree::Image;
+
+/// What is held of one image.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Verdict {
+    /// Whether it counts as a process: not if it only carried out the exec of another program, or
+    /// was killed before it could allocate.
+    pub(crate) counts: bool,
+    /// Why the entrant did not serve it; `None` if it did.
+    pub(crate) unserved: Option<UnservedReason>,
+    /// The object that served malloc.
+    pub(crate) served_by: Option<String>,
+}
+
+/// The objects that may serve in the entrant's name.
+pub(crate) struct Expected {
+    files: Vec<(u64, u64)>,
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    path.metadata()
+        .ok()
+        .map(|status| (status.dev(), status.ino()))
+}
+
+impl Expected {
+    pub(crate) fn new(entrant: &Entrant) -> Self {
+        let paths = entrant.library.iter().chain(&entrant.preload);
+        Self {
+            files: paths.filter_map(|path| identity(path)).collect(),
+        }
+    }
+
+    /// Whether glibc itself is the entrant, whichever copy a program uses.
+    fn is_system(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Whether an object serves in the entrant's name.
+    pub(crate) fn matches(&self, path: &str) -> bool {
+        if self.is_system() {
+            return is_libc(path);
+        }
+        identity(Path::new(path)).is_some_and(|file| self.files.contains(&file))
+    }
+}
+
+fn is_libc(path: &str) -> bool {
+    Path::new(path)
+        .file_name()
+        .is_some_and(|name| name == "libc.so.6")
+}
+
+fn text(path: &Path) -> String {
+    resolved(path.to_string_lossy().into_owned())
+}
+
+/// Judges all images of a run, in their order.
+pub(crate) fn judge(images: &[Image], expected: &Expected) -> Vec<Verdict> {
+    let places: HashMap<usize, usize> = images
+        .iter()
+        .enumerate()
+        .map(|(place, image)| (image.id, place))
+        .collect();
+    images
+        .iter()
+        .map(|image| Case::new(image, images, &places).verdict(expected))
+        .collect()
+}
+
+/// An image with what it inherits from the one that it was forked from.
+struct Case<'a> {
+    image: &'a Image,
+    /// The nearest ledger that tells where malloc leads: its own or an ancestor's.
+    bound: Option<&'a Ledger>,
+    leads: Vec<&'a Lead>,
+    inspected: bool,
+    entered: bool,
+}
+
+impl<'a> Case<'a> {
+    fn new(image: &'a Image, images: &'a [Image], places: &HashMap<usize, usize>) -> Self {
+        let mut bound = None;
+        let mut ancestor = Some(image);
+        while let Some(at) = ancestor {
+            let known = at
+                .ledger
+                .as_ref()
+                .filter(|ledger| ledger.malloc_to.is_some());
+            bound = known;
+            if bound.is_some() {
+                break;
+            }
+            let origin = at.origin.and_then(|id| places.get(&id));
+            ancestor = origin.map(|&place| &images[place]);
+        }
+        let inspection = image.inspection.as_ref();
+        Self {
+            image,
+            bound,
+            leads: inspection
+                .map(|seen| seen.leads.iter().collect())
+                .unwrap_or_default(),
+            inspected: inspection.is_some(),
+            entered: image.ledger.is_some()
+                || bound.is_some()
+                || inspection.is_some_and(|seen| seen.entered),
+        }
+    }
+
+    fn verdict(&self, expected: &Expected) -> Verdict {
+        let forked = self.image.origin.is_some();
+        let calls = self
+            .image
+            .ledger
+            .as_ref()
+            .is_some_and(|ledger| !ledger.calls.is_empty());
+        let only_executes = forked && self.image.replaced && !calls;
+        // Without a look at its memory or a record, a program that was not replaced was killed.
+        let unborn = !self.entered && !self.inspected && !self.image.replaced && self.loads();
+        let (unserved, served_by) = match unborn {
+            true => (None, None),
+            false if self.entered => self.entered(expected),
+            false => self.not_entered(expected),
+        };
+        Verdict {
+            counts: !only_executes && !unborn,
+            unserved,
+            served_by,
+        }
+    }
+
+    /// Whether the counting library should have been loaded.
+    fn loads(&self) -> bool {
+        let program = &self.image.program;
+        let object = program.object.as_ref();
+        let usual = object.is_some_and(|object| object.native && object.dynamic);
+        usual && !program.raised && program.preloaded
+    }
+
+    /// The first call that goes past the witness to an object that is not the entrant's.
+    fn escape(&self, expected: &Expected) -> Option<&'a Lead> {
+        self.leads
+            .iter()
+            .copied()
+            .find(|lead| !expected.matches(&text(&lead.to)) && !expected.matches(&text(&lead.from)))
+    }
+
+    fn entered(&self, expected: &Expected) -> (Option<UnservedReason>, Option<String>) {
+        if let Some(first) = self.bound.and_then(|ledger| ledger.first_malloc.clone()) {
+            return (Some(UnservedReason::BundledAllocator), Some(first));
+        }
+        let server = self.bound.and_then(|ledger| ledger.malloc_to.clone());
+        if let Some(server) = &server
+            && !expected.matches(server)
+        {
+            // Only where nothing else defines malloc does the C library serve it.
+            let reason = if is_libc(server) {
+                UnservedReason::NotLoaded
+            } else {
+                UnservedReason::BundledAllocator
+            };
+            return (Some(reason), Some(server.clone()));
+        }
+        match self.escape(expected) {
+            None => (None, server),
+            // Only in a namespace of its own does the C library call itself past the witness.
+            Some(lead) if lead.from == lead.to && !is_libc(&text(&lead.to)) => {
+                (Some(UnservedReason::BundledAllocator), Some(text(&lead.to)))
+            }
+            Some(lead) => (Some(UnservedReason::DeepBind), Some(text(&lead.to))),
+        }
+    }
+
+    fn not_entered(&self, expected: &Expected) -> (Option<UnservedReason>, Option<String>) {
+        let program = &self.image.program;
+        let lead = self
+            .escape(expected)
+            .or_else(|| self.leads.first().copied());
+        let served_by = lead.map(|lead| text(&lead.to));
+        let Some(object) = &program.object else {
+            return (Some(UnservedReason::NotLoaded), served_by);
+        };
+        let own = served_by.as_deref() == Some(text(&program.path).as_str());
+        let reason = if !object.native {
+            UnservedReason::OtherMachine
+        } else if !object.dynamic {
+            let itself = text(&program.path);
+            return (Some(UnservedReason::StaticBinary), Some(itself));
+        } else if lead.is_some() && self.escape(expected).is_none() {
+            return (None, served_by);
+        } else if object.defines(crate::layout::MALLOC) || own {
+            UnservedReason::BundledAllocator
+        } else if program.raised {
+            UnservedReason::RaisedRights
+        } else if !program.preloaded {
+            // The system's allocator needs no preload: what could not be looked at before an exec
+            // ended it is taken to use the C library.
+            if expected.is_system() && lead.is_none() {
+                return (None, None);
+            }
+            UnservedReason::ClearedEnvironment
+        } else {
+            UnservedReason::NotLoaded
+        };
+        (Some(reason), served_by)
+    }
+}

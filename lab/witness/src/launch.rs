@@ -1,0 +1,211 @@
+//! Starts the command so that it is followed from its first instruction.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use crate::{Request, WitnessError};
+
+/// All that the child needs between fork and exec, where it must not allocate.
+pub(crate) struct Launch {
+    program: PathBuf,
+    directory: Option<CString>,
+    path: CString,
+    arguments: Vec<CString>,
+    script_arguments: Vec<CString>,
+    environment: Vec<CString>,
+    streams: [File; 3],
+}
+
+fn text(bytes: &OsStr) -> CString {
+    let bytes: Vec<u8> = bytes
+        .as_bytes()
+        .iter()
+        .copied()
+        .filter(|&byte| byte != 0)
+        .collect();
+    CString::new(bytes).unwrap_or_default()
+}
+
+fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
+    texts
+        .iter()
+        .map(|text| text.as_ptr())
+        .chain([std::ptr::null()])
+        .collect()
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: the array has room for both ends, which nobody else owns.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+fn open(path: Option<&Path>, write: bool, purpose: &'static str) -> Result<File, WitnessError> {
+    let path = path.unwrap_or(Path::new("/dev/null"));
+    let mut options = OpenOptions::new();
+    let options = if write {
+        options.write(true).create(true).truncate(true)
+    } else {
+        options.read(true)
+    };
+    let failed = |source| WitnessError::CannotOpen {
+        path: path.to_owned(),
+        purpose,
+        source,
+    };
+    options.open(path).map_err(failed)
+}
+
+impl Launch {
+    /// Opens and prepares everything; `preload` becomes `LD_PRELOAD`.
+    pub(crate) fn prepare(request: &Request, preload: &OsStr) -> Result<Self, WitnessError> {
+        let program = request.program()?;
+        let mut environment = request.complete_environment();
+        environment.insert("LD_PRELOAD".into(), preload.to_owned());
+        let assignment = |(name, value): (&OsString, &OsString)| {
+            let mut bytes = name.as_bytes().to_vec();
+            bytes.push(b'=');
+            bytes.extend_from_slice(value.as_bytes());
+            text(&OsString::from_vec(bytes))
+        };
+        let arguments: Vec<CString> = request
+            .command
+            .iter()
+            .map(|argument| text(OsStr::new(argument)))
+            .collect();
+        let path = text(program.as_os_str());
+        let mut script_arguments = vec![text(OsStr::new("/bin/sh")), path.clone()];
+        script_arguments.extend(arguments.iter().skip(1).cloned());
+        if let Some(directory) = &request.directory {
+            let missing = |source| WitnessError::CannotOpen {
+                path: directory.clone(),
+                purpose: "working folder",
+                source,
+            };
+            std::fs::read_dir(directory).map_err(missing)?;
+        }
+        let streams = [
+            open(request.stdin.as_deref(), false, "standard input")?,
+            open(request.stdout.as_deref(), true, "standard output")?,
+            open(request.stderr.as_deref(), true, "standard error")?,
+        ];
+        Ok(Self {
+            program,
+            directory: request
+                .directory
+                .as_ref()
+                .map(|folder| text(folder.as_os_str())),
+            path,
+            arguments,
+            script_arguments,
+            environment: environment.iter().map(assignment).collect(),
+            streams,
+        })
+    }
+
+    /// Makes the child, calls `attach` with its process number, and lets it go on to its exec.
+    pub(crate) fn spawn(
+        &self,
+        attach: impl FnOnce(i32) -> Result<(), WitnessError>,
+    ) -> Result<Child, WitnessError> {
+        let failed = |action| move |source| WitnessError::System { action, source };
+        let (gate, open_gate) = pipe().map_err(failed("make a pipe"))?;
+        let (status, tell) = pipe().map_err(failed("make a pipe"))?;
+        let (arguments, script) = (pointers(&self.arguments), pointers(&self.script_arguments));
+        let environment = pointers(&self.environment);
+        // SAFETY: the child calls only functions that are safe after fork, and never returns.
+        let pid = unsafe { libc::fork() };
+        if pid < 0 {
+            return Err(failed("start a process")(io::Error::last_os_error()));
+        }
+        if pid == 0 {
+            // SAFETY: this is the child; every pointer was made before the fork and is ended by
+            // a null.
+            unsafe {
+                libc::close(open_gate.as_raw_fd());
+                self.become_command(&gate, &tell, [&arguments, &script, &environment])
+            }
+        }
+        drop((gate, tell));
+        if let Err(error) = attach(pid) {
+            // SAFETY: the child is ours and has not been waited for.
+            unsafe {
+                libc::kill(pid, libc::SIGKILL);
+                libc::waitpid(pid, std::ptr::null_mut(), 0);
+            }
+            return Err(error);
+        }
+        drop(open_gate);
+        Ok(Child {
+            pid,
+            status: File::from(status),
+            program: self.program.clone(),
+        })
+    }
+
+    /// # Safety
+    /// Only in a child that has just been forked; the tables end with a null.
+    unsafe fn become_command(
+        &self,
+        gate: &OwnedFd,
+        tell: &OwnedFd,
+        [arguments, script, environment]: [&[*const libc::c_char]; 3],
+    ) -> ! {
+        // SAFETY: as for this function.
+        unsafe {
+            libc::setsid();
+            for (number, stream) in self.streams.iter().enumerate() {
+                libc::dup2(stream.as_raw_fd(), number as i32);
+            }
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            let folder = self.directory.as_ref();
+            let mut ready = folder.is_none_or(|folder| libc::chdir(folder.as_ptr()) == 0);
+            // The gate opens, by being closed, when the tracer holds this process.
+            let mut byte = 0_u8;
+            while libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) < 0 {
+                ready &= *libc::__errno_location() == libc::EINTR;
+            }
+            if ready {
+                libc::execve(self.path.as_ptr(), arguments.as_ptr(), environment.as_ptr());
+                if *libc::__errno_location() == libc::ENOEXEC {
+                    libc::execve(script[0], script.as_ptr(), environment.as_ptr());
+                }
+            }
+            let errno = *libc::__errno_location();
+            libc::write(tell.as_raw_fd(), (&raw const errno).cast(), 4);
+            libc::_exit(127)
+        }
+    }
+}
+
+/// The command's process.
+pub(crate) struct Child {
+    pub(crate) pid: i32,
+    status: File,
+    program: PathBuf,
+}
+
+impl Child {
+    /// Why the exec failed, once the process has ended or become the command.
+    pub(crate) fn exec_error(&mut self) -> Option<WitnessError> {
+        let mut errno = [0; 4];
+        io::Read::read_exact(&mut self.status, &mut errno).ok()?;
+        let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
+        Some(WitnessError::CannotRun {
+            program: self.program.clone(),
+            source,
+        })
+    }
+}

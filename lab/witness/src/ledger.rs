@@ -1,0 +1,178 @@
+//! The counts that a process left.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::layout::{FUNCTIONS, Function, MAGIC, MALLOC, OBJECTS, PATH_BYTES, Record};
+
+/// A record, read and made safe to look at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Ledger {
+    /// The object whose malloc the program finds before the counting library; usually none.
+    pub(crate) first_malloc: Option<String>,
+    /// The object that malloc was passed on to.
+    pub(crate) malloc_to: Option<String>,
+    /// Counted calls by the object that served them.
+    pub(crate) calls: Vec<(String, u64)>,
+}
+
+impl Ledger {
+    /// Reads a record and removes it; `None` if there is none. `program` is the path of the
+    /// executable, which the record itself leaves empty.
+    pub(crate) fn take(record: &Path, program: &Path) -> Option<Self> {
+        let bytes = contents(record);
+        // A record that stays is read by nobody again, unless the process number comes back.
+        let _ = std::fs::remove_file(record);
+        Self::parse(&bytes?, program)
+    }
+
+    fn parse(bytes: &[u8], program: &Path) -> Option<Self> {
+        let word = |at: usize| {
+            bytes
+                .get(at..at + 8)?
+                .try_into()
+                .ok()
+                .map(u64::from_ne_bytes)
+        };
+        if word(std::mem::offset_of!(Record, magic))? != MAGIC {
+            return None;
+        }
+        let object = |place: u64| {
+            let place = usize::try_from(place)
+                .ok()?
+                .checked_sub(1)
+                .filter(|&at| at < OBJECTS)?;
+            let start = std::mem::offset_of!(Record, objects) + place * PATH_BYTES;
+            let text = bytes
+                .get(start..start + PATH_BYTES)?
+                .split(|&byte| byte == 0)
+                .next()?;
+            Some(resolved(if text.is_empty() {
+                program.to_string_lossy().into_owned()
+            } else {
+                String::from_utf8_lossy(text).into_owned()
+            }))
+        };
+        let functions = std::mem::offset_of!(Record, functions);
+        let mut ledger = Self {
+            first_malloc: object(word(std::mem::offset_of!(Record, first_malloc))?),
+            ..Self::default()
+        };
+        for place in 0..FUNCTIONS.len() {
+            let at = functions + place * size_of::<Function>();
+            let calls = word(at + std::mem::offset_of!(Function, calls))?;
+            let server = object(word(at + std::mem::offset_of!(Function, object))?);
+            if place == MALLOC {
+                ledger.malloc_to.clone_from(&server);
+            }
+            if calls > 0 {
+                ledger.add(server.unwrap_or_default(), calls);
+            }
+        }
+        Some(ledger)
+    }
+
+    fn add(&mut self, server: String, calls: u64) {
+        match self.calls.iter_mut().find(|(known, _)| *known == server) {
+            Some((_, sum)) => *sum += calls,
+            None => self.calls.push((server, calls)),
+        }
+    }
+}
+
+/// What lies in a record. Where root watches, everybody may write into its folder: a link is not
+/// followed, a pipe is not waited for, and no more is read than a record holds.
+fn contents(record: &Path) -> Option<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    let options = options.read(true);
+    let options = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = options.open(record).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let mut limited = file.take(size_of::<Record>() as u64);
+    limited.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// A path without links, so that one object has one name.
+pub(crate) fn resolved(path: String) -> String {
+    match Path::new(&path).canonicalize() {
+        Ok(real) => real.to_string_lossy().into_owned(),
+        Err(_) => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_short_or_foreign_is_no_record() {
+        let program = Path::new("/no/such/program");
+        let mut bytes = vec![0_u8; size_of::<Record>()];
+        assert_eq!(Ledger::parse(&bytes, program), None);
+        bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
+        assert_eq!(Ledger::parse(&bytes, program), Some(Ledger::default()));
+        assert_eq!(Ledger::parse(&bytes[..100], program), None);
+        assert_eq!(Ledger::parse(&[], program), None);
+    }
+
+    #[test]
+    fn only_a_plain_file_is_a_record_and_only_its_beginning_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let program = Path::new("/no/such/program");
+        let mut bytes = vec![0_u8; size_of::<Record>()];
+        bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
+        std::fs::write(path("1"), &bytes).expect("the folder is ours");
+        std::os::unix::fs::symlink(path("1"), path("2")).expect("the folder is ours");
+        assert_eq!(Ledger::take(&path("2"), program), None);
+        assert!(!path("2").is_symlink() && path("1").exists());
+        let pipe = std::ffi::CString::new(path("3").to_string_lossy().into_owned());
+        let pipe = pipe.expect("a path without zeros");
+        // SAFETY: the path ends with a zero.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+        let mut filled = std::fs::File::options();
+        let filled = filled.read(true).write(true).open(path("3"));
+        let mut filled = filled.expect("a pipe that is open both ways does not wait");
+        std::io::Write::write_all(&mut filled, &bytes).expect("a pipe holds more than a record");
+        assert_eq!(Ledger::take(&path("3"), program), None);
+        assert!(!path("3").exists());
+        // A file without end would fill the memory.
+        let endless = std::fs::File::options().write(true).open(path("1"));
+        let endless = endless.expect("it is ours");
+        endless.set_len(1 << 40).expect("it stays empty");
+        assert_eq!(
+            contents(&path("1")).map(|read| read.len()),
+            Some(bytes.len())
+        );
+        let taken = Ledger::take(&path("1"), program);
+        assert_eq!(taken, Some(Ledger::default()));
+        assert!(!path("1").exists());
+    }
+
+    #[test]
+    fn calls_are_added_up_by_object() {
+        let mut bytes = vec![0_u8; size_of::<Record>()];
+        let mut put = |at: usize, word: u64| bytes[at..at + 8].copy_from_slice(&word.to_ne_bytes());
+        put(0, MAGIC);
+        let functions = std::mem::offset_of!(Record, functions);
+        for place in 0..3 {
+            put(functions + place * size_of::<Function>(), 10);
+            put(
+                functions + place * size_of::<Function>() + 8,
+                1 + (place as u64) % 2,
+            );
+        }
+        let objects = std::mem::offset_of!(Record, objects);
+        bytes[objects..objects + 5].copy_from_slice(b"/a.so");
+        let ledger = Ledger::parse(&bytes, Path::new("/no/such/program")).expect("a record");
+        assert_eq!(ledger.malloc_to.as_deref(), Some("/a.so"));
+        let program = "/no/such/program".to_owned();
+        assert_eq!(ledger.calls, [("/a.so".to_owned(), 20), (program, 10)]);
+    }
+}

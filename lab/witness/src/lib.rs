@@ -1,0 +1,39 @@
+//! Proves which object serves malloc in every process of a command.
+//!
+//! ```text
+//! let witness = Witness::new(&cache)?;             // once
+//! let key = witness.key(&request)?;                // the proof is void when this changes
+//! let session = witness.start(&request)?;          // the command runs, watched
+//! session.stop(libc::SIGTERM);                     // for servers only
+//! let report = session.finish()?;                  // waits; report.proof is what a row needs
+//! ```
+//!
+//! Two witnesses look at one unmeasured run. From inside, a preloaded library counts the calls of
+//! the whole C and C++ allocation ABI and passes each to the next definition; it writes into a
+//! shared mapping, so that its counts survive `_exit` and SIGKILL. From outside, a tracer follows
+//! every fork and exec, so that processes which the library never entered are known too, and reads
+//! from each loaded object's relocations where its malloc leads. docs/proof.md tells the whole.
+
+mod advice;
+mod error;
+mod home;
+mod inspect;
+mod judge;
+#[cfg(test)]
+mod judge_tests;
+mod launch;
+#[path = "../interpose/src/layout.rs"]
+mod layout;
+mod ledger;
+mod objects;
+mod program;
+mod proof;
+mod request;
+mod session;
+mod tracer;
+mod tree;
+mod watchdog;
+
+pub use error::WitnessError;
+pub use request::Request;
+pub use session::{ImageReport, Report, Session, Witness};

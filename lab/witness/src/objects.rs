@@ -1,0 +1,229 @@
+//! What ELF files say about allocation: which functions they define, and where the addresses of
+//! those that they call are kept.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, Sym, SymbolTable};
+use object::{Endianness, ReadCache, ReadRef};
+
+use crate::layout::FUNCTIONS;
+
+/// A place that a function has: where it is defined, or where its address is kept for calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    /// The address in the file's own numbering.
+    pub(crate) address: u64,
+    /// The function, by its place in [`FUNCTIONS`].
+    pub(crate) function: usize,
+}
+
+/// A part of a file that is mapped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    /// Where it lies in the file.
+    pub(crate) offset: u64,
+    /// Where it lies in the file's own numbering.
+    pub(crate) address: u64,
+    /// Its length in the file.
+    pub(crate) length: u64,
+}
+
+/// What a program or library is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Object {
+    /// Whether it is for the machine and word size that the witness itself is for.
+    pub(crate) native: bool,
+    /// Whether a dynamic loader starts it.
+    pub(crate) dynamic: bool,
+    /// Which of [`FUNCTIONS`] it defines for others, and where in its own numbering.
+    pub(crate) definitions: Vec<Slot>,
+    /// Its slots.
+    pub(crate) slots: Vec<Slot>,
+    /// Where its first segment lies in the file and in its own numbering.
+    pub(crate) first_segment: (u64, u64),
+    /// Its segments that are mapped to be executed.
+    pub(crate) code: Vec<Segment>,
+    /// An allocator's function under a name of its own, such as `je_malloc`.
+    pub(crate) private_malloc: Option<String>,
+}
+
+impl Object {
+    /// Whether it defines a function for others.
+    pub(crate) fn defines(&self, function: usize) -> bool {
+        self.definitions
+            .iter()
+            .any(|known| known.function == function)
+    }
+
+    /// Whether it defines a function for others at an address of its own numbering.
+    pub(crate) fn defines_at(&self, function: usize, address: u64) -> bool {
+        let mut definitions = self.definitions.iter();
+        definitions.any(|known| known.function == function && known.address == address)
+    }
+
+    /// Whether it calls a function through a slot.
+    pub(crate) fn calls(&self, function: usize) -> bool {
+        self.slots.iter().any(|slot| slot.function == function)
+    }
+}
+
+type Key = (u64, u64, i64, i64);
+
+/// Every file is read once per witness, however many processes map it.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    known: Mutex<HashMap<Key, Option<Arc<Object>>>>,
+}
+
+impl Objects {
+    /// What a file is; `None` if it cannot be read or is no ELF file.
+    pub(crate) fn get(&self, path: &Path) -> Option<Arc<Object>> {
+        let status = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let key = (
+            status.dev(),
+            status.ino(),
+            status.mtime(),
+            status.mtime_nsec(),
+        );
+        if let Some(known) = self.known.lock().ok()?.get(&key) {
+            return known.clone();
+        }
+        let object = read(path).map(Arc::new);
+        self.known.lock().ok()?.insert(key, object.clone());
+        object
+    }
+}
+
+fn read(path: &Path) -> Option<Object> {
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let identity = (&cache).read_bytes_at(0, 20).ok()?;
+    if !identity.starts_with(b"\x7fELF") {
+        return None;
+    }
+    let native_machine = if cfg!(target_arch = "aarch64") {
+        elf::EM_AARCH64
+    } else {
+        elf::EM_X86_64
+    };
+    let machine = u16::from_le_bytes([identity[18], identity[19]]);
+    if identity[4] != elf::ELFCLASS64 || machine != native_machine {
+        return Some(Object {
+            dynamic: true,
+            ..Object::default()
+        });
+    }
+    let header = FileHeader64::<Endianness>::parse(&cache).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, &cache).ok()?;
+    let mut object = Object {
+        native: true,
+        ..Object::default()
+    };
+    object.dynamic = segments
+        .iter()
+        .any(|segment| segment.p_type(endian) == elf::PT_INTERP);
+    let mut loaded = segments
+        .iter()
+        .filter(|segment| segment.p_type(endian) == elf::PT_LOAD)
+        .peekable();
+    if let Some(first) = loaded.peek() {
+        object.first_segment = (first.p_offset(endian), first.p_vaddr(endian));
+    }
+    let code = loaded.filter(|segment| segment.p_flags(endian) & elf::PF_X != 0);
+    object.code = code
+        .map(|segment| Segment {
+            offset: segment.p_offset(endian),
+            address: segment.p_vaddr(endian),
+            length: segment.p_filesz(endian),
+        })
+        .collect();
+    read_tables(header, endian, &cache, &mut object);
+    Some(object)
+}
+
+type Cache<'a> = &'a ReadCache<File>;
+
+fn read_tables<'a>(
+    header: &'a FileHeader64<Endianness>,
+    endian: Endianness,
+    cache: Cache<'a>,
+    object: &mut Object,
+) -> Option<()> {
+    let sections = header.sections(endian, cache).ok()?;
+    let dynamic = sections.symbols(endian, cache, elf::SHT_DYNSYM).ok()?;
+    let wanted = wanted_symbols(&dynamic, endian, object);
+    for section in sections.iter() {
+        let Ok(Some((entries, link))) = section.rela(endian, cache) else {
+            continue;
+        };
+        if link != dynamic.section() {
+            continue;
+        }
+        for entry in entries {
+            if let Some(&function) = wanted.get(&entry.r_sym(endian, false)) {
+                object.slots.push(Slot {
+                    address: entry.r_offset(endian),
+                    function,
+                });
+            }
+        }
+    }
+    object.private_malloc = private_malloc(&dynamic, endian);
+    if object.private_malloc.is_none() && object.dynamic {
+        // Only a program's full table is read: that of a library can be huge.
+        let all = sections.symbols(endian, cache, elf::SHT_SYMTAB).ok()?;
+        object.private_malloc = private_malloc(&all, endian);
+    }
+    Some(())
+}
+
+type Symbols<'a> = SymbolTable<'a, FileHeader64<Endianness>, Cache<'a>>;
+
+/// The dynamic symbols that are allocation functions, and notes which of them are defined.
+fn wanted_symbols(
+    symbols: &Symbols,
+    endian: Endianness,
+    object: &mut Object,
+) -> HashMap<u32, usize> {
+    let mut wanted = HashMap::new();
+    for (place, symbol) in symbols.iter().enumerate() {
+        let Ok(name) = symbol.name(endian, symbols.strings()) else {
+            continue;
+        };
+        let Some(function) = FUNCTIONS.iter().position(|known| known.as_bytes() == name) else {
+            continue;
+        };
+        if symbol.st_shndx(endian) != elf::SHN_UNDEF {
+            object.definitions.push(Slot {
+                address: symbol.st_value(endian),
+                function,
+            });
+        }
+        wanted.insert(place as u32, function);
+    }
+    wanted
+}
+
+/// Names under which well-known allocators are linked into programs beside the usual malloc.
+const PRIVATE_NAMES: [&[u8]; 6] = [
+    b"_rjem_malloc",
+    b"je_malloc",
+    b"mi_malloc",
+    b"tc_malloc",
+    b"sn_malloc",
+    b"scalable_malloc",
+];
+
+fn private_malloc(symbols: &Symbols, endian: Endianness) -> Option<String> {
+    let name = symbols.iter().find_map(|symbol| {
+        let name = symbol.name(endian, symbols.strings()).ok()?;
+        let defined = symbol.st_shndx(endian) != elf::SHN_UNDEF;
+        (defined && PRIVATE_NAMES.contains(&name)).then_some(name)
+    })?;
+    String::from_utf8(name.to_vec()).ok()
+}

@@ -1,0 +1,206 @@
+//! From what was seen of each program to the proof.
+
+use std::collections::{BTreeMap, HashMap};
+
+use heapdrome_record::{Coverage, Nanoseconds, Proof, Unserved, UnservedReason};
+
+use crate::ImageReport;
+use crate::advice::advice;
+use crate::judge::{Expected, Verdict, judge};
+use crate::tree::Image;
+
+/// Programs that cannot do their work while another tracer holds them.
+const TRACERS: [&str; 7] = [
+    "gdb",
+    "lldb",
+    "strace",
+    "ltrace",
+    "rr",
+    "perf-trace",
+    "bpftrace",
+];
+
+/// The proof, and the report of each image.
+pub(crate) fn conclude(
+    images: &[Image],
+    expected: &Expected,
+    key: String,
+) -> (Proof, Vec<ImageReport>) {
+    let verdicts = judge(images, expected);
+    let cpu: u64 = images.iter().map(|image| image.cpu).sum();
+    let counted = || {
+        images
+            .iter()
+            .zip(&verdicts)
+            .filter(|(_, verdict)| verdict.counts)
+    };
+    let served = |verdict: &Verdict| verdict.unserved.is_none();
+    let servers = calls_by_server(images);
+    let calls = servers
+        .iter()
+        .filter(|(server, _)| expected.matches(server))
+        .map(|(_, n)| n)
+        .sum();
+    let unserved = unserved(images, &verdicts, cpu);
+    let busiest = servers.iter().max_by_key(|(_, calls)| **calls);
+    let served_by = busiest
+        .filter(|(_, calls)| **calls > 0)
+        .map(|(server, _)| server.clone());
+    let served_by =
+        served_by.or_else(|| unserved.first().and_then(|first| first.served_by.clone()));
+    let share: f64 = unserved.iter().map(|part| part.cpu_share).sum();
+    let coverage = if calls == 0 || 1.0 - share < Proof::ENOUGH {
+        Coverage::TooLittle
+    } else if unserved.is_empty() {
+        Coverage::Whole
+    } else {
+        Coverage::Most
+    };
+    let proof = Proof {
+        coverage,
+        served_by,
+        calls,
+        processes: counted().count() as u64,
+        served_processes: counted().filter(|(_, verdict)| served(verdict)).count() as u64,
+        cpu: Nanoseconds(cpu),
+        unserved,
+        warnings: warnings(images, cpu),
+        key,
+        taken_in: None,
+    };
+    let reports = images
+        .iter()
+        .zip(&verdicts)
+        .filter(|(_, verdict)| verdict.counts);
+    (
+        proof,
+        reports
+            .map(|(image, verdict)| report(image, verdict))
+            .collect(),
+    )
+}
+
+fn report(image: &Image, verdict: &Verdict) -> ImageReport {
+    let calls = image
+        .ledger
+        .iter()
+        .flat_map(|ledger| &ledger.calls)
+        .map(|(_, calls)| calls);
+    ImageReport {
+        pid: image.pid,
+        program: image.program.path.to_string_lossy().into_owned(),
+        arguments: image.program.arguments.clone(),
+        cpu: Nanoseconds(image.cpu),
+        served_by: verdict.served_by.clone(),
+        calls: calls.sum(),
+        unserved: verdict.unserved,
+    }
+}
+
+/// Counted calls by object. The C++ runtime only passes them on to malloc, where they count.
+fn calls_by_server(images: &[Image]) -> HashMap<String, u64> {
+    let mut servers = HashMap::new();
+    for (server, calls) in images
+        .iter()
+        .flat_map(|i| &i.ledger)
+        .flat_map(|ledger| &ledger.calls)
+    {
+        if !server.contains("/libstdc++.so") && !server.contains("/libc++.so") {
+            *servers.entry(server.clone()).or_default() += calls;
+        }
+    }
+    servers
+}
+
+fn unserved(images: &[Image], verdicts: &[Verdict], cpu: u64) -> Vec<Unserved> {
+    type Group = (String, UnservedReason, Option<String>);
+    let mut groups: BTreeMap<Group, (u64, u64)> = BTreeMap::new();
+    for (image, verdict) in images.iter().zip(verdicts) {
+        let Some(reason) = verdict.unserved else {
+            continue;
+        };
+        let program = image.program.path.to_string_lossy().into_owned();
+        let group = groups
+            .entry((program, reason, verdict.served_by.clone()))
+            .or_default();
+        group.0 += u64::from(verdict.counts);
+        group.1 += image.cpu;
+    }
+    let share = |part: u64| {
+        if cpu == 0 {
+            0.0
+        } else {
+            part as f64 / cpu as f64
+        }
+    };
+    let part = |((program, reason, served_by), (processes, time)): (Group, (u64, u64))| Unserved {
+        program,
+        processes,
+        cpu_share: share(time),
+        reason,
+        advice: advice(reason, served_by.as_deref()),
+        served_by,
+    };
+    // An image that only carried out an exec is no process of its own, but its time counts.
+    let mut parts: Vec<Unserved> = groups.into_iter().map(part).collect();
+    parts.sort_by(|a, b| b.cpu_share.total_cmp(&a.cpu_share));
+    parts
+}
+
+fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
+    let mut python = 0;
+    let mut warnings: Vec<String> = Vec::new();
+    for image in images {
+        let program = &image.program;
+        if is_python(image) && program.python_malloc.as_deref().is_none_or(str::is_empty) {
+            python += image.cpu;
+        }
+        let private = program
+            .object
+            .as_ref()
+            .and_then(|object| object.private_malloc.as_ref());
+        let warning = if let Some(name) = private {
+            format!(
+                "{} also carries an allocator under a name of its own ({name}); what it allocates \
+                 there reaches no other allocator and is not counted.",
+                program.path.display()
+            )
+        } else if TRACERS.contains(&program.name()) {
+            format!(
+                "{} traces programs itself, which the kernel refuses while the witness watches \
+                 them: the proof cannot cover it.",
+                program.path.display()
+            )
+        } else {
+            continue;
+        };
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    if python > 0 {
+        let share = 100.0 * python as f64 / cpu.max(1) as f64;
+        warnings.push(format!(
+            "CPython ({share:.0}% of the CPU time) serves objects up to 512 bytes from its own \
+             allocator, so that few calls reach any malloc: set PYTHONMALLOC=malloc for every \
+             entrant to race the allocators on them, too."
+        ));
+    }
+    warnings
+}
+
+fn is_python(image: &Image) -> bool {
+    let library = |path: &std::path::PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("libpython"))
+    };
+    let name = image.program.name();
+    let digits = name
+        .strip_prefix("python")
+        .map(|rest| rest.trim_start_matches(['.', '-']));
+    digits.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.'))
+        || image
+            .inspection
+            .as_ref()
+            .is_some_and(|seen| seen.loaded.iter().any(library))
+}

@@ -1,0 +1,246 @@
+//! One watched run.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use heapdrome_record::{Ending, Nanoseconds, Proof, UnservedReason};
+
+use crate::home::Home;
+use crate::judge::Expected;
+use crate::launch::Launch;
+use crate::objects::Objects;
+use crate::proof::conclude;
+use crate::tracer;
+use crate::tree::Tree;
+use crate::watchdog::Watch;
+use crate::{Request, WitnessError};
+
+/// Takes proofs.
+#[derive(Debug)]
+pub struct Witness {
+    folder: PathBuf,
+    objects: Arc<Objects>,
+}
+
+/// A command that is running under the witness. Dropping it kills the whole tree.
+#[derive(Debug)]
+pub struct Session {
+    leader: i32,
+    watch: Arc<Watch>,
+    tracer: Option<JoinHandle<Result<Report, WitnessError>>>,
+    watchdog: Option<JoinHandle<()>>,
+}
+
+/// One program that one process of the tree ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImageReport {
+    /// The process.
+    pub pid: i32,
+    /// The path of the executable.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// CPU time that it took.
+    pub cpu: Nanoseconds,
+    /// The object that served malloc, where it could be told.
+    pub served_by: Option<String>,
+    /// Calls of the allocation ABI that the witness counted, whoever served them.
+    pub calls: u64,
+    /// Why the entrant did not serve it; `None` if it did.
+    pub unserved: Option<UnservedReason>,
+}
+
+/// What a watched run showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The proof.
+    pub proof: Proof,
+    /// How the command itself ended.
+    pub ending: Ending,
+    /// Every program of every process, in the order in which they ended.
+    pub images: Vec<ImageReport>,
+}
+
+impl Witness {
+    /// A witness that keeps its records in shared memory, else below `folder`, else in the
+    /// system's temporary folder. The records of a run are gone when its session is.
+    ///
+    /// # Errors
+    /// When none of the three suits.
+    pub fn new(folder: &Path) -> Result<Self, WitnessError> {
+        Home::create(folder)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            objects: Arc::default(),
+        })
+    }
+
+    /// A hash over all that a proof depends on: libraries, executable, command, folder,
+    /// environment and this witness. Another key makes a proof void.
+    ///
+    /// # Errors
+    /// When the command or a library cannot be found or read.
+    pub fn key(&self, request: &Request) -> Result<String, WitnessError> {
+        request.key()
+    }
+
+    /// Starts the command.
+    ///
+    /// # Errors
+    /// When it cannot be started or followed.
+    pub fn start(&self, request: &Request) -> Result<Session, WitnessError> {
+        let home = Arc::new(Home::create(&self.folder)?);
+        let key = request.key()?;
+        let library = home.library();
+        let preload = request.preload(&library)?;
+        let launch = Launch::prepare(request, &preload)?;
+        let watch = Arc::new(Watch::default());
+        let needed = request.needed_preload(&library)?;
+        let tree = Tree::new(home, needed, self.objects.clone(), watch.clone());
+        let run = Run {
+            launch,
+            tree,
+            watch: watch.clone(),
+            key,
+            expected: Expected::new(&request.entrant),
+        };
+        let (started, starts) = mpsc::channel();
+        let deadline = request.timeout.map(|timeout| Instant::now() + timeout);
+        let tracer = spawn("witness", move || run.take(&started))?;
+        let Ok(leader) = starts.recv() else {
+            // The thread ended before it had a process to speak of.
+            return Err(join(tracer).err().unwrap_or(WitnessError::Unsupported));
+        };
+        // From here on, dropping the session ends the tree.
+        let mut session = Session {
+            leader,
+            watch,
+            tracer: Some(tracer),
+            watchdog: None,
+        };
+        let (watch, objects) = (session.watch.clone(), self.objects.clone());
+        let interrupt = request.interrupt.clone();
+        let guard = move || watch.guard(deadline, &interrupt, &library, &objects);
+        session.watchdog = Some(spawn("watchdog", guard)?);
+        Ok(session)
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, WitnessError> {
+    let thread = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work);
+    thread.map_err(|source| WitnessError::System {
+        action: "start a thread",
+        source,
+    })
+}
+
+fn join(tracer: JoinHandle<Result<Report, WitnessError>>) -> Result<Report, WitnessError> {
+    tracer.join().unwrap_or_else(|_| {
+        let source = io::Error::other("its thread ended by a fault of heapdrome's own");
+        Err(WitnessError::System {
+            action: "follow the command",
+            source,
+        })
+    })
+}
+
+/// What the tracing thread needs; ptrace binds the whole run to one thread.
+struct Run {
+    launch: Launch,
+    tree: Tree,
+    watch: Arc<Watch>,
+    key: String,
+    expected: Expected,
+}
+
+impl Run {
+    fn take(mut self, started: &mpsc::Sender<i32>) -> Result<Report, WitnessError> {
+        let finished = Finished(self.watch.clone());
+        let mut child = self.launch.spawn(|pid| {
+            tracer::seize(pid)?;
+            self.tree.begin(pid);
+            Ok(())
+        })?;
+        // Nobody listens any more only if the session was given up, which the watchdog sees.
+        let _ = started.send(child.pid);
+        let ending = tracer::follow(child.pid, &mut self.tree, &self.watch);
+        drop(finished);
+        if let Some(error) = child.exec_error() {
+            return Err(error);
+        }
+        let ending = ending?;
+        let (proof, images) = conclude(&self.tree.ended, &self.expected, self.key);
+        Ok(Report {
+            proof,
+            ending,
+            images,
+        })
+    }
+}
+
+/// Tells the watchdog that its work is done, however the run ended.
+struct Finished(Arc<Watch>);
+
+impl Drop for Finished {
+    fn drop(&mut self) {
+        self.0.finished();
+    }
+}
+
+impl Session {
+    /// The process that runs the command itself.
+    pub fn pid(&self) -> i32 {
+        self.leader
+    }
+
+    /// Whether the command itself is still running.
+    pub fn is_running(&self) -> bool {
+        !self.watch.has_leader_ended()
+    }
+
+    /// Sends a signal to the command's process group, such as SIGTERM to a server.
+    pub fn stop(&self, signal: i32) {
+        self.watch.signal_group(self.leader, signal);
+    }
+
+    /// Waits for the command to end, stops what it left running, and says what was seen.
+    ///
+    /// # Errors
+    /// When the run was interrupted or could not be followed to its end.
+    pub fn finish(mut self) -> Result<Report, WitnessError> {
+        self.end().unwrap_or(Err(WitnessError::Interrupted))
+    }
+
+    /// Waits for the tree to end, and for both threads.
+    fn end(&mut self) -> Option<Result<Report, WitnessError>> {
+        let report = self.tracer.take().map(join);
+        if let Some(watchdog) = self.watchdog.take() {
+            // The tracer has ended, and what it found does not depend on the watchdog.
+            let _ = watchdog.join();
+        }
+        report
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.tracer.is_some() {
+            self.watch.abandon();
+            if self.watchdog.is_none() {
+                // Its thread could not be started; the kernel ends the tree with its tracer, but
+                // the tracer itself waits for the command.
+                self.stop(libc::SIGKILL);
+            }
+            // What the run showed is of no use to anyone now.
+            let _ = self.end();
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Follows a tree of processes with ptrace, without slowing what it does not stop for.
+
+use std::io;
+
+use heapdrome_record::Ending;
+
+use crate::WitnessError;
+use crate::tree::Tree;
+use crate::watchdog::{Cut, Watch};
+
+const OPTIONS: i32 = libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_TRACEEXIT
+    | libc::PTRACE_O_EXITKILL;
+
+/// Takes hold of a child that waits before its exec. The calling thread becomes the tracer.
+pub(crate) fn seize(pid: i32) -> Result<(), WitnessError> {
+    // SAFETY: no memory is involved.
+    if unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, OPTIONS) } != 0 {
+        return Err(WitnessError::PtraceForbidden {
+            source: io::Error::last_os_error(),
+        });
+    }
+    Ok(())
+}
+
+/// Follows the tree until nothing of it is left. Gives how its first process ended.
+pub(crate) fn follow(leader: i32, tree: &mut Tree, watch: &Watch) -> Result<Ending, WitnessError> {
+    let mut ending = None;
+    while let Some((pid, code, status)) = next_event()? {
+        if matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED) {
+            tree.died(pid);
+            if pid == leader {
+                ending = Some(if code == libc::CLD_EXITED {
+                    Ending::Exited(status)
+                } else {
+                    Ending::Killed(status)
+                });
+                watch.leader_ended();
+            }
+            reap(pid);
+        } else if let Some(stop) = take_stop(pid) {
+            stopped(pid, stop, tree);
+        }
+    }
+    match (watch.cut(), ending) {
+        (Cut::Interrupt, _) => Err(WitnessError::Interrupted),
+        (Cut::Time, _) => Ok(Ending::TimedOut),
+        (Cut::None, Some(ending)) => Ok(ending),
+        (Cut::None, None) => Err(WitnessError::System {
+            action: "wait for the command",
+            source: io::Error::from_raw_os_error(libc::ECHILD),
+        }),
+    }
+}
+
+/// The next thread of the tree that stopped or died, which stays as it is; `None` when none is
+/// left. Only this thread's own tracees count, so that other threads may wait for their children.
+fn next_event() -> Result<Option<(i32, i32, i32)>, WitnessError> {
+    let which = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
+    loop {
+        // SAFETY: the structure outlives the call, and is filled in when the call succeeds.
+        unsafe {
+            let mut event: libc::siginfo_t = std::mem::zeroed();
+            if libc::waitid(libc::P_ALL, 0, &mut event, which) == 0 {
+                return Ok(Some((event.si_pid(), event.si_code, event.si_status())));
+            }
+        }
+        let source = io::Error::last_os_error();
+        match source.raw_os_error() {
+            Some(libc::EINTR) => {}
+            Some(libc::ECHILD) => return Ok(None),
+            _ => {
+                return Err(WitnessError::System {
+                    action: "wait for the command",
+                    source,
+                });
+            }
+        }
+    }
+}
+
+/// Takes the death of one thread, after which its number may be used again.
+fn reap(thread: i32) {
+    // SAFETY: no status is asked for.
+    unsafe {
+        libc::waitpid(
+            thread,
+            std::ptr::null_mut(),
+            libc::__WALL | libc::__WNOTHREAD,
+        );
+    }
+}
+
+/// Takes the stop of one thread, so that it is not reported again: the signal in the low byte and
+/// the event above it. `None` where the thread has been killed meanwhile.
+fn take_stop(thread: i32) -> Option<i32> {
+    let which = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
+    // SAFETY: the structure outlives the call, and is filled in when the call succeeds.
+    unsafe {
+        let mut event: libc::siginfo_t = std::mem::zeroed();
+        let taken = libc::waitid(libc::P_PID, thread.unsigned_abs(), &mut event, which) == 0;
+        (taken && event.si_pid() == thread).then(|| event.si_status())
+    }
+}
+
+fn stopped(thread: i32, stop: i32, tree: &mut Tree) {
+    if !tree.knows(thread) {
+        tree.adopt(thread);
+    }
+    let signal = stop & 0x7f;
+    match stop >> 8 {
+        libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+            if let Some(child) = message(thread) {
+                tree.born(thread, child, false);
+            }
+        }
+        libc::PTRACE_EVENT_CLONE => {
+            if let Some(child) = message(thread) {
+                tree.born(thread, child, share_process(thread, child));
+            }
+        }
+        libc::PTRACE_EVENT_EXEC => tree.replaced(thread, message(thread).unwrap_or(thread)),
+        libc::PTRACE_EVENT_EXIT => tree.exiting(thread),
+        libc::PTRACE_EVENT_STOP => {
+            let by_job_control = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+            if by_job_control.contains(&signal) {
+                // It stays stopped until SIGCONT, as it would without a tracer.
+                request(libc::PTRACE_LISTEN, thread, 0);
+                return;
+            }
+        }
+        // Any other stop is a signal on its way to the program.
+        _ => {
+            request(libc::PTRACE_CONT, thread, signal);
+            return;
+        }
+    }
+    request(libc::PTRACE_CONT, thread, 0);
+}
+
+/// Fails only where the thread has been killed meanwhile, which is reported on its own.
+fn request(operation: libc::c_uint, thread: i32, data: i32) {
+    // SAFETY: no memory is involved.
+    unsafe { libc::ptrace(operation, thread, 0, i64::from(data)) };
+}
+
+fn message(thread: i32) -> Option<i32> {
+    let mut message: libc::c_ulong = 0;
+    // SAFETY: the kernel writes one word, which outlives the call.
+    let read = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &raw mut message) };
+    (read == 0).then_some(message as i32)
+}
+
+/// Whether two threads belong to one process.
+fn share_process(thread: i32, other: i32) -> bool {
+    let owner = |thread: i32| {
+        let status = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+        line.trim().parse::<i32>().ok()
+    };
+    let first = owner(thread);
+    first.is_some() && first == owner(other)
+}

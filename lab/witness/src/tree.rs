@@ -1,0 +1,297 @@
+//! The processes of a command, and what each of them ran.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::home::Home;
+use crate::inspect::{Inspection, inspect};
+use crate::ledger::Ledger;
+use crate::objects::Objects;
+use crate::program::Program;
+use crate::watchdog::Watch;
+
+/// The origin of an image whose parent was killed before it could tell of its child.
+const UNKNOWN: usize = 0;
+
+/// One program in one process, from its exec or fork to its end or the next exec.
+#[derive(Debug)]
+pub(crate) struct Image {
+    /// Its number within the run.
+    pub(crate) id: usize,
+    /// The image that it was forked from, or [`UNKNOWN`], if no exec began it.
+    pub(crate) origin: Option<usize>,
+    pub(crate) pid: i32,
+    pub(crate) program: Arc<Program>,
+    /// CPU time in nanoseconds; while it runs, the process's clock at its beginning.
+    pub(crate) cpu: u64,
+    pub(crate) ledger: Option<Ledger>,
+    pub(crate) inspection: Option<Inspection>,
+    /// Whether an exec ended it.
+    pub(crate) replaced: bool,
+}
+
+#[derive(Debug)]
+struct Process {
+    /// `None` in the command's own process until its exec.
+    image: Option<Image>,
+    threads: HashSet<i32>,
+}
+
+/// All that is alive, and all that was.
+pub(crate) struct Tree {
+    home: Arc<Home>,
+    library: PathBuf,
+    preload: OsString,
+    objects: Arc<Objects>,
+    watch: Arc<Watch>,
+    processes: HashMap<i32, Process>,
+    /// The process of each thread.
+    owners: HashMap<i32, i32>,
+    next_id: usize,
+    pub(crate) ended: Vec<Image>,
+}
+
+impl Tree {
+    pub(crate) fn new(
+        home: Arc<Home>,
+        preload: OsString,
+        objects: Arc<Objects>,
+        watch: Arc<Watch>,
+    ) -> Self {
+        let library = home.library();
+        Self {
+            home,
+            library,
+            preload,
+            objects,
+            watch,
+            processes: HashMap::new(),
+            owners: HashMap::new(),
+            next_id: 0,
+            ended: Vec::new(),
+        }
+    }
+
+    /// The command's own process, before its exec.
+    pub(crate) fn begin(&mut self, pid: i32) {
+        self.insert(pid, None);
+    }
+
+    pub(crate) fn knows(&self, thread: i32) -> bool {
+        self.owners.contains_key(&thread)
+    }
+
+    fn insert(&mut self, pid: i32, image: Option<Image>) {
+        self.watch.born(pid);
+        self.owners.insert(pid, pid);
+        self.processes.insert(
+            pid,
+            Process {
+                image,
+                threads: HashSet::from([pid]),
+            },
+        );
+    }
+
+    fn identity(&mut self) -> usize {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Thread `parent` made `child`: a thread of its own process, or another process.
+    pub(crate) fn born(&mut self, parent: i32, child: i32, is_thread: bool) {
+        let Some(&owner) = self.owners.get(&parent) else {
+            return;
+        };
+        if self.knows(child) {
+            return;
+        }
+        if is_thread {
+            self.owners.insert(child, owner);
+            if let Some(process) = self.processes.get_mut(&owner) {
+                process.threads.insert(child);
+            }
+            return;
+        }
+        let id = self.identity();
+        let image = self
+            .processes
+            .get(&owner)
+            .and_then(|process| process.image.as_ref());
+        let image = image.map(|from| Image {
+            id,
+            origin: Some(from.id),
+            pid: child,
+            program: from.program.clone(),
+            cpu: 0,
+            ledger: None,
+            inspection: None,
+            replaced: false,
+        });
+        self.insert(child, image);
+    }
+
+    /// A thread that appeared before its parent's report of it. It is known from here on in every
+    /// case: its parent may have been killed before it could report, and what is not known is
+    /// never killed.
+    pub(crate) fn adopt(&mut self, thread: i32) {
+        let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|rest| rest.trim().parse::<i32>().ok())
+        };
+        let process = field("Tgid:").unwrap_or(thread);
+        if !self.knows(process) {
+            match field("PPid:").filter(|parent| self.knows(*parent)) {
+                Some(parent) => self.born(parent, process, false),
+                None => self.found(process),
+            }
+        }
+        if process != thread {
+            self.born(process, thread, true);
+        }
+    }
+
+    /// A process whose parent is not known.
+    fn found(&mut self, pid: i32) {
+        let program = Program::observe(pid, &self.preload, &self.objects);
+        let image = Image {
+            id: self.identity(),
+            origin: Some(UNKNOWN),
+            pid,
+            program: Arc::new(program),
+            cpu: 0,
+            ledger: None,
+            inspection: None,
+            replaced: false,
+        };
+        self.insert(pid, Some(image));
+    }
+
+    /// A process stopped after an exec by its thread `former`.
+    pub(crate) fn replaced(&mut self, pid: i32, former: i32) {
+        let now = cpu_clock(pid).unwrap_or(0);
+        let program = Program::observe(pid, &self.preload, &self.objects);
+        let id = self.identity();
+        let record = self.home.record(pid);
+        self.owners.remove(&former);
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        for thread in process.threads.drain() {
+            self.owners.remove(&thread);
+        }
+        process.threads.insert(pid);
+        self.owners.insert(pid, pid);
+        let image = Image {
+            id,
+            origin: None,
+            pid,
+            program: Arc::new(program),
+            cpu: now,
+            ledger: None,
+            inspection: None,
+            replaced: false,
+        };
+        if let Some(mut old) = process.image.replace(image) {
+            old.ledger = Ledger::take(&record, &old.program.path);
+            old.cpu = now.saturating_sub(old.cpu);
+            old.replaced = true;
+            self.ended.push(old);
+        }
+    }
+
+    /// A thread is about to end: the last chance to look at its process's memory.
+    pub(crate) fn exiting(&mut self, thread: i32) {
+        let Some(&owner) = self.owners.get(&thread) else {
+            return;
+        };
+        let Some(process) = self.processes.get_mut(&owner) else {
+            return;
+        };
+        if thread != owner && process.threads.len() > 1 {
+            return;
+        }
+        if let Some(image) = &mut process.image
+            && let Some(seen) = inspect(owner, &self.library, &self.objects)
+        {
+            image.inspection = Some(seen);
+        }
+    }
+
+    /// A thread is dead; a process that is has not been waited for yet.
+    pub(crate) fn died(&mut self, thread: i32) {
+        let Some(owner) = self.owners.remove(&thread) else {
+            return;
+        };
+        if thread != owner {
+            if let Some(process) = self.processes.get_mut(&owner) {
+                process.threads.remove(&thread);
+            }
+            return;
+        }
+        let Some(process) = self.processes.remove(&owner) else {
+            return;
+        };
+        let last_look = self.watch.died(owner);
+        for thread in process.threads {
+            self.owners.remove(&thread);
+        }
+        if let Some(mut image) = process.image {
+            let now = cpu_clock(owner).unwrap_or(image.cpu);
+            image.cpu = now.saturating_sub(image.cpu);
+            image.ledger = Ledger::take(&self.home.record(owner), &image.program.path);
+            image.inspection = image.inspection.or(last_look);
+            self.ended.push(image);
+        }
+    }
+}
+
+/// CPU time of all threads that a process ever had, in nanoseconds.
+fn cpu_clock(pid: i32) -> Option<u64> {
+    const SCHEDULER_TIME: i32 = 2;
+    let clock = (!pid << 3) | SCHEDULER_TIME;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the structure outlives the call.
+    let read = unsafe { libc::clock_gettime(clock, &mut time) } == 0;
+    read.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_whose_parent_was_killed_is_known_all_the_same() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = Home::create(folder.path()).expect("a home");
+        let watch = Arc::new(Watch::default());
+        let mut tree = Tree::new(
+            Arc::new(home),
+            OsString::new(),
+            Arc::default(),
+            watch.clone(),
+        );
+        // Its parent is this test, of which the tree knows nothing.
+        let mut child = std::process::Command::new("sleep")
+            .arg("100")
+            .spawn()
+            .expect("sleep is installed");
+        let pid = child.id() as i32;
+        tree.adopt(pid);
+        assert!(tree.knows(pid));
+        // It can be signalled, so it can be killed.
+        assert!(watch.knows(pid));
+        tree.died(pid);
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+        assert_eq!(tree.ended.len(), 1);
+        assert_eq!(tree.ended[0].program.name(), "sleep");
+        assert!(!tree.knows(pid) && !watch.knows(pid));
+    }
+}

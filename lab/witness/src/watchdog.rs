@@ -1,0 +1,148 @@
+//! Ends a tree that must end: out of time, interrupted, given up, or outliving the command.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::inspect::{Inspection, inspect};
+use crate::objects::Objects;
+
+/// How often the watchdog looks.
+const STEP: Duration = Duration::from_millis(20);
+
+/// How long processes may outlive the command.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// Why a tree was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// It was not.
+    None,
+    /// It ran out of time.
+    Time,
+    /// The user interrupted it.
+    Interrupt,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    live: BTreeSet<i32>,
+    looks: HashMap<i32, Inspection>,
+    leader_ended: Option<Instant>,
+    finished: bool,
+}
+
+/// What the tracer and the watchdog share.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    state: Mutex<State>,
+    changed: Condvar,
+    cut: AtomicU8,
+    abandoned: AtomicBool,
+}
+
+impl Watch {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A process began.
+    pub(crate) fn born(&self, pid: i32) {
+        self.state().live.insert(pid);
+    }
+
+    /// A process is dead and about to be waited for, so that its number must not be used again.
+    /// Gives what was seen of its memory if the watchdog killed it.
+    pub(crate) fn died(&self, pid: i32) -> Option<Inspection> {
+        let mut state = self.state();
+        state.live.remove(&pid);
+        state.looks.remove(&pid)
+    }
+
+    /// Whether a process is one that would be killed.
+    #[cfg(test)]
+    pub(crate) fn knows(&self, pid: i32) -> bool {
+        self.state().live.contains(&pid)
+    }
+
+    /// The command itself ended.
+    pub(crate) fn leader_ended(&self) {
+        self.state().leader_ended = Some(Instant::now());
+        self.changed.notify_all();
+    }
+
+    /// Whether the command itself has ended.
+    pub(crate) fn has_leader_ended(&self) -> bool {
+        let state = self.state();
+        state.finished || state.leader_ended.is_some()
+    }
+
+    /// The whole tree ended.
+    pub(crate) fn finished(&self) {
+        self.state().finished = true;
+        self.changed.notify_all();
+    }
+
+    /// Nobody waits for the tree any more.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+        self.changed.notify_all();
+    }
+
+    /// Why the tree was killed.
+    pub(crate) fn cut(&self) -> Cut {
+        match self.cut.load(Ordering::Acquire) {
+            1 => Cut::Time,
+            2 => Cut::Interrupt,
+            _ => Cut::None,
+        }
+    }
+
+    /// Signals the process group of a process, if it is still alive.
+    pub(crate) fn signal_group(&self, pid: i32, signal: i32) {
+        let state = self.state();
+        if state.live.contains(&pid) {
+            // SAFETY: no precondition; the number is in use until it is taken from the set.
+            unsafe { libc::kill(-pid, signal) };
+        }
+    }
+
+    /// Looks until the tree has ended, and kills it when it is time.
+    pub(crate) fn guard(
+        &self,
+        deadline: Option<Instant>,
+        interrupt: &Arc<AtomicBool>,
+        library: &Path,
+        objects: &Objects,
+    ) {
+        let mut state = self.state();
+        while !state.finished {
+            let running = state.leader_ended.is_none();
+            if running && interrupt.load(Ordering::Acquire) {
+                self.cut.store(2, Ordering::Release);
+            } else if running && deadline.is_some_and(|end| Instant::now() >= end) {
+                self.cut.store(1, Ordering::Release);
+            }
+            let outlived = state.leader_ended.is_some_and(|end| end.elapsed() >= GRACE);
+            let must_end = self.cut() != Cut::None || self.abandoned.load(Ordering::Acquire);
+            if must_end || outlived {
+                kill_all(&mut state, library, objects);
+            }
+            let waited = self.changed.wait_timeout(state, STEP);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Looks at each process once more and kills it. Repeated, for those that are born meanwhile.
+fn kill_all(state: &mut State, library: &Path, objects: &Objects) {
+    for &pid in &state.live {
+        if let Some(look) = inspect(pid, library, objects) {
+            state.looks.entry(pid).or_insert(look);
+        }
+        // SAFETY: no precondition; the number is in use until it is taken from the set.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+    }
+}

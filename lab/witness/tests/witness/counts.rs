@@ -1,0 +1,265 @@
+//! What the witness counts from inside.
+
+use crate::bench::{Bench, forced, system};
+use heapdrome_record::{Coverage, Ending};
+
+/// Calls that the program makes by itself: every program here takes its number of rounds, so that
+/// the difference of two runs is free of what the C library allocates at its start.
+fn calls_per_round(bench: &Bench, entrant: &heapdrome_record::Entrant, program: &str) -> f64 {
+    let calls = |rounds: &str| bench.run(entrant, &[program, rounds]).proof.calls as f64;
+    (calls("1100") - calls("100")) / 1000.0
+}
+
+const C_PROGRAM: &str = r#"
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <malloc.h>
+int main(int n, char **a) {
+    for (int i = atoi(a[1]); i > 0; i--) {
+        void *p = malloc(10), *q = calloc(3, 5), *r;
+        p = realloc(p, 2000);
+        p = reallocarray(p, 30, 3);
+        malloc_usable_size(p);
+        free(p), free(q);
+        posix_memalign(&r, 64, 100), free(r);
+        free(aligned_alloc(64, 128)), free(memalign(32, 10)), free(valloc(1)), free(pvalloc(1));
+        free(strdup("text"));
+    }
+}"#;
+
+#[test]
+fn every_c_function_counts_once() {
+    let bench = Bench::new();
+    let program = bench.c("c", C_PROGRAM, &[]);
+    for entrant in [system(), forced()] {
+        assert_eq!(
+            calls_per_round(&bench, &entrant, &program),
+            19.0,
+            "{:?}",
+            entrant.preload
+        );
+    }
+}
+
+#[test]
+fn what_the_entrant_lacks_is_served_and_not_counted_for_it() {
+    let bench = Bench::new();
+    let program = bench.c(
+        "c",
+        r#"
+        #include <stdlib.h>
+        #include <malloc.h>
+        int main(int n, char **a) {
+            for (int i = atoi(a[1]); i > 0; i--) { free(malloc(9)); pvalloc(1); }
+        }"#,
+        &[],
+    );
+    assert_eq!(calls_per_round(&bench, &bench.bump(), &program), 2.0);
+}
+
+const CXX_PROGRAM: &str = r#"
+#include <cstdlib>
+#include <new>
+struct alignas(64) Wide { char bytes[64]; };
+int main(int n, char **a) {
+    for (int i = atoi(a[1]); i > 0; i--) {
+        delete new int;
+        delete[] new char[100];
+        delete new Wide;
+        operator delete(operator new(9, std::nothrow), std::nothrow);
+        operator delete[](operator new[](9, std::nothrow), std::nothrow);
+        try { operator new((size_t)1 << 62); return 1; } catch (std::bad_alloc &) {}
+    }
+}"#;
+
+#[test]
+fn operators_of_the_runtime_count_once_as_malloc() {
+    let bench = Bench::new();
+    let program = bench.cxx("cxx", CXX_PROGRAM, &["-std=c++17"]);
+    // The failed new is one malloc; its exception is another, and freed.
+    for entrant in [system(), forced(), bench.bump()] {
+        assert_eq!(
+            calls_per_round(&bench, &entrant, &program),
+            13.0,
+            "{:?}",
+            entrant.preload
+        );
+    }
+}
+
+#[test]
+fn operators_of_the_entrant_count_once() {
+    let bench = Bench::new();
+    let mut source = include_str!("programs/bump.c").to_owned();
+    // As in a real allocator, the operators call malloc by name, through the loader; compiled
+    // for speed they jump there.
+    source.push_str("void *_Znwm(size_t n) { return malloc(n); }");
+    source.push_str("void _ZdlPvm(char *p) { free(p); }");
+    let text = "#include <cstdlib>
+        int main(int, char **a) { for (int i = atoi(a[1]); i > 0; i--) delete new int; }";
+    let program = bench.cxx("new", text, &["-std=c++17"]);
+    for (name, level) in [("called.so", "-O0"), ("jumped.so", "-O2")] {
+        bench.c(name, &source, &["-shared", "-fPIC", level]);
+        let entrant = crate::bench::entrant(name, &[bench.path(name)]);
+        assert_eq!(calls_per_round(&bench, &entrant, &program), 2.0, "{name}");
+    }
+}
+
+#[test]
+fn counts_need_no_fallocate() {
+    let bench = Bench::new();
+    // As on NFS and some others.
+    let source = [
+        include_str!("programs/bump.c"),
+        "int fallocate(int f, int m, long o, long l) { errno = EOPNOTSUPP; return -1; }",
+    ];
+    let flags = ["-shared", "-fPIC", "-O2"];
+    let library = bench.c("nofallocate.so", &source.concat(), &flags);
+    let text = "#include <stdlib.h>
+        int main(int n, char **a) { for (int i = atoi(a[1]); i > 0; i--) malloc(9); }";
+    let program = bench.c("c", text, &[]);
+    let entrant = crate::bench::entrant("nofallocate", &[library.into()]);
+    assert_eq!(calls_per_round(&bench, &entrant, &program), 1.0);
+}
+
+#[test]
+fn counts_survive_an_abrupt_end() {
+    let bench = Bench::new();
+    let source = r#"
+        #include <signal.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        int main(int n, char **a) {
+            for (int i = 0; i < 5000; i++) malloc(1);
+            if (atoi(a[1]) == 9) kill(getpid(), 9);
+            if (atoi(a[1]) == 11) *(volatile int *)0 = 1;
+            _exit(atoi(a[1]));
+        }"#;
+    let program = bench.c("abrupt", source, &[]);
+    let endings = [
+        ("3", Ending::Exited(3)),
+        ("9", Ending::Killed(9)),
+        ("11", Ending::Killed(11)),
+    ];
+    for (argument, ending) in endings {
+        let report = bench.run(&bench.bump(), &[&program, argument]);
+        assert_eq!(report.ending, ending);
+        assert_eq!(report.proof.calls, 5000);
+        assert_eq!(report.proof.coverage, Coverage::Whole);
+    }
+}
+
+#[test]
+fn a_forked_child_counts_for_itself_and_threads_together() {
+    let bench = Bench::new();
+    let source = r#"
+        #include <pthread.h>
+        #include <stdlib.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        void *work(void *p) { for (int i = 0; i < 1000; i++) free(malloc(7)); return 0; }
+        int main() {
+            pthread_t t[4];
+            for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, work, 0);
+            for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
+            if (fork() == 0) { for (int i = 0; i < 300; i++) malloc(1); _exit(0); }
+            wait(0);
+            if (vfork() == 0) _exit(0);
+            wait(0);
+        }"#;
+    let program = bench.c("fork", source, &["-pthread"]);
+    let report = bench.run(&bench.bump(), &[&program]);
+    assert_eq!(
+        (report.proof.processes, report.proof.served_processes),
+        (3, 3)
+    );
+    let calls: Vec<u64> = report.images.iter().map(|image| image.calls).collect();
+    assert_eq!((calls[0], calls[1]), (300, 0));
+    assert!((8000..8100).contains(&calls[2]), "{calls:?}");
+    assert_eq!(
+        report.proof.served_by,
+        Some(
+            bench
+                .path("bump.so")
+                .canonicalize()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        )
+    );
+}
+
+#[test]
+fn a_cxx_library_opened_by_a_c_program_is_served() {
+    let bench = Bench::new();
+    let text = "extern \"C\" void work(int n) { while (n--) delete new int; }";
+    let library = bench.cxx("opened.so", text, &["-shared", "-fPIC"]);
+    let source = r#"
+        #include <dlfcn.h>
+        #include <stdlib.h>
+        int main(int n, char **a) {
+            void *library = dlopen("LIBRARY", RTLD_NOW | RTLD_LOCAL);
+            ((void (*)(int))dlsym(library, "work"))(atoi(a[1]));
+        }"#;
+    let program = bench.c("opener", &source.replace("LIBRARY", &library), &["-ldl"]);
+    assert_eq!(calls_per_round(&bench, &bench.bump(), &program), 2.0);
+    assert_eq!(calls_per_round(&bench, &system(), &program), 2.0);
+}
+
+#[test]
+fn errno_passes_through() {
+    let bench = Bench::new();
+    let source = r#"
+        #include <errno.h>
+        #include <stdlib.h>
+        int main() {
+            errno = 77;
+            void *p = malloc(1);
+            free(p);
+            if (errno != 77) return 1;
+            if (malloc((size_t)1 << 62) || errno != ENOMEM) return 2;
+            return 0;
+        }"#;
+    let program = bench.c("errno", source, &[]);
+    assert_eq!(bench.run(&system(), &[&program]).ending, Ending::Exited(0));
+}
+
+#[test]
+fn forks_beside_threads_that_throw_do_not_hang() {
+    let bench = Bench::new();
+    let source = r#"
+        #include <atomic>
+        #include <string>
+        #include <thread>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        std::atomic<bool> stop;
+        void fail() { try { throw std::string(100, 'x'); } catch (std::string &) {} }
+        int main() {
+            std::thread thread([] { while (!stop) fail(); });
+            for (int i = 0; i < 200; i++) {
+                if (fork() == 0) { fail(); _exit(0); }
+                while (wait(0) > 0);
+            }
+            stop = true;
+            thread.join();
+        }"#;
+    let program = bench.cxx("storm", source, &["-pthread"]);
+    let report = bench.run(&system(), &[&program]);
+    assert_eq!(report.ending, Ending::Exited(0));
+    assert_eq!(
+        (report.proof.processes, report.proof.served_processes),
+        (201, 201)
+    );
+    // Each child: the text and the exception, made and freed.
+    assert!(
+        report
+            .images
+            .iter()
+            .filter(|image| image.calls == 4)
+            .count()
+            >= 200
+    );
+}

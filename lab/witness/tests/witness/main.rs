@@ -1,0 +1,6 @@
+//! The witness on small programs that are compiled for each test.
+
+mod bench;
+mod counts;
+mod requests;
+mod tree;

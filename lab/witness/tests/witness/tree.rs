@@ -1,0 +1,392 @@
+//! What the witness sees from outside.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::bench::{Bench, forced, system};
+use heapdrome_record::{Coverage, Ending, UnservedReason};
+use heapdrome_witness::{Report, Witness, WitnessError};
+
+/// Allocates, and works long enough for its share of the CPU time to be the greatest.
+const WORKER: &str = r#"
+#include <stdlib.h>
+int main() {
+    for (int i = 0; i < 2000; i++) free(malloc(100));
+    for (volatile long i = 0; i < 30000000; i++);
+}"#;
+
+fn only_unserved(report: &Report, reason: UnservedReason, program: &str) {
+    assert_eq!(report.proof.coverage, Coverage::TooLittle, "{report:#?}");
+    let named = &report.proof.unserved[0];
+    assert_eq!(named.reason, reason, "{report:#?}");
+    assert!(named.program.ends_with(program), "{named:?}");
+    assert!(named.cpu_share > 0.5, "{named:?}");
+    assert!(!named.advice.is_empty());
+}
+
+/// Whether a process is more than a dead one that its parent has not waited for.
+fn alive(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status
+        .lines()
+        .any(|line| line.starts_with("State:") && !line.contains("zombie"))
+}
+
+#[test]
+fn a_static_program_is_named() {
+    let bench = Bench::new();
+    let program = bench.c("static", WORKER, &["-static"]);
+    for entrant in [bench.bump(), system()] {
+        let report = bench.run(&entrant, &["sh", "-c", &format!("{program}; true")]);
+        only_unserved(&report, UnservedReason::StaticBinary, "/static");
+    }
+}
+
+#[test]
+fn a_cleared_environment_is_named() {
+    let bench = Bench::new();
+    let program = bench.c("worker", WORKER, &[]);
+    let report = bench.run(&bench.bump(), &["env", "-i", &program]);
+    only_unserved(&report, UnservedReason::ClearedEnvironment, "/worker");
+    assert!(
+        report.proof.unserved[0]
+            .served_by
+            .as_ref()
+            .unwrap()
+            .ends_with("/libc.so.6")
+    );
+    // The system's allocator needs no environment.
+    let report = bench.run(&system(), &["env", "-i", &program]);
+    assert_eq!(report.proof.unserved, []);
+}
+
+#[test]
+fn a_program_with_its_own_malloc_is_named() {
+    let bench = Bench::new();
+    let source = [include_str!("programs/bump.c"), WORKER].concat();
+    let program = bench.c("bundled", &source, &["-rdynamic"]);
+    for entrant in [system(), forced()] {
+        let report = bench.run(&entrant, &[&program]);
+        only_unserved(&report, UnservedReason::BundledAllocator, "/bundled");
+        assert!(
+            report.proof.unserved[0]
+                .served_by
+                .as_ref()
+                .unwrap()
+                .ends_with("/bundled")
+        );
+    }
+}
+
+#[test]
+fn a_program_linked_with_another_allocator_is_seen_and_can_be_forced() {
+    let bench = Bench::new();
+    bench.c(
+        "libbump.so",
+        include_str!("programs/bump.c"),
+        &["-shared", "-fPIC"],
+    );
+    let folder = bench.folder.path().to_str().unwrap();
+    let program = bench.c(
+        "linked",
+        WORKER,
+        &[&bench.text("libbump.so"), "-Wl,-rpath", folder],
+    );
+    let report = bench.run(&system(), &[&program]);
+    only_unserved(&report, UnservedReason::BundledAllocator, "/linked");
+    assert!(
+        report
+            .proof
+            .served_by
+            .as_ref()
+            .unwrap()
+            .ends_with("/libbump.so")
+    );
+    let report = bench.run(&forced(), &[&program]);
+    assert_eq!(report.proof.coverage, Coverage::Whole, "{report:#?}");
+    assert!(
+        report
+            .proof
+            .served_by
+            .as_ref()
+            .unwrap()
+            .ends_with("/libc.so.6")
+    );
+}
+
+#[test]
+fn a_deeply_bound_library_is_named() {
+    let bench = Bench::new();
+    let text = "#include <stdlib.h>
+        void work() { for (int i = 0; i < 5000; i++) free(malloc(1)); }";
+    let library = bench.c("deep.so", text, &["-shared", "-fPIC"]);
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        int main() {
+            void *library = dlopen("LIBRARY", RTLD_NOW | RTLD_DEEPBIND);
+            ((void (*)())dlsym(library, "work"))();
+        }"#;
+    let program = bench.c("opener", &source.replace("LIBRARY", &library), &["-ldl"]);
+    let report = bench.run(&bench.bump(), &[&program]);
+    only_unserved(&report, UnservedReason::DeepBind, "/opener");
+    assert!(
+        report.proof.unserved[0]
+            .served_by
+            .as_ref()
+            .unwrap()
+            .ends_with("/libc.so.6")
+    );
+    assert_eq!(bench.run(&system(), &[&program]).proof.unserved, []);
+}
+
+#[test]
+fn a_library_in_a_namespace_of_its_own_is_named() {
+    let bench = Bench::new();
+    let text = "#include <stdlib.h>
+        void work() { for (int i = 0; i < 5000; i++) free(malloc(1)); }";
+    let library = bench.c("apart.so", text, &["-shared", "-fPIC"]);
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        int main() {
+            void *library = dlmopen(LM_ID_NEWLM, "LIBRARY", RTLD_NOW);
+            ((void (*)())dlsym(library, "work"))();
+        }"#;
+    let program = bench.c("apart", &source.replace("LIBRARY", &library), &["-ldl"]);
+    let report = bench.run(&bench.bump(), &[&program]);
+    only_unserved(&report, UnservedReason::DeepBind, "/apart");
+}
+
+#[test]
+fn a_missing_library_is_named() {
+    let bench = Bench::new();
+    let program = bench.c("worker", WORKER, &[]);
+    let mut entrant = bench.bump();
+    let empty = bench.c("empty.so", "int nothing;", &["-shared", "-fPIC"]);
+    entrant.preload = vec![empty.into()];
+    entrant.library = entrant.preload.first().cloned();
+    let report = bench.run(&entrant, &[&program]);
+    only_unserved(&report, UnservedReason::NotLoaded, "/worker");
+}
+
+#[test]
+fn raised_rights_are_named() {
+    // SAFETY: no precondition.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: only root can make a program of another user's");
+        return;
+    }
+    let bench = Bench::new();
+    let program = bench.c("raised", WORKER, &[]);
+    std::os::unix::fs::chown(&program, Some(65534), None).expect("root may");
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o4755)).expect("root may");
+    let report = bench.run(&bench.bump(), &[&program]);
+    only_unserved(&report, UnservedReason::RaisedRights, "/raised");
+}
+
+#[test]
+fn a_chain_of_programs_is_followed() {
+    let bench = Bench::new();
+    let program = bench.c("worker", WORKER, &[]);
+    let line = format!("exec env A=1 {program}");
+    let report = bench.run(&bench.bump(), &["sh", "-c", &line]);
+    assert_eq!(report.proof.coverage, Coverage::Whole, "{report:#?}");
+    let programs: Vec<_> = report
+        .images
+        .iter()
+        .map(|image| image.program.rsplit('/').next().unwrap())
+        .collect();
+    assert_eq!(programs[1..], ["env", "worker"]);
+    assert!(report.images[2].calls >= 4000);
+}
+
+#[test]
+fn a_build_is_served_whole() {
+    let bench = Bench::new();
+    let mut rules = "all:".to_owned();
+    for unit in 0..12 {
+        std::fs::write(bench.path(&format!("u{unit}.c")), format!("int f{unit};")).unwrap();
+        rules += &format!(" u{unit}.o");
+    }
+    rules += "\n%.o: %.c\n\tgcc -c $< -o $@\n";
+    std::fs::write(bench.path("Makefile"), rules).unwrap();
+    let report = bench.run(&forced(), &["make", "-j4"]);
+    assert_eq!(report.ending, Ending::Exited(0), "{}", bench.stderr());
+    assert_eq!(
+        report.proof.coverage,
+        Coverage::Whole,
+        "{:#?}",
+        report.proof
+    );
+    assert!(report.proof.processes > 3 * 12, "{:#?}", report.proof);
+}
+
+#[test]
+fn python_is_warned_of() {
+    let bench = Bench::new();
+    let mut request = bench.request(&bench.bump(), &["python3", "-c", "print(1)"]);
+    let Ok(report) = bench.take(&request) else {
+        eprintln!("skipped: there is no python3");
+        return;
+    };
+    let advised = |report: &Report| {
+        report
+            .proof
+            .warnings
+            .iter()
+            .any(|w| w.contains("PYTHONMALLOC"))
+    };
+    assert!(advised(&report), "{report:#?}");
+    request
+        .environment
+        .insert("PYTHONMALLOC".into(), "malloc".into());
+    let report = bench.take(&request).expect("a proof");
+    assert!(!advised(&report), "{report:#?}");
+}
+
+#[test]
+fn the_time_limit_ends_the_whole_tree() {
+    let bench = Bench::new();
+    let script = "setsid sleep 1000 & (trap '' TERM; sleep 1000) & sleep 1000";
+    let mut request = bench.request(&bench.bump(), &["sh", "-c", script]);
+    request.timeout = Some(Duration::from_millis(500));
+    let start = Instant::now();
+    let report = bench.take(&request).expect("a report");
+    assert_eq!(report.ending, Ending::TimedOut);
+    assert!(start.elapsed() < Duration::from_secs(5));
+    for image in &report.images {
+        assert!(!alive(image.pid));
+    }
+}
+
+#[test]
+fn an_interrupt_and_a_dropped_session_end_the_tree() {
+    let bench = Bench::new();
+    let request = bench.request(&bench.bump(), &["sleep", "1000"]);
+    let witness = Witness::new(bench.folder.path()).expect("a witness");
+    let session = witness.start(&request).expect("a session");
+    assert!(session.is_running());
+    request.interrupt.store(true, Ordering::Release);
+    assert!(matches!(session.finish(), Err(WitnessError::Interrupted)));
+    request.interrupt.store(false, Ordering::Release);
+    let session = witness.start(&request).expect("a session");
+    let pid = session.pid();
+    drop(session);
+    assert!(!alive(pid));
+}
+
+#[test]
+fn a_server_is_stopped_and_what_it_left_is_seen() {
+    let bench = Bench::new();
+    let request = bench.request(
+        &bench.bump(),
+        &["sh", "-c", "setsid sleep 500 & sleep 1000"],
+    );
+    let session = Witness::new(bench.folder.path())
+        .unwrap()
+        .start(&request)
+        .expect("a session");
+    std::thread::sleep(Duration::from_millis(300));
+    session.stop(libc::SIGTERM);
+    let report = session.finish().expect("a report");
+    assert_eq!(report.ending, Ending::Killed(libc::SIGTERM));
+    assert_eq!(report.proof.coverage, Coverage::Whole, "{report:#?}");
+    assert!(
+        report
+            .images
+            .iter()
+            .filter(|image| image.program.contains("sleep"))
+            .count()
+            >= 1
+    );
+}
+
+#[test]
+fn stops_and_continuations_are_the_programs_own() {
+    let bench = Bench::new();
+    let script = "sleep 0.3 & kill -STOP $!; kill -CONT $!; wait $!; echo $?; kill -9 $$";
+    let report = bench.run(&bench.bump(), &["bash", "-c", script]);
+    assert_eq!(report.ending, Ending::Killed(9));
+    assert_eq!(
+        std::fs::read_to_string(bench.path("stdout")).unwrap(),
+        "0\n"
+    );
+}
+
+#[test]
+fn a_thread_may_exec() {
+    let bench = Bench::new();
+    let source = r#"
+        #include <pthread.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        void *idle(void *p) { for (;;) pause(); }
+        void *work(void *p) { execl("/bin/sh", "sh", "-c", "exit 5", (char *)0); return 0; }
+        int main() {
+            pthread_t a, b;
+            for (int i = 0; i < 10; i++) malloc(1);
+            pthread_create(&a, 0, idle, 0);
+            pthread_create(&b, 0, work, 0);
+            pthread_exit(0);
+        }"#;
+    let program = bench.c("thread", source, &["-pthread"]);
+    let report = bench.run(&bench.bump(), &[&program]);
+    assert_eq!(report.ending, Ending::Exited(5));
+    assert_eq!(
+        (report.proof.processes, report.proof.coverage),
+        (2, Coverage::Whole),
+        "{report:#?}"
+    );
+}
+
+#[test]
+fn children_of_parents_that_were_killed_while_they_forked_are_ended() {
+    let bench = Bench::new();
+    let source = r#"
+        #include <signal.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main() {
+            for (int i = 0; i < 30; i++) {
+                int parent = fork();
+                if (parent == 0) {
+                    for (int n = 0; n < 20; n++) if (fork() == 0) for (;;) pause();
+                    for (;;) pause();
+                }
+                usleep(500 + 50 * i);
+                kill(parent, SIGKILL);
+                waitpid(parent, 0, 0);
+            }
+        }"#;
+    let program = bench.c("orphans", source, &[]);
+    let request = bench.request(&bench.bump(), &[&program]);
+    let witness = Witness::new(bench.folder.path()).expect("a witness");
+    let session = witness.start(&request).expect("a session");
+    let (done, waits) = std::sync::mpsc::channel();
+    // One child that nobody knows of would keep the run from ever ending.
+    std::thread::spawn(move || done.send(session.finish().map(|report| report.ending)));
+    let ending = waits.recv_timeout(Duration::from_secs(30));
+    let ending = ending.expect("the run ends").expect("a report");
+    assert_eq!(ending, Ending::Exited(0));
+}
+
+#[test]
+fn a_thousand_short_processes_are_all_known() {
+    let bench = Bench::new();
+    let script = "for i in $(seq 1000); do /bin/true & done; wait";
+    let report = bench.run(&forced(), &["sh", "-c", script]);
+    assert_eq!(report.ending, Ending::Exited(0));
+    let short = report
+        .images
+        .iter()
+        .filter(|image| image.program.ends_with("/true"));
+    assert_eq!(short.count(), 1000);
+    assert_eq!(
+        report.proof.coverage,
+        Coverage::Whole,
+        "{:#?}",
+        report.proof.unserved
+    );
+}
