@@ -1,0 +1,110 @@
+/* What every check shares: how it fails, and how it makes sure of the allocator that it runs on.
+   Exit statuses: 0 passed, 1 a fault was found and told on standard error, 2 the allocator that
+   should be checked is not the one that serves malloc. */
+
+#ifndef HEAPDROME_CHECK_COMMON_H
+#define HEAPDROME_CHECK_COMMON_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Leaves at once: a broken heap need not survive what exit() does. */
+#define FAIL(...) \
+    do { \
+        char message[400]; \
+        int length = snprintf(message, sizeof message, __VA_ARGS__); \
+        if (length > (int)sizeof message - 1) length = (int)sizeof message - 1; \
+        message[length] = '\n'; \
+        if (write(2, message, (size_t)length + 1) < 0) _exit(3); \
+        _exit(1); \
+    } while (0)
+
+#define REQUIRE(condition, ...) \
+    do { \
+        if (!(condition)) FAIL(__VA_ARGS__); \
+    } while (0)
+
+static int is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    if (stat(one, &a) != 0 || stat(other, &b) != 0) return 0;
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* The object that a function comes from, as the loader resolved it. */
+static const char *provider_of(const char *function)
+{
+    void *address = dlsym(RTLD_DEFAULT, function);
+    Dl_info info;
+    if (address == NULL || dladdr(address, &info) == 0 || info.dli_fname == NULL) return "";
+    return info.dli_fname;
+}
+
+static int is_expected(const char *function)
+{
+    const char *expected = getenv("HEAPDROME_EXPECTED");
+    return expected == NULL || is_same_file(provider_of(function), expected);
+}
+
+/* Whether a file is mapped into this process, as the kernel tells it. */
+static int is_mapped(const char *path)
+{
+    char real[4096], line[4400];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    int found = 0;
+    if (maps == NULL || realpath(path, real) == NULL) return 0;
+    while (!found && fgets(line, sizeof line, maps) != NULL) found = strstr(line, real) != NULL;
+    fclose(maps);
+    return found;
+}
+
+/* The loader only warns when it cannot preload a library, and the program runs on glibc. */
+static void require_allocator(void)
+{
+    struct rlimit none = { 0, 0 };
+    setrlimit(RLIMIT_CORE, &none);
+    const char *expected = getenv("HEAPDROME_EXPECTED");
+    if (expected == NULL) return;
+    if (!is_mapped(expected) || !is_expected("malloc")) {
+        fprintf(stderr, "malloc comes from %s\n", provider_of("malloc"));
+        _exit(2);
+    }
+}
+
+/* The most memory that was resident, in MiB. */
+static long peak_mib(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss / 1024;
+}
+
+/* A generator of pseudo-random numbers (xorshift), the same on every run. */
+static inline uint64_t next_number(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* A size as programs ask for it: mostly small, sometimes large. */
+static inline size_t some_size(uint64_t *state)
+{
+    uint64_t number = next_number(state);
+    unsigned bits = (unsigned)(number % 100);
+    size_t limit = bits < 90 ? 512 : bits < 99 ? 16384 : 400000;
+    return 1 + (size_t)((number >> 8) % limit);
+}
+
+#endif

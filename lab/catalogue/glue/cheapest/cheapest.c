@@ -1,0 +1,328 @@
+/* The cheapest allocator that one can think of, to tell how much of a program's time is the
+   allocator: what a program takes under this one is about what no allocator can take away.
+
+   Each thread keeps a last-in-first-out list for every size (in steps of 16 bytes up to 1 KiB, then
+   of an eighth of a power of two). malloc takes the head of a list, free puts a block back on the
+   freeing thread's list; there are no locks, no checks, and no memory ever goes back to the system.
+
+   Memory comes from chunks whose pages are there before they are used, cut into spans of 64 KiB. A
+   span holds blocks of one size, or the beginning of one large block; its first bytes say which.
+   Blocks have no headers, which would take room in the processor's caches:
+
+       | span header | block | block | block | ...        each span at a multiple of 64 KiB
+
+   It is a yardstick and nothing else: where one thread frees what another allocates, it grows
+   without bound. */
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+
+enum {
+    STEP = 16,
+    STEPPED_POWER = 10,
+    STEPPED = 1 << STEPPED_POWER, /* the largest size that is rounded to a step */
+    STEPPED_LISTS = STEPPED / STEP,
+    EIGHTHS = 8,
+    LISTS = STEPPED_LISTS + 1 + (64 - STEPPED_POWER) * EIGHTHS,
+    SMALL = 8192,                 /* the largest size of which a span holds many */
+    MOST_ALIGNED = 4096,          /* the largest alignment that a small block can have */
+};
+
+#define SPAN ((size_t)64 << 10)
+#define HUGE_PAGE ((size_t)2 << 20)
+#define FIRST_CHUNK ((size_t)512 << 10)
+#define LARGEST_CHUNK ((size_t)8 << 20)
+/* A larger block is mapped alone, and its pages come when they are touched: a program may ask for
+   far more than it uses. */
+#define ALONE ((size_t)4 << 20)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23    /* since Linux 5.14; an older one brings pages when touched */
+#endif
+
+struct span {
+    uint32_t list;
+    size_t room;                  /* of a block, or of what is left of it from an aligned place */
+    void *base;                   /* the block that a large aligned one lies in; NULL for itself */
+    char pad[40];
+};
+
+/* What lies in the memory of a free block. */
+struct block {
+    struct block *next;
+};
+
+struct heap {
+    struct block *lists[LISTS];
+    char *fresh[LISTS];           /* where the next new block of a small list goes */
+    char *fresh_end[LISTS];
+    char *chunk;                  /* where the next new span goes */
+    size_t left;                  /* bytes of the chunk from there */
+    size_t chunk_size;
+    struct heap *next;            /* among the heaps of threads that ended */
+};
+
+/* initial-exec: found without a call; the library is there from the start. */
+static __thread struct heap *my_heap __attribute__((tls_model("initial-exec")));
+
+static struct heap *idle_heaps;
+static char idle_lock;
+static pthread_key_t thread_end;
+static int has_thread_end;
+
+/* One less, so that a large block aligned to spans has its span before it. */
+static struct span *span_of(void *memory)
+{
+    return (struct span *)(((uintptr_t)memory - 1) & ~(SPAN - 1));
+}
+
+/* Taken only if it is free: a fork may have left it taken for ever, and then a heap more or less
+   is no harm. */
+static int try_idle_lock(void)
+{
+    return !__atomic_test_and_set(&idle_lock, __ATOMIC_ACQUIRE);
+}
+
+static void *map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Memory that begins at a multiple of `alignment`. */
+static char *map_aligned(size_t bytes, size_t alignment)
+{
+    char *memory = map(bytes + alignment);
+    if (memory == NULL) return NULL;
+    return (char *)(((uintptr_t)memory + alignment - 1) & ~(uintptr_t)(alignment - 1));
+}
+
+/* Spans that were never used. */
+static char *new_spans(struct heap *heap, size_t bytes)
+{
+    if (bytes > ALONE) return map_aligned(bytes, SPAN);
+    if (bytes > heap->left) {
+        int saved = errno;
+        while (heap->chunk_size < bytes) heap->chunk_size *= 2;
+        size_t size = heap->chunk_size;
+        char *chunk = map_aligned(size, size < HUGE_PAGE ? SPAN : HUGE_PAGE);
+        if (chunk == NULL) return NULL;
+        if (size >= HUGE_PAGE) madvise(chunk, size, MADV_HUGEPAGE);
+        madvise(chunk, size, MADV_POPULATE_WRITE);
+        errno = saved;
+        heap->chunk = chunk;
+        heap->left = size;
+        if (size < LARGEST_CHUNK) heap->chunk_size *= 2;
+    }
+    char *spans = heap->chunk;
+    heap->chunk += bytes;
+    heap->left -= bytes;
+    return spans;
+}
+
+/* This thread's heap: one that an ended thread left, or a new one. */
+__attribute__((noinline)) static struct heap *enter(void)
+{
+    struct heap *heap = NULL;
+    if (try_idle_lock()) {
+        heap = idle_heaps;
+        if (heap != NULL) idle_heaps = heap->next;
+        __atomic_clear(&idle_lock, __ATOMIC_RELEASE);
+    }
+    if (heap == NULL) {
+        heap = map(sizeof *heap);
+        if (heap == NULL) return NULL;
+        heap->chunk_size = FIRST_CHUNK;
+    }
+    my_heap = heap;
+    /* It may allocate, which finds the heap. */
+    if (has_thread_end) pthread_setspecific(thread_end, heap);
+    return heap;
+}
+
+static void leave(void *ended)
+{
+    struct heap *heap = ended;
+    my_heap = NULL;
+    if (!try_idle_lock()) return;
+    heap->next = idle_heaps;
+    idle_heaps = heap;
+    __atomic_clear(&idle_lock, __ATOMIC_RELEASE);
+}
+
+__attribute__((constructor)) static void watch_threads(void)
+{
+    has_thread_end = pthread_key_create(&thread_end, leave) == 0;
+}
+
+/* The list for a size, and the room that its blocks have. */
+static inline uint32_t list_of(size_t size, size_t *room)
+{
+    if (LIKELY(size <= STEPPED)) {
+        size_t steps = size == 0 ? 1 : (size + STEP - 1) / STEP;
+        *room = steps * STEP;
+        return (uint32_t)steps;
+    }
+    int power = 63 - __builtin_clzl(size - 1);
+    size_t eighth = (size_t)1 << (power - 3);
+    *room = (size + eighth - 1) & ~(eighth - 1);
+    return STEPPED_LISTS + 1 + (power - STEPPED_POWER) * EIGHTHS
+        + (uint32_t)((*room - ((size_t)1 << power)) / eighth - 1);
+}
+
+/* Where the blocks of a small span begin: as far as the largest power of two that divides their
+   size, so that all are aligned to it. */
+static size_t first_of(size_t room)
+{
+    size_t power = room & -room;
+    if (power < sizeof(struct span)) return sizeof(struct span);
+    return power < MOST_ALIGNED ? power : MOST_ALIGNED;
+}
+
+/* A block that never was one before; its memory is zero. */
+__attribute__((noinline)) static void *new_block(struct heap *heap, uint32_t list, size_t room)
+{
+    size_t first = room <= SMALL ? first_of(room) : sizeof(struct span);
+    char *fresh = heap->fresh[list];
+    if (room > SMALL || (size_t)(heap->fresh_end[list] - fresh) < room) {
+        size_t bytes = room <= SMALL ? SPAN : (first + room + SPAN - 1) & ~(SPAN - 1);
+        char *spans = new_spans(heap, bytes);
+        if (spans == NULL) return NULL;
+        struct span *span = (struct span *)spans;
+        span->list = list;
+        span->room = room;
+        fresh = spans + first;
+        if (room > SMALL) return fresh;
+        heap->fresh_end[list] = spans + SPAN;
+    }
+    heap->fresh[list] = fresh + room;
+    return fresh;
+}
+
+/* Memory for `size` bytes; `is_new` says whether it is known to be zero. */
+static inline void *take(size_t size, int *is_new)
+{
+    *is_new = 0;
+    if (size > PTRDIFF_MAX / 2) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    struct heap *heap = my_heap;
+    if (!LIKELY(heap != NULL)) {
+        heap = enter();
+        if (heap == NULL) return NULL;
+    }
+    size_t room;
+    uint32_t list = list_of(size, &room);
+    struct block *block = heap->lists[list];
+    if (LIKELY(block != NULL)) {
+        heap->lists[list] = block->next;
+        return block;
+    }
+    *is_new = 1;
+    return new_block(heap, list, room);
+}
+
+EXPORT void *malloc(size_t size)
+{
+    int is_new;
+    return take(size, &is_new);
+}
+
+/* The large block that an aligned place lies in, as it was before. */
+__attribute__((noinline)) static void *whole_block(struct span *span, void *aligned)
+{
+    void *base = span->base;
+    span->base = NULL;
+    span->room += (size_t)((char *)aligned - (char *)base);
+    return base;
+}
+
+EXPORT void free(void *memory)
+{
+    if (memory == NULL) return;
+    struct heap *heap = my_heap;
+    if (!LIKELY(heap != NULL)) {
+        int saved = errno;
+        heap = enter();
+        errno = saved;
+        if (heap == NULL) return;
+    }
+    struct span *span = span_of(memory);
+    if (!LIKELY(span->base == NULL)) {
+        memory = whole_block(span, memory);
+        span = span_of(memory);
+    }
+    struct block *block = memory;
+    block->next = heap->lists[span->list];
+    heap->lists[span->list] = block;
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    int is_new;
+    void *memory = take(bytes, &is_new);
+    if (memory != NULL && !is_new) memset(memory, 0, bytes);
+    return memory;
+}
+
+EXPORT size_t malloc_usable_size(void *memory)
+{
+    if (memory == NULL) return 0;
+    return span_of(memory)->room;
+}
+
+EXPORT void *realloc(void *memory, size_t size)
+{
+    if (memory == NULL) return malloc(size);
+    if (size == 0) {
+        free(memory);
+        return NULL;
+    }
+    size_t room = malloc_usable_size(memory);
+    if (size <= room) return memory;
+    void *moved = malloc(size);
+    if (moved == NULL) return NULL;
+    memcpy(moved, memory, room);
+    free(memory);
+    return moved;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
+        errno = EINVAL;
+        return NULL;
+    }
+    if (alignment <= STEP) return malloc(size);
+    size_t bytes = size < alignment ? alignment : size;
+    if (__builtin_add_overflow(bytes, alignment, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    size_t whole = (bytes - 1) & ~(alignment - 1);
+    if (whole > STEPPED && whole <= SMALL) whole = (size_t)1 << (64 - __builtin_clzl(whole - 1));
+    if (alignment <= MOST_ALIGNED && whole <= SMALL) return malloc(whole);
+    char *base = malloc(bytes > SMALL ? bytes : SMALL + 1);
+    if (base == NULL) return NULL;
+    char *aligned = (char *)(((uintptr_t)base + alignment - 1) & ~(uintptr_t)(alignment - 1));
+    if (aligned == base) return base;
+    /* The span of the block, or one in the part of the block that is passed over. */
+    struct span *span = span_of(aligned);
+    span->room = span_of(base)->room - (size_t)(aligned - base);
+    span->base = base;
+    return aligned;
+}

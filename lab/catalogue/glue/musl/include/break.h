@@ -1,0 +1,23 @@
+/* The end of the heap segment, shared with glibc and with programs that call sbrk themselves. */
+
+#ifndef HEAPDROME_MUSL_BREAK_H
+#define HEAPDROME_MUSL_BREAK_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <unistd.h>
+
+/* Does what the system call brk does: moves the break if `end` is not 0 and says where it is. It
+   goes through glibc, whose own idea of the break stays right, and refuses when anyone else has
+   moved the break: musl's mallocs then take mappings instead. They call it under their lock. */
+static uintptr_t heapdrome_break(uintptr_t end)
+{
+    static uintptr_t last;
+    int saved = errno;
+    uintptr_t now = (uintptr_t)sbrk(0);
+    if (end > now && (!last || last == now) && brk((void *)end) == 0) now = last = end;
+    errno = saved;
+    return now;
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* What musl's mallocs expect of musl's own headers about linking. */
+
+#ifndef HEAPDROME_MUSL_DYNLINK_H
+#define HEAPDROME_MUSL_DYNLINK_H
+
+#define hidden __attribute__((__visibility__("hidden")))
+#define weak_alias(old, new) \
+    extern __typeof(old) new __attribute__((__weak__, __alias__(#old)))
+
+/* In musl these tell whether a program brought a malloc of its own; here malloc is this one. */
+#define __malloc_replaced 0
+#define __aligned_alloc_replaced 0
+
+hidden int __malloc_allzerop(void *);
+hidden void __malloc_atfork(int);
+
+#endif

@@ -1,0 +1,79 @@
+//! Compiles many files on all processors.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use heapdrome_packages::{ChildError, Job};
+
+/// One file to compile.
+pub(super) struct Unit {
+    pub(super) compiler: &'static str,
+    pub(super) arguments: Vec<String>,
+    pub(super) file: String,
+    pub(super) object: PathBuf,
+}
+
+impl Unit {
+    fn run(&self, folder: &Path, log: &Path, interrupt: &AtomicBool) -> Result<(), ChildError> {
+        let mut job = Job::new(self.compiler, log);
+        let command = job.command();
+        command
+            .current_dir(folder)
+            .args(&self.arguments)
+            .arg("-c")
+            .arg(&self.file);
+        command.arg("-o").arg(&self.object);
+        job.run(interrupt)
+    }
+}
+
+/// How many processes a build may use.
+pub(super) fn jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Compiles every unit; `tell` hears of each as it begins. The first failure ends it all.
+pub(super) fn run(
+    units: &[Unit],
+    folder: &Path,
+    log: &Path,
+    interrupt: &AtomicBool,
+    tell: &mut dyn FnMut(String),
+) -> Result<(), ChildError> {
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    let worker = |begun: mpsc::Sender<String>| -> Result<(), ChildError> {
+        while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // Nobody listens any more once the caller has given up; the unit is compiled anyway.
+            let _ = begun.send(format!("compiling {}", short_name(&unit.file)));
+            let result = unit.run(folder, log, interrupt);
+            if result.is_err() {
+                // The other workers find no more units.
+                next.store(units.len(), Ordering::Relaxed);
+                return result;
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let worker = &worker;
+        let spawn = |_| {
+            let sender = sender.clone();
+            scope.spawn(move || worker(sender))
+        };
+        let workers: Vec<_> = (0..jobs().min(units.len())).map(spawn).collect();
+        drop(sender);
+        receiver.iter().for_each(tell);
+        workers
+            .into_iter()
+            .try_for_each(|worker| match worker.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+    })
+}
+
+fn short_name(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
+}

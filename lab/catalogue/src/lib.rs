@@ -1,0 +1,39 @@
+//! Every allocator that heapdrome knows: where it is found, how it is built, how it is checked.
+//!
+//! An allocator is an entry, and an entry is data: a file in `allocators/`, or a few lines in the
+//! user's own `allocators.toml`. This crate reads the entries, looks for their libraries on this
+//! machine, builds what can be built into the cache, and hands a race its entrants.
+//!
+//! ```no_run
+//! use heapdrome_catalogue::{Catalogue, CatalogueError};
+//! use heapdrome_packages::Cache;
+//!
+//! let cache = Cache::open()?;
+//! let catalogue = Catalogue::load(&cache, std::path::Path::new("/home/me/.config/heapdrome"))?;
+//! let entrant = match catalogue.entrant("mimalloc3") {
+//!     Err(CatalogueError::NotInstalled { name }) => {
+//!         catalogue.install(&name, &mut |event| eprintln!("{event:?}"))?;
+//!         catalogue.entrant(&name)?
+//!     }
+//!     other => other?,
+//! };
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod build;
+mod carried;
+mod catalogue;
+mod check;
+mod config;
+mod embedded;
+mod entry;
+mod error;
+mod library;
+mod system;
+
+pub use build::{BuildEvent, Installed};
+pub use catalogue::{Catalogue, Listing, State};
+pub use check::{CheckOutcome, CheckResult, Checks};
+pub use entry::{Adoption, Entry, OPTIMISATION, Source};
+pub use error::{CatalogueError, LibraryFault};
+pub use system::system_libc;

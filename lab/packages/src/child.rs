@@ -1,0 +1,225 @@
+//! Child processes that fetch or build something: logged, interruptible, never left behind.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Why a child process did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildError {
+    /// The program is not there, or may not be run.
+    #[error("cannot start {program}: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// It ended with a failure.
+    #[error("{program} ended with {status}")]
+    Failed {
+        /// The program.
+        program: String,
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// The person asked heapdrome to stop; the child and its children were killed.
+    #[error("interrupted")]
+    Interrupted,
+    /// The log could not be written.
+    #[error("cannot write {path}: {source}")]
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+}
+
+/// A command whose output goes to the end of a log file.
+#[derive(Debug)]
+pub struct Job<'a> {
+    command: Command,
+    log: &'a Path,
+}
+
+impl<'a> Job<'a> {
+    /// A job that runs `program` without a terminal, in plain English and in a group of its own.
+    pub fn new(program: impl AsRef<OsStr>, log: &'a Path) -> Self {
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null()).process_group(0);
+        // Messages are quoted to the person and searched for words, so they must not be translated.
+        command.env("LC_ALL", "C").env("CARGO_TERM_COLOR", "never");
+        // A build must not run under an allocator that the person preloads.
+        command.env_remove("LD_PRELOAD");
+        Self { command, log }
+    }
+
+    /// The command, to add arguments, variables and a folder to.
+    pub fn command(&mut self) -> &mut Command {
+        &mut self.command
+    }
+
+    /// Runs the job to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started, fails, or is interrupted.
+    pub fn run(mut self, interrupt: &AtomicBool) -> Result<(), ChildError> {
+        let program = self.command.get_program().to_string_lossy().into_owned();
+        let log_error = |source| ChildError::Log {
+            path: self.log.to_owned(),
+            source,
+        };
+        let mut log = open_log(self.log).map_err(log_error)?;
+        writeln!(log, "$ {}", in_words(&self.command)).map_err(log_error)?;
+        self.command
+            .stdout(log.try_clone().map_err(log_error)?)
+            .stderr(log);
+        let start = |source| ChildError::Start {
+            program: program.clone(),
+            source,
+        };
+        let child = self.command.spawn().map_err(start)?;
+        let status = wait(child, interrupt)?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(ChildError::Failed { program, status })
+        }
+    }
+}
+
+fn open_log(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// The folder and the command line, as a person would type it.
+fn in_words(command: &Command) -> String {
+    let mut words = Vec::new();
+    if let Some(folder) = command.get_current_dir() {
+        words.push(format!("cd {} &&", quoted(folder.as_os_str())));
+    }
+    words.push(quoted(command.get_program()));
+    words.extend(command.get_args().map(quoted));
+    words.join(" ")
+}
+
+fn quoted(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./,:@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Waits for the child, and kills its whole group when interrupted.
+fn wait(mut child: Child, interrupt: &AtomicBool) -> Result<ExitStatus, ChildError> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if interrupt.load(Ordering::Relaxed) {
+            kill_group(&child);
+            let _ = child.wait();
+            return Err(ChildError::Interrupted);
+        }
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) => std::thread::sleep(pause),
+            Err(source) => {
+                return Err(ChildError::Start {
+                    program: "the child".to_owned(),
+                    source,
+                });
+            }
+        }
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}
+
+fn kill_group(child: &Child) {
+    let Ok(group) = libc::pid_t::try_from(child.id()) else {
+        return;
+    };
+    // SAFETY: kill takes plain numbers. The group is the child's own, since it was started with
+    // process_group(0), and its number is not reused before the child is waited for.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
+}
+
+/// The last `count` lines of a file that are not empty, for an error message.
+pub fn last_lines(path: &Path, count: usize) -> Vec<String> {
+    let text = std::fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(count)..]
+        .iter()
+        .map(|&line| line.to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    fn log_in(folder: &tempfile::TempDir) -> PathBuf {
+        folder.path().join("job log")
+    }
+
+    #[test]
+    fn output_and_the_command_are_logged() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let log = log_in(&folder);
+        let mut job = Job::new("sh", &log);
+        job.command().args(["-c", "echo out; echo err >&2; exit 3"]);
+        let error = job.run(&AtomicBool::new(false)).expect_err("exit status 3");
+        assert_eq!(error.to_string(), "sh ended with exit status: 3");
+        let text = std::fs::read_to_string(&log).expect("the log is there");
+        assert_eq!(text, "$ sh -c 'echo out; echo err >&2; exit 3'\nout\nerr\n");
+        assert_eq!(last_lines(&log, 2), ["out", "err"]);
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let log = log_in(&folder);
+        let job = Job::new("no-such-program-here", &log);
+        let error = job
+            .run(&AtomicBool::new(false))
+            .expect_err("no such program")
+            .to_string();
+        assert!(error.contains("no-such-program-here"), "{error}");
+    }
+
+    #[test]
+    fn an_interrupt_kills_grandchildren_too() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let log = log_in(&folder);
+        let witness = folder.path().join("survivor");
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let mut job = Job::new("sh", &log);
+        job.command()
+            .args(["-c", "(sleep 1; touch \"$1\") & sleep 20", "sh"])
+            .arg(&witness);
+        let flag = Arc::clone(&interrupt);
+        let setter = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            flag.store(true, Ordering::Relaxed);
+        });
+        let started = Instant::now();
+        assert!(matches!(job.run(&interrupt), Err(ChildError::Interrupted)));
+        assert!(started.elapsed() < Duration::from_secs(5));
+        setter.join().expect("the thread ends");
+        std::thread::sleep(Duration::from_millis(1300));
+        assert!(!witness.exists(), "a grandchild survived");
+    }
+}

@@ -1,0 +1,231 @@
+//! Source packages from the crate registry that cargo is configured for.
+
+use std::path::{Path, PathBuf};
+
+use crate::child::{ChildError, Job, last_lines};
+use crate::{Cache, CacheError, FetchError, Shelf};
+
+/// A crate, pinned so that nothing else can come in its place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CratePin {
+    /// The crate's name.
+    pub name: String,
+    /// Its full version, build metadata included.
+    pub version: String,
+    /// SHA-256 of the package in hexadecimal, as the registry's index gives it.
+    pub sha256: String,
+}
+
+impl CratePin {
+    /// Name and version in one word, as used for folders and messages.
+    pub fn label(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
+
+    /// The version as a requirement: build metadata does not take part in those.
+    fn requirement(&self) -> &str {
+        self.version.split('+').next().unwrap_or(&self.version)
+    }
+}
+
+/// The unpacked sources of a crate, fetched if they are not in the cache yet. They are shared and
+/// must not be written to.
+///
+/// # Errors
+/// When cargo is missing or fails, when the checksum is not the pinned one, or when the cache cannot
+/// be written to.
+pub fn fetch_crate(cache: &Cache, pin: &CratePin) -> Result<PathBuf, FetchError> {
+    let label = pin.label();
+    let short = pin.sha256.get(..12).unwrap_or(&pin.sha256);
+    let place = cache.path(Shelf::Sources).join(format!("{label}-{short}"));
+    if place.is_dir() {
+        return Ok(place);
+    }
+    let lock = cache.lock(&label)?;
+    if place.is_dir() {
+        return Ok(place);
+    }
+    let staging = lock.staging()?;
+    let vendored = vendor(cache, pin, staging.path())?;
+    verify(pin, &vendored)?;
+    cache.shelf(Shelf::Sources)?;
+    lock.place(&vendored, &place)?;
+    Ok(place)
+}
+
+/// Lets cargo fetch the crate and what it depends on, and gives back the crate's own folder.
+fn vendor(cache: &Cache, pin: &CratePin, folder: &Path) -> Result<PathBuf, FetchError> {
+    write_manifest(pin, folder)?;
+    let log = cache
+        .shelf(Shelf::Logs)?
+        .join(format!("fetch-{}.log", pin.label()));
+    // A log of an earlier attempt would be quoted in the message about this one.
+    let _ = std::fs::remove_file(&log);
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut job = Job::new(cargo, &log);
+    job.command()
+        .current_dir(folder)
+        .args(["vendor", "--versioned-dirs", "vendor"]);
+    // What the person sets for the build of their own program must not reach this one.
+    for name in [
+        "CARGO_TARGET_DIR",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "RUSTFLAGS",
+        "RUSTC_WRAPPER",
+    ] {
+        job.command().env_remove(name);
+    }
+    job.run(cache.interrupt())
+        .map_err(|error| failure(pin, &log, error))?;
+    find(pin, &folder.join("vendor"))
+}
+
+fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
+    // The empty workspace keeps cargo from looking for one in the folders above.
+    let manifest = format!(
+        "[package]\nname = \"heapdrome-fetch\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n\
+         [dependencies]\n{} = \"={}\"\n\n[workspace]\n",
+        pin.name,
+        pin.requirement()
+    );
+    let source = folder.join("src");
+    std::fs::create_dir(&source).map_err(FetchError::file("make the folder", &source))?;
+    let files = [("src/lib.rs", ""), ("Cargo.toml", manifest.as_str())];
+    for (name, text) in files {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(FetchError::file("write", &path))?;
+    }
+    Ok(())
+}
+
+fn failure(pin: &CratePin, log: &Path, error: ChildError) -> FetchError {
+    let package = pin.label();
+    match error {
+        ChildError::Interrupted => FetchError::Interrupted { package },
+        ChildError::Start { .. } => FetchError::ProgramMissing {
+            package,
+            program: "cargo".to_owned(),
+            advice: "install Rust, or put cargo's folder into PATH".to_owned(),
+        },
+        ChildError::Log { path, source } => FetchError::Cache(CacheError::File {
+            doing: "write",
+            path,
+            source,
+        }),
+        ChildError::Failed { .. } => FetchError::Failed {
+            package,
+            program: "cargo".to_owned(),
+            reason: telling_line(&last_lines(log, 40)),
+            log: log.to_owned(),
+        },
+    }
+}
+
+/// The line that says why: cargo's chain of causes ends with the first one, which says most.
+fn telling_line(lines: &[String]) -> String {
+    let cause = |line: &&String| !line.trim_end().ends_with("Caused by:");
+    let after_error = lines.iter().skip_while(|line| !line.starts_with("error"));
+    let line = after_error.filter(cause).last().or(lines.last());
+    line.map_or_else(|| "nothing".to_owned(), |line| line.trim().to_owned())
+}
+
+/// The folder of the pinned crate among the vendored ones.
+fn find(pin: &CratePin, vendor: &Path) -> Result<PathBuf, FetchError> {
+    let exact = vendor.join(pin.label());
+    if exact.is_dir() {
+        return Ok(exact);
+    }
+    let entries = std::fs::read_dir(vendor).map_err(FetchError::file("read", vendor))?;
+    let names = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let start = format!("{}-", pin.name);
+    let found = names
+        .filter_map(|name| name.strip_prefix(&start).map(str::to_owned))
+        .next();
+    Err(FetchError::OtherVersion {
+        package: pin.name.clone(),
+        wanted: pin.version.clone(),
+        found: found.unwrap_or_else(|| "nothing".to_owned()),
+        advice: "use a newer heapdrome".to_owned(),
+    })
+}
+
+/// Compares the checksum that cargo verified the download against with the pinned one.
+fn verify(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
+    let path = folder.join(".cargo-checksum.json");
+    let text = std::fs::read(&path).map_err(FetchError::file("read", &path))?;
+    let value: serde_json::Value = serde_json::from_slice(&text)
+        .map_err(|error| FetchError::file("read", &path)(error.into()))?;
+    let found = value
+        .get("package")
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or("none");
+    if found == pin.sha256 {
+        return Ok(());
+    }
+    Err(FetchError::WrongChecksum {
+        package: pin.label(),
+        wanted: pin.sha256.clone(),
+        found: found.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pin() -> CratePin {
+        CratePin {
+            name: "demo".to_owned(),
+            version: "1.2.3+build".to_owned(),
+            sha256: "00".repeat(32),
+        }
+    }
+
+    #[test]
+    fn build_metadata_is_no_part_of_the_requirement() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        write_manifest(&pin(), folder.path()).expect("a manifest can be written");
+        let text = std::fs::read_to_string(folder.path().join("Cargo.toml")).expect("readable");
+        assert!(text.contains("demo = \"=1.2.3\""), "{text}");
+    }
+
+    #[test]
+    fn another_checksum_is_refused() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join(".cargo-checksum.json");
+        std::fs::write(&path, r#"{"files":{},"package":"11"}"#).expect("writable");
+        let error = verify(&pin(), folder.path())
+            .expect_err("not the pinned one")
+            .to_string();
+        assert!(error.contains("SHA-256 11 instead of 0000"), "{error}");
+        let good = format!(r#"{{"files":{{}},"package":"{}"}}"#, pin().sha256);
+        std::fs::write(&path, good).expect("writable");
+        assert!(verify(&pin(), folder.path()).is_ok());
+    }
+
+    #[test]
+    fn another_version_is_named() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join("demo-1.2.4")).expect("writable");
+        let error = find(&pin(), folder.path())
+            .expect_err("another version")
+            .to_string();
+        assert!(error.contains("the registry offers 1.2.4"), "{error}");
+    }
+
+    #[test]
+    fn the_first_cause_is_told() {
+        let lines = [
+            "    Updating index",
+            "error: failed to sync",
+            "",
+            "Caused by:",
+            "  no route",
+        ];
+        let lines: Vec<_> = lines.iter().map(|&line| line.to_owned()).collect();
+        assert_eq!(telling_line(&lines), "no route");
+        assert_eq!(telling_line(&[]), "nothing");
+    }
+}

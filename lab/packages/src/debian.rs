@@ -1,0 +1,251 @@
+//! Source packages from the Debian archive that this machine's apt is configured for.
+
+use std::path::{Path, PathBuf};
+
+use crate::child::{ChildError, Job, last_lines};
+use crate::{Cache, CacheError, FetchError, Shelf, sha256_of_file};
+
+mod sources;
+
+/// A Debian source package, pinned by its upstream archive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DebianPin {
+    /// The source package's name.
+    pub package: String,
+    /// The upstream version, without Debian's revision.
+    pub upstream_version: String,
+    /// The name of the upstream archive, such as `musl_1.2.3.orig.tar.gz`.
+    pub archive: String,
+    /// SHA-256 of the upstream archive in hexadecimal.
+    pub sha256: String,
+}
+
+impl DebianPin {
+    /// Name and version in one word, as used for folders and messages.
+    pub fn label(&self) -> String {
+        format!("debian-{}-{}", self.package, self.upstream_version)
+    }
+}
+
+/// The unpacked upstream sources of a Debian source package, without Debian's patches, fetched if
+/// they are not in the cache yet. They are shared and must not be written to. Needs no root.
+///
+/// # Errors
+/// When apt-get is missing or fails, when Debian has moved on to another version, when the checksum
+/// is not the pinned one, or when the cache cannot be written to.
+pub fn fetch_debian_source(cache: &Cache, pin: &DebianPin) -> Result<PathBuf, FetchError> {
+    let label = pin.label();
+    let short = pin.sha256.get(..12).unwrap_or(&pin.sha256);
+    let place = cache.path(Shelf::Sources).join(format!("{label}-{short}"));
+    if place.is_dir() {
+        return Ok(place);
+    }
+    let lock = cache.lock(&label)?;
+    if place.is_dir() {
+        return Ok(place);
+    }
+    let staging = lock.staging()?;
+    let log = cache.shelf(Shelf::Logs)?.join(format!("fetch-{label}.log"));
+    // A log of an earlier attempt would be quoted in the message about this one.
+    let _ = std::fs::remove_file(&log);
+    let fetch = Fetch {
+        cache,
+        pin,
+        folder: staging.path(),
+        log: &log,
+    };
+    let archive = fetch.download()?;
+    let unpacked = fetch.unpack(&archive)?;
+    cache.shelf(Shelf::Sources)?;
+    lock.place(&unpacked, &place)?;
+    Ok(place)
+}
+
+/// One attempt to fetch one package, in one staging folder.
+struct Fetch<'a> {
+    cache: &'a Cache,
+    pin: &'a DebianPin,
+    folder: &'a Path,
+    log: &'a Path,
+}
+
+impl Fetch<'_> {
+    fn download(&self) -> Result<PathBuf, FetchError> {
+        let parts = self.make_folder("sources")?;
+        self.make_folder("lists/partial")?;
+        self.make_folder("apt-cache/archives/partial")?;
+        let downloads = self.make_folder("downloads")?;
+        let entries = sources::source_entries(Path::new("/etc/apt"));
+        for (index, (kind, text)) in entries.iter().enumerate() {
+            let path = parts.join(format!("{index}.{kind}"));
+            std::fs::write(&path, text).map_err(FetchError::file("write", &path))?;
+        }
+        // A third party's archive that does not answer is no reason to give up.
+        match self.apt_get(&["update"], &downloads) {
+            Err(FetchError::Failed { .. }) | Ok(()) => {}
+            Err(error) => return Err(error),
+        }
+        let source = [
+            "source",
+            "--download-only",
+            "--only-source",
+            &self.pin.package,
+        ];
+        self.apt_get(&source, &downloads)?;
+        self.verified(&downloads)
+    }
+
+    fn make_folder(&self, name: &str) -> Result<PathBuf, FetchError> {
+        let path = self.folder.join(name);
+        std::fs::create_dir_all(&path).map_err(FetchError::file("make the folder", &path))?;
+        Ok(path)
+    }
+
+    fn apt_get(&self, arguments: &[&str], folder: &Path) -> Result<(), FetchError> {
+        let mut job = Job::new("apt-get", self.log);
+        let command = job.command();
+        command.current_dir(folder).args(["-q", "-y"]);
+        let staging = self.folder.display();
+        let options = [
+            "Dir::Etc::sourcelist=/dev/null".to_owned(),
+            format!("Dir::Etc::sourceparts={staging}/sources"),
+            format!("Dir::State::Lists={staging}/lists"),
+            format!("Dir::Cache={staging}/apt-cache"),
+            "Debug::NoLocking=1".to_owned(),
+            // The user that apt gives its downloads to may not write into the cache.
+            "APT::Sandbox::User=".to_owned(),
+            "Acquire::Languages=none".to_owned(),
+            "Acquire::Retries=2".to_owned(),
+        ];
+        for option in options {
+            command.arg("-o").arg(option);
+        }
+        command.args(arguments);
+        job.run(self.cache.interrupt())
+            .map_err(|error| self.failure("apt-get", error))
+    }
+
+    /// The upstream archive among the downloads, if it is the pinned one.
+    fn verified(&self, downloads: &Path) -> Result<PathBuf, FetchError> {
+        let archive = downloads.join(&self.pin.archive);
+        if !archive.is_file() {
+            return Err(self.other_version(downloads));
+        }
+        let found = sha256_of_file(&archive).map_err(FetchError::file("read", &archive))?;
+        if found == self.pin.sha256 {
+            return Ok(archive);
+        }
+        Err(FetchError::WrongChecksum {
+            package: self.pin.archive.clone(),
+            wanted: self.pin.sha256.clone(),
+            found,
+        })
+    }
+
+    fn other_version(&self, downloads: &Path) -> FetchError {
+        let entries = std::fs::read_dir(downloads).into_iter().flatten().flatten();
+        let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let found = names.find(|name| name.contains(".orig."));
+        FetchError::OtherVersion {
+            package: format!("the Debian source package {}", self.pin.package),
+            wanted: self.pin.upstream_version.clone(),
+            found: found.unwrap_or_else(|| "no upstream archive".to_owned()),
+            advice: "only a Debian release with the pinned version can build this one".to_owned(),
+        }
+    }
+
+    /// Unpacks the archive, and gives back the one folder that is in it.
+    fn unpack(&self, archive: &Path) -> Result<PathBuf, FetchError> {
+        let into = self.make_folder("unpacked")?;
+        let mut job = Job::new("tar", self.log);
+        job.command()
+            .current_dir(&into)
+            .args(["--no-same-owner", "--strip-components=1", "-xf"]);
+        job.command().arg(archive);
+        job.run(self.cache.interrupt())
+            .map_err(|error| self.failure("tar", error))?;
+        Ok(into)
+    }
+
+    fn failure(&self, program: &str, error: ChildError) -> FetchError {
+        let package = format!("the Debian source package {}", self.pin.package);
+        let program = program.to_owned();
+        match error {
+            ChildError::Interrupted => FetchError::Interrupted { package },
+            ChildError::Start { .. } => FetchError::ProgramMissing {
+                package,
+                program,
+                advice: "it can be had on Debian and its relatives only".to_owned(),
+            },
+            ChildError::Log { path, source } => FetchError::Cache(CacheError::File {
+                doing: "write",
+                path,
+                source,
+            }),
+            ChildError::Failed { .. } => FetchError::Failed {
+                package,
+                program,
+                reason: telling_line(&last_lines(self.log, 60)),
+                log: self.log.to_owned(),
+            },
+        }
+    }
+}
+
+/// The line that says why: apt-get only warns that an archive could not be reached, and then misses
+/// what would have come from there.
+fn telling_line(lines: &[String]) -> String {
+    let unreachable = lines.iter().find(|line| line.contains("Failed to fetch"));
+    let line = unreachable.or(lines.last());
+    line.map_or_else(|| "nothing".to_owned(), |line| line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_was_not_reached_is_told_first() {
+        let lines = [
+            "W: Failed to fetch http://a/b  No route",
+            "E: no deb-src URIs",
+        ];
+        let lines: Vec<_> = lines.iter().map(|&line| line.to_owned()).collect();
+        assert!(telling_line(&lines).ends_with("No route"));
+        assert_eq!(telling_line(&lines[1..]), "E: no deb-src URIs");
+    }
+
+    #[test]
+    fn another_upstream_version_is_named() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("musl_1.2.5.orig.tar.gz"), "x").expect("writable");
+        let cache = Cache::at(folder.path()).expect("a usable path");
+        let pin = DebianPin {
+            package: "musl".to_owned(),
+            upstream_version: "1.2.3".to_owned(),
+            archive: "musl_1.2.3.orig.tar.gz".to_owned(),
+            sha256: "00".repeat(32),
+        };
+        let log = folder.path().join("log");
+        let fetch = Fetch {
+            cache: &cache,
+            pin: &pin,
+            folder: folder.path(),
+            log: &log,
+        };
+        let said = fetch
+            .verified(folder.path())
+            .expect_err("another version")
+            .to_string();
+        assert!(
+            said.contains("1.2.3") && said.contains("musl_1.2.5.orig.tar.gz"),
+            "{said}"
+        );
+        std::fs::write(folder.path().join(&pin.archive), "x").expect("writable");
+        let said = fetch
+            .verified(folder.path())
+            .expect_err("other bytes")
+            .to_string();
+        assert!(said.contains("is not the pinned one"), "{said}");
+    }
+}

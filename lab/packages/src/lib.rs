@@ -1,0 +1,121 @@
+//! Pinned packages from registries, fetched once into a cache that heapdrome alone writes to.
+//!
+//! The cache is the folder that `HEAPDROME_CACHE` names, or `heapdrome` in the user's cache folder.
+//! Whatever is put there is made in a staging folder under a lock and then renamed into place, so
+//! that a killed heapdrome leaves nothing half made where another would find it.
+//!
+//! ```no_run
+//! use heapdrome_packages::{Cache, CratePin, fetch_crate};
+//!
+//! let cache = Cache::open()?;
+//! let pin = CratePin {
+//!     name: "rpmalloc-sys".to_owned(),
+//!     version: "0.2.3+b097fd0".to_owned(),
+//!     sha256: "8d4b7d5e225a53887ee57fcec492eaf114b8e290f7072d035adc6ddd6810b67b".to_owned(),
+//! };
+//! let folder = fetch_crate(&cache, &pin)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cache;
+mod child;
+mod crates;
+mod debian;
+mod digest;
+
+pub use cache::{Cache, CacheError, Hold, Lock, Shelf};
+pub use child::{ChildError, Job, last_lines};
+pub use crates::{CratePin, fetch_crate};
+pub use debian::{DebianPin, fetch_debian_source};
+pub use digest::{sha256_of_bytes, sha256_of_file};
+
+use std::path::PathBuf;
+
+/// Why a package could not be had, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The cache could not be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The person asked heapdrome to stop.
+    #[error("interrupted while fetching {package}")]
+    Interrupted {
+        /// The package.
+        package: String,
+    },
+    /// A program that fetches packages is not there.
+    #[error("cannot fetch {package}: {program} was not found; {advice}")]
+    ProgramMissing {
+        /// The package.
+        package: String,
+        /// The program.
+        program: String,
+        /// What to install.
+        advice: String,
+    },
+    /// The program that fetches packages failed.
+    #[error(
+        "cannot fetch {package}: {program} said \"{reason}\"; check the network and try again \
+         (its whole output is in {log})"
+    )]
+    Failed {
+        /// The package.
+        package: String,
+        /// The program.
+        program: String,
+        /// Its last telling line.
+        reason: String,
+        /// Its whole output.
+        log: PathBuf,
+    },
+    /// The registry has another version than the pinned one.
+    #[error("cannot fetch {package} {wanted}: the registry offers {found}; {advice}")]
+    OtherVersion {
+        /// The package.
+        package: String,
+        /// The pinned version.
+        wanted: String,
+        /// What there is.
+        found: String,
+        /// What to do.
+        advice: String,
+    },
+    /// What came is not what was pinned.
+    #[error(
+        "{package} is not the pinned one: SHA-256 {found} instead of {wanted}; nothing of it is \
+         used; do not trust the registry that it came from"
+    )]
+    WrongChecksum {
+        /// The package.
+        package: String,
+        /// The pinned checksum.
+        wanted: String,
+        /// The checksum of what came.
+        found: String,
+    },
+    /// A file could not be read or written.
+    #[error("cannot {doing} {path}: {source}")]
+    File {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+}
+
+impl FetchError {
+    /// A closure for `map_err` that says what was done to which file.
+    pub(crate) fn file(
+        doing: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File {
+            doing,
+            path,
+            source,
+        }
+    }
+}
