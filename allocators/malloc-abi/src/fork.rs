@@ -1,0 +1,65 @@
+//! What happens around a fork, and when the library is loaded.
+
+use core::ffi::{c_int, c_void};
+
+use heapdrome_pages::{fork_begins, fork_ended};
+
+use crate::MallocAbi;
+use crate::contract::keeping_errno;
+
+type Handler = extern "C" fn();
+
+unsafe extern "C" {
+    // pthread_atfork is this function with the caller's __dso_handle, so that the handlers go when
+    // the caller is unloaded. An allocator is never unloaded, and needs no handle.
+    fn __register_atfork(
+        prepare: Option<Handler>,
+        parent: Option<Handler>,
+        child: Option<Handler>,
+        object: *mut c_void,
+    ) -> c_int;
+}
+
+extern "C" fn prepare<A: MallocAbi>() {
+    keeping_errno(|| {
+        A::fork_prepare();
+        // Only now: of several threads that fork at once, the one that holds all locks goes on.
+        fork_begins();
+    });
+}
+
+extern "C" fn parent<A: MallocAbi>() {
+    keeping_errno(|| {
+        fork_ended();
+        A::fork_parent();
+    });
+}
+
+extern "C" fn child<A: MallocAbi>() {
+    keeping_errno(|| {
+        fork_ended();
+        A::fork_child();
+    });
+}
+
+/// Runs from the library's `.fini_array`, when the process calls `exit`.
+pub extern "C" fn stop<A: MallocAbi>() {
+    keeping_errno(A::stop);
+}
+
+/// Runs from the library's `.init_array`.
+pub extern "C" fn register<A: MallocAbi>() {
+    keeping_errno(|| {
+        A::start();
+        // SAFETY: the handlers stay where they are as long as the process lives. Without memory for
+        // them, forks of a program with several threads are as safe as without handlers.
+        unsafe {
+            __register_atfork(
+                Some(prepare::<A>),
+                Some(parent::<A>),
+                Some(child::<A>),
+                core::ptr::null_mut(),
+            )
+        };
+    });
+}

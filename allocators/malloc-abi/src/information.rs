@@ -1,0 +1,76 @@
+//! What glibc lets a program ask of its allocator.
+
+use core::ffi::{c_int, c_void};
+
+use crate::contract::keeping_errno;
+use crate::report::{with_report, write_report};
+use crate::{Form, MallocAbi, Statistics};
+
+/// `malloc_trim`.
+pub fn malloc_trim<A: MallocAbi>(keep: usize) -> c_int {
+    keeping_errno(|| c_int::from(A::trim(keep)))
+}
+
+/// `mallopt`.
+pub fn mallopt<A: MallocAbi>(option: c_int, value: c_int) -> c_int {
+    keeping_errno(|| c_int::from(A::set_option(option, value)))
+}
+
+/// `mallinfo2`.
+pub fn mallinfo2<A: MallocAbi>() -> libc::mallinfo2 {
+    let now: Statistics = keeping_errno(A::statistics);
+    libc::mallinfo2 {
+        arena: now.reserved.saturating_sub(now.live_mapped),
+        ordblks: 0,
+        smblks: 0,
+        hblks: now.mapped_blocks,
+        hblkhd: now.live_mapped,
+        usmblks: now.peak_reserved,
+        fsmblks: 0,
+        uordblks: now.live,
+        fordblks: now.free,
+        keepcost: now.releasable,
+    }
+}
+
+/// `mallinfo`, whose fields hold no more than an int.
+pub fn mallinfo<A: MallocAbi>() -> libc::mallinfo {
+    let wide = mallinfo2::<A>();
+    let narrow = |value: usize| c_int::try_from(value).unwrap_or(c_int::MAX);
+    libc::mallinfo {
+        arena: narrow(wide.arena),
+        ordblks: narrow(wide.ordblks),
+        smblks: narrow(wide.smblks),
+        hblks: narrow(wide.hblks),
+        hblkhd: narrow(wide.hblkhd),
+        usmblks: narrow(wide.usmblks),
+        fsmblks: narrow(wide.fsmblks),
+        uordblks: narrow(wide.uordblks),
+        fordblks: narrow(wide.fordblks),
+        keepcost: narrow(wide.keepcost),
+    }
+}
+
+/// `malloc_stats`: to standard error.
+pub fn malloc_stats<A: MallocAbi>() {
+    keeping_errno(|| write_report::<A>(A::report_form(), None));
+}
+
+/// `malloc_info`: XML to a stream.
+///
+/// # Safety
+///
+/// `stream` is an open stream.
+pub unsafe fn malloc_info<A: MallocAbi>(options: c_int, stream: *mut c_void) -> c_int {
+    if options != 0 {
+        return libc::EINVAL;
+    }
+    let written = with_report::<A, _>(Form::Xml, |report| {
+        // SAFETY: the text ends with zero; the stream is open.
+        unsafe { libc::fputs(report.as_c_str().as_ptr(), stream.cast()) }
+    });
+    match written {
+        Some(count) if count >= 0 => 0,
+        _ => -1,
+    }
+}

@@ -1,0 +1,45 @@
+//! Makes any allocator a library with the whole C and C++ allocation ABI.
+//!
+//! An allocator implements [`MallocAbi`]; a `cdylib` crate calls [`export!`] with its type, and
+//! [`panic_handler!`] where it is built without the standard library. What comes out can be
+//! preloaded, linked, or loaded by `dlopen`. [`Global`] makes the same type a `#[global_allocator]`.
+//!
+//! The calls are static: `malloc` is the allocator's own [`MallocAbi::allocate_fast`], inlined, with
+//! one jump to the slow path. All the corners of the ABI (`errno`, overflow, new-handlers,
+//! exceptions, forks) are dealt with here, once, on slow paths.
+//!
+//! Two further tools for allocators that keep state per thread: [`thread_slot!`], a thread-local
+//! pointer that costs two instructions and never allocates, and [`ThreadExit`].
+
+#![no_std]
+
+#[cfg(any(test, miri))]
+extern crate std;
+
+mod contract;
+mod entry;
+mod export;
+mod fork;
+mod global;
+mod information;
+mod operator_new;
+mod report;
+mod thread_exit;
+mod thread_slot;
+
+pub use contract::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi, Statistics};
+pub use global::Global;
+pub use report::{Form, Report, Table, write_report};
+pub use thread_exit::ThreadExit;
+
+#[doc(hidden)]
+pub mod exported {
+    //! What the macros need; not meant to be called by hand.
+
+    pub use crate::entry::*;
+    pub use crate::fork::{register, stop};
+    pub use crate::information::*;
+    pub use crate::operator_new::{align_or_null, align_or_throw, new_or_null, new_or_throw};
+    pub use heapdrome_pages::system::abort;
+    pub use libc;
+}

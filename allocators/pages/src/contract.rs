@@ -1,0 +1,134 @@
+//! What an allocator may ask of the operating system, and what it owes.
+
+use core::ptr::NonNull;
+
+/// What may be done with a range of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing: address space only. It counts against the limit on address space, not against the
+    /// limit on committed memory.
+    None,
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    ReadWrite,
+}
+
+/// How memory behind pages that keep their addresses goes back to the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purge {
+    /// At once; the pages read as zero afterwards.
+    Now,
+    /// When the system is short of memory; until the next write, a page may read as it was or as
+    /// zero, and it counts as resident until it is taken.
+    Lazily,
+}
+
+/// What the system may do about huge pages in a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Use them as soon as possible.
+    HugePages,
+    /// Never use them.
+    NoHugePages,
+}
+
+/// Whether a mapping may move when its size changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remap {
+    /// It stays where it is, or the change fails.
+    InPlace,
+    /// It may move to wherever the system likes; only the alignment of a page is kept.
+    MayMove,
+    /// It moves onto this range of a reservation, of the new size, which it replaces. If that fails,
+    /// the range may have been released.
+    Onto(NonNull<u8>),
+}
+
+/// The operating system's memory.
+///
+/// Every range is given by its start and its size in bytes. Both are multiples of
+/// [`page_size`](Self::page_size), the size is not zero, and `start + size` does not overflow: this
+/// is meant by *a range* below. A range *of a reservation* lies wholly in memory that `reserve` or
+/// `remap` returned and that `release` has not taken back since; it may span several reservations
+/// that touch one another.
+///
+/// No function changes `errno`, allocates, or unwinds.
+///
+/// # Safety
+///
+/// An implementation returns memory that nothing else uses, aligned as asked, zero, and accessible
+/// as asked, and keeps it so until the owner changes it.
+pub unsafe trait Pages: Sync {
+    /// The size of a page: a power of two, the same at every call.
+    fn page_size(&self) -> usize;
+
+    /// Reserves `size` bytes that begin at a multiple of `alignment` and read as zero.
+    ///
+    /// Memory stands behind a page only from its first write on. The reservation asks the system to
+    /// count no more than what is written (a strict overcommit policy counts all of a writable one).
+    ///
+    /// `size` is a multiple of the page size and not zero; `alignment` is a power of two. `None`
+    /// means that the system has no such room: address space, committed memory, or mappings.
+    fn reserve(&self, size: usize, alignment: usize, access: Access) -> Option<NonNull<u8>>;
+
+    /// Changes what may be done with a range. On `false` parts of it may have changed.
+    ///
+    /// # Safety
+    ///
+    /// `start` and `size` are a range of a reservation, and nobody relies on accesses that this
+    /// forbids.
+    unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool;
+
+    /// Gives the memory behind a range back to the system. The range stays reserved. On `false` the
+    /// contents are undefined, and memory may or may not have gone back.
+    ///
+    /// # Safety
+    ///
+    /// `start` and `size` are a range of a reservation whose contents nobody needs.
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize, how: Purge) -> bool;
+
+    /// Says how the range will be used. `false` means that the system would not hear of it, which
+    /// changes nothing but speed.
+    ///
+    /// # Safety
+    ///
+    /// `start` and `size` are a range of a reservation.
+    unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool;
+
+    /// Changes the size of a range; the contents move along, and what is added reads as zero. Where
+    /// it shrinks, the tail is released. `None` leaves everything as it was.
+    ///
+    /// # Safety
+    ///
+    /// `start` and `size` are a range that one call of `reserve` or `remap` returned, with one
+    /// access and one advice throughout, and `new_size` is a multiple of the page size and not zero.
+    /// If the result differs from `start`, the old range is released. A range to move onto is unused,
+    /// and no part of the old one.
+    unsafe fn remap(
+        &self,
+        start: NonNull<u8>,
+        size: usize,
+        new_size: usize,
+        how: Remap,
+    ) -> Option<NonNull<u8>>;
+
+    /// Gives a range back: addresses and memory. `false` means that the system refused, as it may
+    /// where a mapping would be split and the process has no mapping left; the range is then
+    /// unchanged and still the caller's.
+    ///
+    /// # Safety
+    ///
+    /// `start` and `size` are a range of a reservation that nobody uses any more.
+    unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool;
+}
+
+/// `value` rounded up to a multiple of `unit`, a power of two; `None` where that overflows.
+#[inline]
+#[must_use]
+pub const fn round_up(value: usize, unit: usize) -> Option<usize> {
+    match value.checked_add(unit - 1) {
+        Some(sum) => Some(sum & !(unit - 1)),
+        None => None,
+    }
+}

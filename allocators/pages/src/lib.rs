@@ -1,0 +1,35 @@
+//! The only door from heapdrome's allocators to the operating system.
+//!
+//! [`Pages`] is the contract: address space, the memory behind it, and nothing else. [`Linux`] keeps
+//! it with system calls; `Simulated` (feature `simulated`) keeps it with a table, so that tests
+//! explore what a kernel rarely does, and Miri can run an allocator. [`Lock`] is a lock that never
+//! allocates and that survives a fork; [`system`] holds the few other things that an allocator asks
+//! of its process: a coarse clock, a word of randomness, the environment, a last message.
+//!
+//! Nothing here allocates, and nothing here changes `errno`.
+//!
+//! The `libc` crate without its default features is `no_std` and declares what we would declare by
+//! hand; its constants and layouts are tested for every architecture, ours would not be.
+
+#![no_std]
+
+#[cfg(any(test, miri, feature = "simulated"))]
+extern crate std;
+
+mod contract;
+mod errno;
+mod linux;
+mod lock;
+#[cfg(any(test, feature = "simulated"))]
+mod simulated;
+pub mod system;
+
+pub use contract::{Access, Advice, Pages, Purge, Remap, round_up};
+pub use errno::KeepErrno;
+pub use linux::Linux;
+pub use lock::{Guard, Lock, fork_begins, fork_ended};
+#[cfg(any(test, feature = "simulated"))]
+pub use simulated::{Calls, Simulated};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! The contract kept by Linux.
+
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::{Access, Advice, KeepErrno, Pages, Purge, Remap};
+
+/// Memory mappings of this process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Linux;
+
+static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
+
+fn protection(access: Access) -> libc::c_int {
+    match access {
+        Access::None => libc::PROT_NONE,
+        Access::Read => libc::PROT_READ,
+        Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+    }
+}
+
+fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice disturbs nothing.
+    let start = unsafe { libc::mmap(null_mut(), size, protection(access), flags, -1, 0) };
+    if start == libc::MAP_FAILED {
+        return None;
+    }
+    NonNull::new(start.cast())
+}
+
+/// Unmaps `size` bytes, which may be none.
+///
+/// # Safety
+///
+/// The range is mapped by the caller and unused.
+unsafe fn unmap(start: *mut u8, size: usize) -> bool {
+    // SAFETY: the caller's promise.
+    size == 0 || unsafe { libc::munmap(start.cast(), size) } == 0
+}
+
+/// Maps more than is needed, and cuts off what does not begin at `alignment`.
+fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Option<NonNull<u8>> {
+    let whole = size.checked_add(alignment - page)?;
+    let start = map(whole, access)?.as_ptr();
+    let head = start.align_offset(alignment);
+    // SAFETY: head is below alignment, so that head + size lies within the mapping just made. A
+    // kernel that refuses to unmap an edge leaves it reserved, which costs address space only.
+    unsafe {
+        unmap(start, head);
+        unmap(start.add(head + size), whole - head - size);
+        NonNull::new(start.add(head))
+    }
+}
+
+// SAFETY: anonymous private mappings are fresh, zero, and this process's own.
+unsafe impl Pages for Linux {
+    #[inline]
+    fn page_size(&self) -> usize {
+        // Relaxed: every thread computes the same value, and nothing else depends on it.
+        let known = PAGE_SIZE.load(Relaxed);
+        if known != 0 {
+            return known;
+        }
+        // SAFETY: sysconf has no precondition; the page size comes from the auxiliary vector.
+        let asked = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        let size = usize::try_from(asked)
+            .ok()
+            .filter(|size| size.is_power_of_two());
+        let size = size.unwrap_or(4096);
+        PAGE_SIZE.store(size, Relaxed);
+        size
+    }
+
+    fn reserve(&self, size: usize, alignment: usize, access: Access) -> Option<NonNull<u8>> {
+        let _errno = KeepErrno::new();
+        let page = self.page_size();
+        debug_assert!(size != 0 && size.is_multiple_of(page) && alignment.is_power_of_two());
+        let start = map(size, access)?;
+        if start.as_ptr().align_offset(alignment) == 0 {
+            return Some(start);
+        }
+        // SAFETY: the mapping was made above and is unused.
+        unsafe { unmap(start.as_ptr(), size) };
+        map_aligned(size, alignment, page, access)
+    }
+
+    unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
+        let _errno = KeepErrno::new();
+        // SAFETY: the caller owns the range and says what nobody relies on.
+        unsafe { libc::mprotect(start.as_ptr().cast(), size, protection(access)) == 0 }
+    }
+
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize, how: Purge) -> bool {
+        let _errno = KeepErrno::new();
+        let advice = match how {
+            Purge::Now => libc::MADV_DONTNEED,
+            Purge::Lazily => libc::MADV_FREE,
+        };
+        // SAFETY: the caller needs the contents no more.
+        unsafe { libc::madvise(start.as_ptr().cast(), size, advice) == 0 }
+    }
+
+    unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
+        let _errno = KeepErrno::new();
+        let advice = match advice {
+            Advice::HugePages => libc::MADV_HUGEPAGE,
+            Advice::NoHugePages => libc::MADV_NOHUGEPAGE,
+        };
+        // SAFETY: huge pages change no contents.
+        unsafe { libc::madvise(start.as_ptr().cast(), size, advice) == 0 }
+    }
+
+    unsafe fn remap(
+        &self,
+        start: NonNull<u8>,
+        size: usize,
+        new_size: usize,
+        how: Remap,
+    ) -> Option<NonNull<u8>> {
+        let _errno = KeepErrno::new();
+        let (flags, target) = match how {
+            Remap::InPlace => (0, null_mut()),
+            Remap::MayMove => (libc::MREMAP_MAYMOVE, null_mut()),
+            Remap::Onto(target) => (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, target.as_ptr()),
+        };
+        // SAFETY: the caller owns the range and gives up the old one where the result differs; it
+        // owns the target, which is unused. Without MREMAP_FIXED the kernel ignores it.
+        let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, new_size, flags, target) };
+        if moved == libc::MAP_FAILED {
+            return None;
+        }
+        NonNull::new(moved.cast())
+    }
+
+    unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
+        let _errno = KeepErrno::new();
+        // SAFETY: the caller owns the range and uses it no more.
+        unsafe { unmap(start.as_ptr(), size) }
+    }
+}

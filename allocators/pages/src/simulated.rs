@@ -1,0 +1,267 @@
+//! A fake of the operating system: real memory from std's allocator, refusals on demand, and a
+//! table that panics where a caller breaks the contract.
+
+use core::ptr::NonNull;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{Access, Advice, Pages, Purge, Remap};
+
+const PAGE: usize = 4096;
+
+/// One stretch of memory that std's allocator gave, and which of its pages are still reserved.
+#[derive(Debug)]
+struct Region {
+    memory: NonNull<u8>,
+    layout: Layout,
+    reserved: std::vec::Vec<bool>,
+}
+
+/// How often each function was called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Successful and refused calls of `reserve`.
+    pub reserve: usize,
+    /// Calls of `protect`.
+    pub protect: usize,
+    /// Calls of `purge`.
+    pub purge: usize,
+    /// Calls of `remap`.
+    pub remap: usize,
+    /// Calls of `release`.
+    pub release: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    regions: BTreeMap<usize, Region>,
+    limit: usize,
+    reserved: usize,
+    calls: Calls,
+}
+
+/// Memory that a test can count, limit and inspect.
+#[derive(Debug)]
+pub struct Simulated {
+    state: Mutex<State>,
+}
+
+// SAFETY: the pointers within are only used under the mutex.
+unsafe impl Send for State {}
+
+impl Simulated {
+    /// A system with `limit` bytes of address space.
+    #[must_use]
+    pub const fn new(limit: usize) -> Self {
+        let calls = Calls {
+            reserve: 0,
+            protect: 0,
+            purge: 0,
+            remap: 0,
+            release: 0,
+        };
+        let state = State {
+            regions: BTreeMap::new(),
+            limit,
+            reserved: 0,
+            calls,
+        };
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of address space that are reserved now.
+    #[must_use]
+    pub fn reserved(&self) -> usize {
+        self.state().reserved
+    }
+
+    /// Changes how much address space the system grants in all.
+    pub fn set_limit(&self, limit: usize) {
+        self.state().limit = limit;
+    }
+
+    /// How often each function was called so far.
+    #[must_use]
+    pub fn calls(&self) -> Calls {
+        self.state().calls
+    }
+}
+
+impl State {
+    fn reserve(&mut self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        assert!(
+            size > 0 && size.is_multiple_of(PAGE),
+            "{size} bytes are no whole pages"
+        );
+        if size > self.limit.saturating_sub(self.reserved) {
+            return None;
+        }
+        let layout = Layout::from_size_align(size, alignment.max(PAGE)).ok()?;
+        // SAFETY: the size is not zero.
+        let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let reserved = std::vec![true; size / PAGE];
+        self.regions.insert(
+            memory.addr().get(),
+            Region {
+                memory,
+                layout,
+                reserved,
+            },
+        );
+        self.reserved += size;
+        Some(memory)
+    }
+
+    /// Calls `each` with the region, and the first and last page in it, of every part of the range.
+    ///
+    /// # Panics
+    ///
+    /// If the range is no range of a reservation.
+    fn parts(
+        &mut self,
+        start: NonNull<u8>,
+        size: usize,
+        mut each: impl FnMut(&mut Region, usize, usize),
+    ) {
+        let mut at = start.addr().get();
+        assert!(
+            at.is_multiple_of(PAGE) && size > 0 && size.is_multiple_of(PAGE),
+            "no whole pages"
+        );
+        let end = at.checked_add(size).expect("the range overflows");
+        while at < end {
+            let found = self.regions.range_mut(..=at).next_back();
+            let (&base, region) = found.expect("the range was never reserved");
+            let region_end = base + region.layout.size();
+            assert!(at < region_end, "the range leaves what was reserved");
+            let stop = end.min(region_end);
+            let (first, last) = ((at - base) / PAGE, (stop - base) / PAGE);
+            assert!(
+                region.reserved[first..last].iter().all(|&page| page),
+                "released already"
+            );
+            each(region, first, last);
+            at = stop;
+        }
+    }
+
+    fn zero(&mut self, start: NonNull<u8>, size: usize) {
+        self.parts(start, size, |region, first, last| {
+            // SAFETY: the pages lie in the region, whose contents the caller gave up.
+            unsafe {
+                region
+                    .memory
+                    .add(first * PAGE)
+                    .write_bytes(0, (last - first) * PAGE)
+            };
+        });
+    }
+
+    fn release(&mut self, start: NonNull<u8>, size: usize) {
+        let mut emptied = std::vec::Vec::new();
+        self.parts(start, size, |region, first, last| {
+            region.reserved[first..last].fill(false);
+            if !region.reserved.contains(&true) {
+                emptied.push(region.memory.addr().get());
+            }
+        });
+        self.reserved -= size;
+        for base in emptied {
+            if let Some(region) = self.regions.remove(&base) {
+                // SAFETY: the memory came from alloc_zeroed with this layout, and is all released.
+                unsafe { dealloc(region.memory.as_ptr(), region.layout) };
+            }
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        for region in self.regions.values() {
+            // SAFETY: as in release; nobody can use memory of a system that is gone.
+            unsafe { dealloc(region.memory.as_ptr(), region.layout) };
+        }
+    }
+}
+
+// SAFETY: std's allocator gives fresh memory, zeroed, aligned as asked, until it is released.
+unsafe impl Pages for Simulated {
+    fn page_size(&self) -> usize {
+        PAGE
+    }
+
+    fn reserve(&self, size: usize, alignment: usize, _access: Access) -> Option<NonNull<u8>> {
+        let mut state = self.state();
+        state.calls.reserve += 1;
+        state.reserve(size, alignment)
+    }
+
+    unsafe fn protect(&self, start: NonNull<u8>, size: usize, _access: Access) -> bool {
+        let mut state = self.state();
+        state.calls.protect += 1;
+        state.parts(start, size, |_, _, _| ());
+        true
+    }
+
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize, _how: Purge) -> bool {
+        let mut state = self.state();
+        state.calls.purge += 1;
+        state.zero(start, size);
+        true
+    }
+
+    unsafe fn advise(&self, start: NonNull<u8>, size: usize, _advice: Advice) -> bool {
+        self.state().parts(start, size, |_, _, _| ());
+        true
+    }
+
+    unsafe fn remap(
+        &self,
+        start: NonNull<u8>,
+        size: usize,
+        new_size: usize,
+        how: Remap,
+    ) -> Option<NonNull<u8>> {
+        let mut state = self.state();
+        state.calls.remap += 1;
+        state.parts(start, size, |_, _, _| ());
+        if let Remap::Onto(target) = how {
+            state.parts(target, new_size, |_, _, _| ());
+            state.zero(target, new_size);
+            // SAFETY: both ranges are this system's, and the target is no part of the old one.
+            unsafe { target.copy_from_nonoverlapping(start, size.min(new_size)) };
+            state.release(start, size);
+            return Some(target);
+        }
+        if new_size <= size {
+            if new_size < size {
+                // SAFETY: new_size lies within the range.
+                let tail = unsafe { start.add(new_size) };
+                state.release(tail, size - new_size);
+            }
+            return Some(start);
+        }
+        if how == Remap::InPlace {
+            return None;
+        }
+        let moved = state.reserve(new_size, PAGE)?;
+        // SAFETY: both ranges are this system's, and a new one overlaps no old one.
+        unsafe { moved.copy_from_nonoverlapping(start, size) };
+        state.release(start, size);
+        Some(moved)
+    }
+
+    unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
+        let mut state = self.state();
+        state.calls.release += 1;
+        state.release(start, size);
+        true
+    }
+}

@@ -1,0 +1,168 @@
+//! The few things that an allocator asks of its process, beside memory.
+
+use core::ffi::CStr;
+
+use crate::KeepErrno;
+
+/// A number that no other living thread has: the address of its control block.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+#[must_use]
+pub fn thread_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: the ABI keeps the control block's own address in its first word.
+    unsafe {
+        core::arch::asm!("mov {}, fs:[0]", out(reg) pointer,
+            options(pure, readonly, nostack, preserves_flags));
+    }
+    pointer
+}
+
+/// A number that no other living thread has: the address of its control block.
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+#[inline(always)]
+#[must_use]
+pub fn thread_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: reading the thread register has no effect.
+    unsafe {
+        core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    pointer
+}
+
+/// A number that no other living thread has: the address of its `errno`.
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[inline]
+#[must_use]
+pub fn thread_pointer() -> usize {
+    // SAFETY: no precondition.
+    unsafe { libc::__errno_location() }.addr()
+}
+
+/// Milliseconds since some fixed moment, read without a system call and a few milliseconds coarse.
+#[must_use]
+pub fn coarse_milliseconds() -> u64 {
+    let _errno = KeepErrno::new();
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    #[cfg(not(miri))]
+    let clock = libc::CLOCK_MONOTONIC_COARSE;
+    #[cfg(miri)]
+    let clock = libc::CLOCK_MONOTONIC;
+    // SAFETY: the kernel writes to the local variable only.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
+    (now.tv_sec as u64) * 1000 + (now.tv_nsec as u64) / 1_000_000
+}
+
+/// Gives the processor to another thread.
+pub fn yield_now() {
+    // SAFETY: no precondition; it does not fail.
+    unsafe { libc::sched_yield() };
+}
+
+/// A word that differs from process to process and cannot be guessed. It costs a system call.
+#[must_use]
+pub fn random_word() -> u64 {
+    let _errno = KeepErrno::new();
+    let mut word = 0_u64;
+    let bytes = size_of::<u64>();
+    // SAFETY: the kernel writes at most eight bytes to the local variable.
+    let got = unsafe {
+        libc::syscall(
+            libc::SYS_getrandom,
+            &raw mut word,
+            bytes,
+            libc::GRND_NONBLOCK,
+        )
+    };
+    if usize::try_from(got) == Ok(bytes) {
+        return word;
+    }
+    // A kernel that has gathered no randomness yet: addresses and time are all there is.
+    let place = (&raw const word).addr() as u64;
+    let seed = place ^ coarse_milliseconds().rotate_left(32) ^ (thread_pointer() as u64);
+    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+unsafe extern "C" {
+    static environ: *const *const libc::c_char;
+}
+
+/// The value of an environment variable, found by walking the environment as it is now.
+///
+/// # Safety
+///
+/// No other thread changes the environment meanwhile. The value lives as long as the variable.
+#[must_use]
+pub unsafe fn variable(name: &CStr) -> Option<&'static CStr> {
+    let name = name.to_bytes();
+    // SAFETY: environ is null or a list of strings that ends with null; the caller says that it
+    // stays as it is. The bytes compared lie within the string, as a difference or its end stops.
+    unsafe {
+        let mut entry = environ;
+        if entry.is_null() {
+            return None;
+        }
+        while !(*entry).is_null() {
+            let text = CStr::from_ptr(*entry).to_bytes_with_nul();
+            if let Some([b'=', value @ ..]) = text.strip_prefix(name) {
+                return CStr::from_bytes_with_nul(value).ok();
+            }
+            entry = entry.add(1);
+        }
+    }
+    None
+}
+
+/// Writes bytes to standard error, or gives up. It allocates nothing.
+pub fn write_error(text: &[u8]) {
+    let _errno = KeepErrno::new();
+    write_all(libc::STDERR_FILENO, text);
+}
+
+/// Appends bytes to a file, which is made if need be; false where they could not all be written. It
+/// allocates nothing.
+pub fn append_to_file(path: &CStr, text: &[u8]) -> bool {
+    let _errno = KeepErrno::new();
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY;
+    let everybody: libc::c_uint = 0o666;
+    // SAFETY: the path ends with zero; the process's own mask takes from the rights what it wants.
+    let file = unsafe { libc::open(path.as_ptr(), flags, everybody) };
+    if file < 0 {
+        return false;
+    }
+    let done = write_all(file, text);
+    // SAFETY: the file was opened here, and nobody else knows its number.
+    unsafe { libc::close(file) };
+    done
+}
+
+fn write_all(file: libc::c_int, mut text: &[u8]) -> bool {
+    while !text.is_empty() {
+        // SAFETY: the bytes are valid for the call.
+        let written = unsafe { libc::write(file, text.as_ptr().cast(), text.len()) };
+        match usize::try_from(written) {
+            Ok(count) if count > 0 => text = &text[count.min(text.len())..],
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// True where the process has rights that who started it may not have: then the environment must not
+/// name files.
+#[must_use]
+pub fn is_privileged() -> bool {
+    // SAFETY: no precondition.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Ends the process as `abort` does.
+pub fn abort() -> ! {
+    // SAFETY: no precondition.
+    unsafe { libc::abort() }
+}

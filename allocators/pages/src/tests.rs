@@ -1,0 +1,176 @@
+use core::ptr::NonNull;
+use core::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::vec::Vec;
+
+use crate::{Access, Linux, Lock, Pages, Purge, Remap, Simulated, fork_begins, fork_ended, system};
+
+/// What every implementation must do.
+fn keeps_the_contract(pages: &impl Pages) {
+    let page = pages.page_size();
+    assert!(page.is_power_of_two());
+    for alignment in [page, 16 * page, 256 * page] {
+        let size = 8 * page;
+        let start = pages
+            .reserve(size, alignment, Access::ReadWrite)
+            .expect("there is room");
+        assert!(start.addr().get().is_multiple_of(alignment));
+        // SAFETY: the range was just reserved.
+        unsafe {
+            assert!(bytes(start, size).iter().all(|&byte| byte == 0));
+            start.write_bytes(7, size);
+            assert!(pages.purge(start.add(page), page, Purge::Now));
+            assert_eq!(start.add(page).read(), 0);
+            assert_eq!(start.add(2 * page).read(), 7);
+            let moved = pages
+                .remap(start, size, 2 * size, Remap::MayMove)
+                .expect("there is room");
+            assert_eq!(moved.add(size - 1).read(), 7);
+            assert_eq!(moved.add(2 * size - 1).read(), 0);
+            let target = pages
+                .reserve(size, alignment, Access::None)
+                .expect("there is room");
+            let moved = pages.remap(moved, 2 * size, size, Remap::Onto(target));
+            assert_eq!(moved, Some(target));
+            assert_eq!(target.add(size - 1).read(), 7);
+            assert!(pages.release(target, page));
+            assert!(pages.release(target.add(page), size - page));
+        }
+    }
+}
+
+/// # Safety
+///
+/// The range is readable and unchanged meanwhile.
+unsafe fn bytes<'a>(start: NonNull<u8>, size: usize) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { core::slice::from_raw_parts(start.as_ptr(), size) }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no mremap")]
+fn linux_keeps_the_contract() {
+    keeps_the_contract(&Linux);
+}
+
+#[test]
+fn the_fake_keeps_the_contract_and_loses_nothing() {
+    let fake = Simulated::new(1 << 24);
+    keeps_the_contract(&fake);
+    assert_eq!(fake.reserved(), 0);
+    assert_eq!(fake.calls().reserve, 6);
+}
+
+#[test]
+fn the_fake_refuses_beyond_its_limit() {
+    let fake = Simulated::new(8192);
+    assert!(fake.reserve(12288, 4096, Access::ReadWrite).is_none());
+    let start = fake
+        .reserve(8192, 4096, Access::ReadWrite)
+        .expect("there is room");
+    assert!(fake.reserve(4096, 4096, Access::ReadWrite).is_none());
+    fake.set_limit(16384);
+    assert!(fake.reserve(4096, 4096, Access::ReadWrite).is_some());
+    // SAFETY: the range was reserved above.
+    assert!(unsafe { fake.release(start, 8192) });
+    assert_eq!(fake.reserved(), 4096);
+}
+
+#[test]
+#[should_panic(expected = "the range was never reserved")]
+fn the_fake_notices_a_second_release() {
+    let fake = Simulated::new(1 << 20);
+    let start = fake
+        .reserve(4096, 4096, Access::ReadWrite)
+        .expect("there is room");
+    // SAFETY: the second call breaks the contract on purpose; the fake checks it first.
+    unsafe {
+        fake.release(start, 4096);
+        fake.release(start, 4096);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri allows no such address space")]
+fn refusals_leave_errno_alone() {
+    // SAFETY: the calling thread's own errno.
+    unsafe { *libc::__errno_location() = 77 };
+    assert!(Linux.reserve(1 << 60, 1 << 20, Access::ReadWrite).is_none());
+    // SAFETY: as above.
+    assert_eq!(unsafe { *libc::__errno_location() }, 77);
+}
+
+#[test]
+fn a_lock_lets_one_thread_in_at_a_time() {
+    const TURNS: usize = if cfg!(miri) { 50 } else { 20_000 };
+    let counter = Lock::new(0_usize);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..TURNS {
+                    let mut count = counter.lock();
+                    let read = *count;
+                    std::hint::black_box(&read);
+                    *count = read + 1;
+                }
+            });
+        }
+    });
+    assert_eq!(*counter.lock(), 4 * TURNS);
+}
+
+#[test]
+fn the_forking_thread_passes_and_others_wait() {
+    let lock = Lock::new(1);
+    let entered = AtomicBool::new(false);
+    lock.hold_for_fork();
+    fork_begins();
+    assert!(lock.try_lock().is_none());
+    *lock.lock() += 1;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            *lock.lock() += 1;
+            entered.store(true, SeqCst);
+        });
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(!entered.load(SeqCst));
+        fork_ended();
+        // SAFETY: held above, and no guard is alive.
+        unsafe { lock.release_after_fork() };
+    });
+    assert_eq!(*lock.lock(), 3);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no environ of its own")]
+fn the_environment_is_read_without_allocating() {
+    let path = std::env::var("PATH").expect("tests have a PATH");
+    // SAFETY: no test changes the environment.
+    let (found, missing) = unsafe {
+        (
+            system::variable(c"PATH"),
+            system::variable(c"HEAPDROME_HAS_NO_SUCH_VARIABLE"),
+        )
+    };
+    assert_eq!(
+        found.and_then(|value| value.to_str().ok()),
+        Some(path.as_str())
+    );
+    assert!(missing.is_none());
+}
+
+#[test]
+fn threads_are_told_apart() {
+    let mine = system::thread_pointer();
+    assert_eq!(mine, system::thread_pointer());
+    let other = std::thread::spawn(system::thread_pointer)
+        .join()
+        .expect("the thread ends well");
+    assert_ne!(mine, other);
+}
+
+#[test]
+fn words_of_randomness_differ() {
+    let words: Vec<u64> = (0..8).map(|_| system::random_word()).collect();
+    assert!(words.windows(2).all(|pair| pair[0] != pair[1]));
+}
