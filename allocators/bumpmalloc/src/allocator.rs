@@ -1,0 +1,115 @@
+//! The allocator behind the ABI.
+
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::Relaxed;
+
+use heapdrome_malloc_abi::{MIN_ALIGNMENT, MallocAbi, Statistics};
+
+use crate::heap::current;
+use crate::large;
+use crate::pool::{PEAK, POOL, RESERVED};
+use crate::resize::{possibly_not_zero, resize_in_place, usable_size};
+use crate::threads;
+
+/// The process's arena.
+#[derive(Clone, Copy, Debug)]
+pub struct Bumpmalloc;
+
+// SAFETY: blocks of a chunk lie one behind the other, each a multiple of 16 bytes from the chunk's
+// start; a chunk is restarted only when all its blocks have been given back; mappings are fresh.
+unsafe impl MallocAbi for Bumpmalloc {
+    const NAME: &'static str = "bumpmalloc";
+
+    #[inline(always)]
+    fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
+        current().bump(size)
+    }
+
+    fn allocate(size: usize) -> Option<NonNull<u8>> {
+        Self::allocate_aligned(size, MIN_ALIGNMENT)
+    }
+
+    fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the heap is the calling thread's, or locked.
+        threads::with_heap(|heap| unsafe { heap.allocate(size, alignment.max(MIN_ALIGNMENT)) })
+    }
+
+    fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
+        let block = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
+        // SAFETY: the block is new and has this size.
+        unsafe { block.write_bytes(0, possibly_not_zero(block, size)) };
+        Some(block)
+    }
+
+    unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the caller's block; a new one overlaps no other.
+        unsafe {
+            if let Some(same) = resize_in_place(block, size) {
+                return Some(same);
+            }
+            let moved = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
+            moved.copy_from_nonoverlapping(block, usable_size(block).min(size));
+            if !Self::deallocate_fast(block.as_ptr()) {
+                Self::deallocate(block);
+            }
+            Some(moved)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn deallocate_fast(block: *mut u8) -> bool {
+        // SAFETY: the caller gives up null or a live block.
+        block.is_null() || unsafe { current().free_own(block) }
+    }
+
+    unsafe fn deallocate(block: NonNull<u8>) {
+        let header = large::header_of(block);
+        // SAFETY: every live block lies behind a header; the caller gives the block up.
+        unsafe {
+            if large::is_mapped(header.as_ref()) {
+                large::free(header);
+            } else if header.as_ref().count_remote_free() {
+                POOL.lock().keep(header);
+            }
+        }
+    }
+
+    unsafe fn usable_size(block: NonNull<u8>) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { usable_size(block) }
+    }
+
+    fn trim(keep: usize) -> bool {
+        threads::trim(keep)
+    }
+
+    fn statistics() -> Statistics {
+        // Relaxed: counts for statistics.
+        let chunks = RESERVED.load(Relaxed);
+        let live_mapped = large::BYTES.load(Relaxed);
+        let free = POOL.lock().waiting().min(chunks);
+        Statistics {
+            live: chunks - free + live_mapped,
+            live_mapped,
+            mapped_blocks: large::BLOCKS.load(Relaxed),
+            free,
+            releasable: free,
+            reserved: chunks + live_mapped,
+            peak_reserved: PEAK.load(Relaxed),
+        }
+    }
+
+    fn fork_prepare() {
+        threads::hold_for_fork();
+    }
+
+    fn fork_parent() {
+        // SAFETY: fork_prepare ran in this thread.
+        unsafe { threads::release_after_fork() };
+    }
+
+    fn fork_child() {
+        // SAFETY: fork_prepare ran in the thread that this is a copy of.
+        unsafe { threads::release_after_fork() };
+    }
+}

@@ -1,0 +1,217 @@
+//! Heaps of threads that come and go, and forks.
+
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use heapdrome_malloc_abi::ThreadExit;
+use heapdrome_pages::{Access, Linux, Lock, Pages};
+
+use crate::chunk::Chunk;
+use crate::heap::{CURRENT, EMPTY, ENDED, Heap, current};
+use crate::pool::POOL;
+
+/// The heap of threads that have ended but still allocate, in destructors that run late. Any thread
+/// may use it under its lock; its chunks have no owner.
+static ENDED_THREADS: Lock<()> = Lock::new(());
+static HEAP_OF_ENDED: Heap = Heap::new();
+
+/// All heaps.
+struct Registry {
+    first: *mut Heap,
+    /// Those whose thread has ended.
+    free: *mut Heap,
+    /// Room for new ones.
+    room: Option<NonNull<Heap>>,
+    room_count: usize,
+}
+
+// SAFETY: heaps are never freed, and those in the registry's lists are used under its lock.
+unsafe impl Send for Registry {}
+
+static REGISTRY: Lock<Registry> = Lock::new(Registry {
+    first: null_mut(),
+    free: null_mut(),
+    room: None,
+    room_count: 0,
+});
+
+static EXIT: ThreadExit = ThreadExit::new(thread_ends);
+
+/// How many heaps there are.
+static HEAPS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this is the heap of ended threads.
+pub fn is_of_ended_threads(heap: &Heap) -> bool {
+    core::ptr::eq(heap, &raw const HEAP_OF_ENDED)
+}
+
+/// Calls `body` with a heap that the calling thread may allocate in.
+pub fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
+    let heap = current();
+    if core::ptr::eq(heap, &raw const ENDED) {
+        let _held = ENDED_THREADS.lock();
+        return body(&HEAP_OF_ENDED);
+    }
+    if !core::ptr::eq(heap, &raw const EMPTY) {
+        return body(heap);
+    }
+    let heap = REGISTRY.lock().take()?;
+    // Before the key is armed, which may allocate.
+    CURRENT::set(heap.as_ptr());
+    // Without a key the heap stays with its thread for good, and is lost when it ends.
+    let _ = EXIT.arm(heap);
+    // SAFETY: heaps are never freed.
+    body(unsafe { heap.as_ref() })
+}
+
+impl Registry {
+    /// A heap without chunk or thread.
+    fn take(&mut self) -> Option<NonNull<Heap>> {
+        if let Some(heap) = NonNull::new(self.free) {
+            // SAFETY: heaps are never freed, and the link is used under this lock.
+            self.free = unsafe { heap.as_ref() }.next_free.replace(null_mut());
+            return Some(heap);
+        }
+        let heap = self.take_room()?;
+        // SAFETY: the room is this heap's from now on.
+        unsafe {
+            heap.write(Heap::new());
+            heap.as_ref().next.set(self.first);
+        }
+        self.first = heap.as_ptr();
+        // Relaxed: a count for statistics.
+        HEAPS.fetch_add(1, Relaxed);
+        Some(heap)
+    }
+
+    fn take_room(&mut self) -> Option<NonNull<Heap>> {
+        if self.room_count == 0 {
+            let size = Linux.page_size().max(4096);
+            self.room = Some(
+                Linux
+                    .reserve(size, align_of::<Heap>(), Access::ReadWrite)?
+                    .cast(),
+            );
+            self.room_count = size / size_of::<Heap>();
+        }
+        let heap = self.room?;
+        self.room_count -= 1;
+        // SAFETY: within the mapping, or just behind it.
+        self.room = Some(unsafe { heap.add(1) });
+        Some(heap)
+    }
+
+    /// Calls `visit` with every heap until it returns something.
+    fn find<T>(&self, mut visit: impl FnMut(&Heap) -> Option<T>) -> Option<T> {
+        let mut next = self.first;
+        while let Some(heap) = NonNull::new(next) {
+            // SAFETY: heaps are never freed.
+            let heap = unsafe { heap.as_ref() };
+            let found = visit(heap);
+            if found.is_some() {
+                return found;
+            }
+            next = heap.next.get();
+        }
+        None
+    }
+}
+
+/// A dead chunk of any thread's heap, where there is no memory otherwise.
+pub fn take_dead_chunk() -> Option<NonNull<Chunk>> {
+    REGISTRY.lock().find(|heap| {
+        let mut retired = heap.retired.lock();
+        let all = retired.length();
+        retired.pop_dead(all)
+    })
+}
+
+/// Gives the memory of dead chunks back to the system, but for about `keep` bytes.
+pub fn trim(keep: usize) -> bool {
+    collect();
+    POOL.lock().purge(keep)
+}
+
+/// Gives the address space of dead and of new chunks back to the system. True if any was given back.
+pub fn release_chunks() -> bool {
+    collect();
+    POOL.lock().release()
+}
+
+/// Moves all dead chunks to the pool.
+fn collect() {
+    while let Some(dead) = take_dead_chunk() {
+        POOL.lock().keep(dead);
+    }
+}
+
+unsafe extern "C" fn thread_ends(word: *mut c_void) {
+    // SAFETY: the destructor of EXIT's key, which gets what was armed: a heap.
+    let Some(heap) = (unsafe { EXIT.ends::<Heap>(word) }) else {
+        return;
+    };
+    CURRENT::set((&raw const ENDED).cast_mut());
+    // SAFETY: the heap was this thread's until now, and is nobody's until it is in the list.
+    unsafe {
+        give_up_chunks(heap.as_ref());
+        let mut registry = REGISTRY.lock();
+        heap.as_ref().next_free.set(registry.free);
+        registry.free = heap.as_ptr();
+    }
+}
+
+/// Leaves all chunks of a heap to whoever frees their last blocks.
+///
+/// # Safety
+///
+/// The heap is the calling thread's, which allocates and frees by it no more.
+unsafe fn give_up_chunks(heap: &Heap) {
+    // SAFETY: the caller's promise.
+    let mut next = unsafe { heap.uninstall() };
+    loop {
+        let Some(chunk) = next.or_else(|| heap.retired.lock().pop()) else {
+            return;
+        };
+        // SAFETY: the chunk is this thread's.
+        if unsafe { chunk.as_ref() }.disown() {
+            POOL.lock().keep(chunk);
+        }
+        next = None;
+    }
+}
+
+/// Takes all locks, in the order in which threads take them.
+pub fn hold_for_fork() {
+    ENDED_THREADS.hold_for_fork();
+    REGISTRY.hold_for_fork();
+    // SAFETY: the registry is held.
+    unsafe {
+        (*REGISTRY.as_ptr()).find(|heap| -> Option<()> {
+            heap.retired.hold_for_fork();
+            None
+        })
+    };
+    HEAP_OF_ENDED.retired.hold_for_fork();
+    POOL.hold_for_fork();
+}
+
+/// Lets go of all locks. In the child, chunks in which other threads were allocating stay theirs: one
+/// may have been caught between two steps, and nobody will allocate there again.
+///
+/// # Safety
+///
+/// The calling thread holds them by [`hold_for_fork`].
+pub unsafe fn release_after_fork() {
+    // SAFETY: the caller's promise.
+    unsafe {
+        POOL.release_after_fork();
+        HEAP_OF_ENDED.retired.release_after_fork();
+        (*REGISTRY.as_ptr()).find(|heap| -> Option<()> {
+            heap.retired.release_after_fork();
+            None
+        });
+        REGISTRY.release_after_fork();
+        ENDED_THREADS.release_after_fork();
+    }
+}
