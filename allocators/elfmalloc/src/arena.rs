@@ -1,0 +1,309 @@
+//! Arenas: stretches of address space that are cut into units.
+//!
+//! There is one arena of a terabyte, of which nothing is committed at first. Where address space is
+//! limited, there are up to [`MOST`] small ones instead.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{
+    AtomicPtr, AtomicU8, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use heapdrome_pages::{Access, Advice, Pages};
+
+use crate::size_class::{UNIT, UNIT_SHIFT};
+use crate::slab::Slab;
+use crate::unit_map::UnitMap;
+
+/// How many arenas there can be.
+pub const MOST: usize = 64;
+/// Descriptors are committed by this many bytes.
+const DESCRIPTOR_STEP: usize = UNIT;
+/// Blocks begin at multiples of this, and each multiple may have a byte of state.
+const GRAIN: usize = 16;
+
+/// An arena; the pool's lock guards it.
+#[derive(Debug)]
+pub struct Arena {
+    base: *mut u8,
+    units: usize,
+    /// Units from the start that may be read and written.
+    pub committed: usize,
+    slabs: *mut Slab,
+    slab_bytes: usize,
+    /// A byte for each [`GRAIN`] of the units; null where there are none.
+    states: *mut u8,
+    /// Committed units that are in no use.
+    pub free: UnitMap,
+    /// Those of them that may hold old contents.
+    pub dirty: UnitMap,
+}
+
+impl Arena {
+    /// No arena.
+    pub const NONE: Self = Self {
+        base: core::ptr::null_mut(),
+        units: 0,
+        committed: 0,
+        slabs: core::ptr::null_mut(),
+        slab_bytes: 0,
+        states: core::ptr::null_mut(),
+        free: UnitMap::none(),
+        dirty: UnitMap::none(),
+    };
+
+    /// Reserves an arena of `bytes`, a multiple of the unit, with everything that describes it;
+    /// `with_states` says whether the states of blocks belong to that.
+    pub fn reserve(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
+        let units = bytes / UNIT;
+        let map = UnitMap::memory_words(units);
+        let map_bytes = (2 * map * size_of::<u64>()).next_multiple_of(UNIT);
+        let slab_bytes = (units * size_of::<Slab>()).next_multiple_of(UNIT);
+        let state_bytes = (bytes / GRAIN).next_multiple_of(UNIT);
+        let base = pages.reserve(bytes, UNIT, Access::None)?;
+        let slabs = pages.reserve(slab_bytes, UNIT, Access::None);
+        let words = pages.reserve(map_bytes, UNIT, Access::ReadWrite);
+        let states = with_states.then(|| pages.reserve(state_bytes, UNIT, Access::None));
+        let complete = !matches!(states, Some(None));
+        let (Some(slabs), Some(words), true) = (slabs, words, complete) else {
+            // SAFETY: these ranges were just reserved, and nobody uses them.
+            unsafe {
+                pages.release(base, bytes);
+                slabs.map(|slabs| pages.release(slabs, slab_bytes));
+                words.map(|words| pages.release(words, map_bytes));
+                states
+                    .flatten()
+                    .map(|states| pages.release(states, state_bytes));
+            }
+            return None;
+        };
+        let words: NonNull<u64> = words.cast();
+        // SAFETY: the memory is zero, large enough for both maps, and nobody else's.
+        let (free, dirty) = unsafe {
+            pages.advise(words.cast(), map_bytes, Advice::NoHugePages);
+            pages.advise(slabs, slab_bytes, Advice::NoHugePages);
+            let second = words.as_ptr().add(map);
+            (
+                UnitMap::new(words.as_ptr(), units),
+                UnitMap::new(second, units),
+            )
+        };
+        Some(Self {
+            base: base.as_ptr(),
+            units,
+            committed: 0,
+            slabs: slabs.as_ptr().cast(),
+            slab_bytes: 0,
+            states: states
+                .flatten()
+                .map_or(core::ptr::null_mut(), NonNull::as_ptr),
+            free,
+            dirty,
+        })
+    }
+
+    /// The memory of a unit.
+    #[must_use]
+    pub fn address(&self, unit: usize) -> NonNull<u8> {
+        debug_assert!(unit < self.units);
+        // SAFETY: the unit lies within the reservation, which is not at null.
+        unsafe { NonNull::new_unchecked(self.base.add(unit << UNIT_SHIFT)) }
+    }
+
+    /// The descriptor of a committed unit.
+    #[must_use]
+    pub fn slab(&self, unit: usize) -> *mut Slab {
+        debug_assert!(unit < self.committed);
+        // SAFETY: as many descriptors are committed as units.
+        unsafe { self.slabs.add(unit) }
+    }
+
+    /// The unit at `address`, if it lies here.
+    #[must_use]
+    pub fn unit_of(&self, address: usize) -> Option<usize> {
+        let unit = address.wrapping_sub(self.base.addr()) >> UNIT_SHIFT;
+        (unit < self.units).then_some(unit)
+    }
+
+    /// Units that are not committed yet.
+    #[must_use]
+    pub const fn uncommitted(&self) -> usize {
+        self.units - self.committed
+    }
+
+    /// Commits `count` more units, and their descriptors; they are free and clean then.
+    pub fn commit(&mut self, pages: &impl Pages, count: usize) -> bool {
+        if count > self.uncommitted()
+            || !self.commit_descriptors(pages, self.committed + count)
+            || !self.commit_states(pages, self.committed + count)
+        {
+            return false;
+        }
+        // SAFETY: the range lies in the reservation; nobody relies on its being inaccessible.
+        unsafe {
+            let start = NonNull::new_unchecked(self.base.add(self.committed << UNIT_SHIFT));
+            if !pages.protect(start, count << UNIT_SHIFT, Access::ReadWrite) {
+                return false;
+            }
+        }
+        self.free.change(self.committed, count, true);
+        self.committed += count;
+        true
+    }
+
+    fn commit_states(&self, pages: &impl Pages, units: usize) -> bool {
+        let page = pages.page_size();
+        let first = (self.committed * UNIT / GRAIN) / page * page;
+        let end = (units * UNIT / GRAIN).next_multiple_of(page);
+        if self.states.is_null() {
+            return true;
+        }
+        // SAFETY: the range lies in the reservation of the states, which is of whole units.
+        unsafe {
+            let start = NonNull::new_unchecked(self.states.add(first));
+            pages.protect(start, end - first, Access::ReadWrite)
+        }
+    }
+
+    fn commit_descriptors(&mut self, pages: &impl Pages, units: usize) -> bool {
+        let needed = (units * size_of::<Slab>()).next_multiple_of(DESCRIPTOR_STEP);
+        if needed <= self.slab_bytes {
+            return true;
+        }
+        // SAFETY: the range lies in the reservation of the descriptors, which is as large as all
+        // units want, rounded up in the same way.
+        let done = unsafe {
+            let start = NonNull::new_unchecked(self.slabs.cast::<u8>().add(self.slab_bytes));
+            pages.protect(start, needed - self.slab_bytes, Access::ReadWrite)
+        };
+        if done {
+            self.slab_bytes = needed;
+        }
+        done
+    }
+}
+
+/// Where an arena is, for those that do not hold the pool's lock.
+#[derive(Debug)]
+struct Extent {
+    base: AtomicUsize,
+    bytes: AtomicUsize,
+    slabs: AtomicPtr<Slab>,
+    states: AtomicPtr<u8>,
+}
+
+/// Where the arenas are: finds descriptors without a lock.
+#[derive(Debug)]
+pub struct Directory {
+    extents: [Extent; MOST],
+    count: AtomicUsize,
+}
+
+impl Directory {
+    /// No arenas.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            extents: [const {
+                Extent {
+                    base: AtomicUsize::new(0),
+                    bytes: AtomicUsize::new(0),
+                    slabs: AtomicPtr::new(core::ptr::null_mut()),
+                    states: AtomicPtr::new(core::ptr::null_mut()),
+                }
+            }; MOST],
+            count: AtomicUsize::new(0),
+        }
+    }
+
+    /// Adds the arena with the next number. The caller holds the pool's lock.
+    pub fn add(&self, arena: &Arena) {
+        let count = self.count.load(Relaxed);
+        let extent = &self.extents[count];
+        extent.base.store(arena.base.addr(), Relaxed);
+        extent.bytes.store(arena.committed << UNIT_SHIFT, Relaxed);
+        extent.slabs.store(arena.slabs, Relaxed);
+        extent.states.store(arena.states, Relaxed);
+        // Release: pairs with the acquire in `slab_of_other`.
+        self.count.store(count + 1, Release);
+    }
+
+    /// Notes that more of arena `index` is committed. The caller holds the pool's lock.
+    pub fn extend(&self, index: usize, arena: &Arena) {
+        // Relaxed: who gets a block there gets it through a lock.
+        self.extents[index]
+            .bytes
+            .store(arena.committed << UNIT_SHIFT, Relaxed);
+    }
+
+    /// The descriptor of the slab or run that holds `address`; null where no arena is there. An
+    /// address in an unused unit has a descriptor of class [`NONE`](crate::SizeClass::NONE).
+    ///
+    #[inline]
+    pub fn slab_of(&self, address: usize) -> *mut Slab {
+        let first = &self.extents[0];
+        // Relaxed: whoever holds a block of an arena got it from a thread that saw the arena.
+        let offset = address.wrapping_sub(first.base.load(Relaxed));
+        if offset < first.bytes.load(Relaxed) {
+            // SAFETY: the unit is committed, and so is its descriptor.
+            return unsafe { head(first.slabs.load(Relaxed).add(offset >> UNIT_SHIFT)) };
+        }
+        self.slab_of_other(address)
+    }
+
+    /// The state of the block that begins at `address`; null where no arena with states is there.
+    #[inline(always)]
+    #[must_use]
+    pub fn state_of(&self, address: usize) -> *const AtomicU8 {
+        let first = &self.extents[0];
+        let offset = address.wrapping_sub(first.base.load(Relaxed));
+        let states = first.states.load(Relaxed);
+        if offset < first.bytes.load(Relaxed) && !states.is_null() {
+            // SAFETY: the unit is committed, and so are its states.
+            return unsafe { states.add(offset / GRAIN) }.cast();
+        }
+        self.state_of_other(address)
+    }
+
+    #[cold]
+    fn state_of_other(&self, address: usize) -> *const AtomicU8 {
+        // Acquire: pairs with the release in `add`.
+        for extent in &self.extents[..self.count.load(Acquire)] {
+            let offset = address.wrapping_sub(extent.base.load(Relaxed));
+            let states = extent.states.load(Relaxed);
+            if offset < extent.bytes.load(Relaxed) && !states.is_null() {
+                // SAFETY: as above.
+                return unsafe { states.add(offset / GRAIN) }.cast();
+            }
+        }
+        core::ptr::null()
+    }
+
+    #[cold]
+    fn slab_of_other(&self, address: usize) -> *mut Slab {
+        // Acquire: pairs with the release in `add`.
+        for extent in &self.extents[..self.count.load(Acquire)] {
+            let offset = address.wrapping_sub(extent.base.load(Relaxed));
+            if offset < extent.bytes.load(Relaxed) {
+                // SAFETY: as above.
+                return unsafe { head(extent.slabs.load(Relaxed).add(offset >> UNIT_SHIFT)) };
+            }
+        }
+        core::ptr::null_mut()
+    }
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// # Safety
+///
+/// `slab` is a committed descriptor.
+#[inline]
+unsafe fn head(slab: *mut Slab) -> *mut Slab {
+    // SAFETY: the distance never leads out of the arena's descriptors.
+    unsafe { slab.sub((*slab).head_distance as usize) }
+}

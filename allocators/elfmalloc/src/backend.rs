@@ -1,0 +1,375 @@
+//! The back-end: blocks in batches, from bins of slabs, over the pool.
+//!
+//! Order of locks: list of heaps, bin, pool, metadata. A second bin's lock is only ever tried.
+
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use heapdrome_pages::{Lock, Pages};
+
+use crate::arena::Directory;
+use crate::bin::{Bin, Slabs};
+use crate::class_map::ClassMap;
+use crate::heap::Heaps;
+use crate::mapped::MappedTable;
+use crate::metadata::Metadata;
+use crate::pool::{Pool, Run};
+use crate::settings::Settings;
+use crate::size_class::{CLASSES, SizeClass, UNIT};
+use crate::slab::{Misuse, Slab};
+
+/// Everything that threads share.
+#[derive(Debug)]
+pub struct Backend<P> {
+    /// The class of every address.
+    pub map: ClassMap,
+    /// The door to the system.
+    pub pages: P,
+    /// Where descriptors are.
+    pub directory: Directory,
+    /// Free units.
+    pub pool: Lock<Pool>,
+    /// Memory for structures.
+    pub metadata: Lock<Metadata>,
+    /// Blocks with their own mapping.
+    pub mapped: Lock<MappedTable>,
+    /// Thread heaps.
+    pub heaps: Lock<Heaps>,
+    /// By class: for larger blocks the bins that all threads share; for small ones those of threads
+    /// without a heap, and of partial slabs that ended threads left.
+    pub bins: [Bin; CLASSES + 1],
+    /// How long idle memory is kept, in milliseconds.
+    pub decay: AtomicU64,
+    /// The most bytes in a magazine.
+    pub magazine: AtomicUsize,
+    /// The most bytes in the magazines of a thread.
+    pub budget: AtomicUsize,
+    /// When the last epoch of purging began, in milliseconds.
+    pub epoch: AtomicU64,
+    /// How often memory was given back to the system.
+    pub purges: AtomicU64,
+    /// How many bytes that were.
+    pub purged: AtomicU64,
+    started: AtomicBool,
+}
+
+impl<P: Pages> Backend<P> {
+    /// A back-end that holds nothing yet.
+    pub const fn new(pages: P) -> Self {
+        Self {
+            map: ClassMap::new(),
+            pages,
+            directory: Directory::new(),
+            pool: Lock::new(Pool::new()),
+            metadata: Lock::new(Metadata::new()),
+            mapped: Lock::new(MappedTable::new()),
+            heaps: Lock::new(Heaps::new()),
+            bins: [const { Lock::new(Slabs::new()) }; CLASSES + 1],
+            decay: AtomicU64::new(Settings::DEFAULT.decay),
+            magazine: AtomicUsize::new(Settings::DEFAULT.magazine),
+            budget: AtomicUsize::new(Settings::DEFAULT.budget),
+            epoch: AtomicU64::new(0),
+            purges: AtomicU64::new(0),
+            purged: AtomicU64::new(0),
+            started: AtomicBool::new(false),
+        }
+    }
+
+    /// Reserves address space, once; later calls do nothing, and ask for no settings. Everything works
+    /// without, but slower.
+    pub fn start(&self, settings: impl FnOnce() -> Settings) {
+        let mut pool = self.pool.lock();
+        // Relaxed: read and written under the pool's lock.
+        if self.started.swap(true, Relaxed) {
+            return;
+        }
+        let settings = settings();
+        // Relaxed: numbers that stand alone, and any of their values will do.
+        self.decay.store(settings.decay, Relaxed);
+        self.magazine.store(settings.magazine, Relaxed);
+        self.budget.store(settings.budget, Relaxed);
+        let arena = pool.start(&self.pages, &self.directory, &settings);
+        if let Some((base, size)) = arena {
+            self.map.start(&self.pages, base, size);
+        }
+    }
+
+    /// The descriptor of the slab or run that `address` lies in; see [`Directory::slab_of`].
+    #[inline]
+    pub fn slab_of(&self, address: usize) -> *mut Slab {
+        self.directory.slab_of(address)
+    }
+
+    /// Takes up to `want` blocks of `class` from `bin`; zero only where there is no memory.
+    ///
+    /// # Safety
+    ///
+    /// `bin` is one for `class`, and `slots` has room for `want` pointers.
+    pub unsafe fn take(
+        &self,
+        bin: &Bin,
+        class: SizeClass,
+        slots: *mut *mut u8,
+        want: usize,
+    ) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { self.take_by(bin, class, |slabs| slabs.take(slots, want)) }
+    }
+
+    /// The same from one slab.
+    ///
+    /// # Safety
+    ///
+    /// As for [`take`](Self::take).
+    pub unsafe fn take_from_one(
+        &self,
+        bin: &Bin,
+        class: SizeClass,
+        slots: *mut *mut u8,
+        want: usize,
+    ) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { self.take_by(bin, class, |slabs| slabs.take_from_one(slots, want)) }
+    }
+
+    /// # Safety
+    ///
+    /// `bin` is one for `class`.
+    #[inline]
+    unsafe fn take_by(
+        &self,
+        bin: &Bin,
+        class: SizeClass,
+        take: impl Fn(&mut Slabs) -> usize,
+    ) -> usize {
+        let mut slabs = bin.lock();
+        slabs.refills += 1;
+        let taken = take(&mut slabs);
+        if taken != 0 {
+            return taken;
+        }
+        // SAFETY: nothing was left in the bin, which is one for the class.
+        unsafe {
+            if !self.inherit(&mut slabs, bin, class) {
+                let Some(slab) = self.new_slab(class) else {
+                    return 0;
+                };
+                slabs.add(bin, slab.as_ptr());
+            }
+        }
+        take(&mut slabs)
+    }
+
+    /// Moves a partial slab that an ended thread left into `bin`, if there is one at hand.
+    ///
+    /// # Safety
+    ///
+    /// `slabs` is the content of `bin`, a bin for `class` without an active slab.
+    unsafe fn inherit(&self, slabs: &mut Slabs, bin: &Bin, class: SizeClass) -> bool {
+        let common = &self.bins[class.number()];
+        if core::ptr::eq(common, bin) {
+            return false;
+        }
+        let Some(mut source) = common.try_lock() else {
+            return false;
+        };
+        let slab = source.surrender();
+        if slab.is_null() {
+            return false;
+        }
+        // SAFETY: the slab belongs to no bin, and both locks are held until it belongs to this one:
+        // whoever frees one of its blocks meanwhile waits for one of them.
+        unsafe { slabs.add(bin, slab) };
+        true
+    }
+
+    fn new_slab(&self, class: SizeClass) -> Option<NonNull<Slab>> {
+        let shape = class.geometry();
+        let external = if Slab::needs_external(shape) {
+            self.metadata
+                .lock()
+                .allocate(&self.pages, shape.words() * 8)?
+                .as_ptr()
+                .cast()
+        } else {
+            null_mut()
+        };
+        let Some(run) = self.allocate_run(usize::from(shape.units), UNIT) else {
+            self.free_bitmap(external, class);
+            return None;
+        };
+        // SAFETY: the run is new, so that its descriptors are this function's alone.
+        unsafe {
+            for unit in 1..usize::from(shape.units) {
+                (*run.slab.add(unit)).head_distance = unit as u32;
+            }
+            Slab::start(run.slab, run.base.as_ptr(), class, external);
+        }
+        self.map.set(run.base, usize::from(shape.units), class);
+        NonNull::new(run.slab)
+    }
+
+    /// A run of units from the pool.
+    pub fn allocate_run(&self, units: usize, alignment: usize) -> Option<Run> {
+        self.pool
+            .lock()
+            .allocate(&self.pages, &self.directory, units, alignment)
+    }
+
+    fn free_bitmap(&self, external: *mut u64, class: SizeClass) {
+        if let Some(words) = NonNull::new(external) {
+            // SAFETY: the words were allocated with this size for a slab that is no more.
+            unsafe {
+                self.metadata
+                    .lock()
+                    .free(words.cast(), class.geometry().words() * 8)
+            };
+        }
+    }
+
+    /// Gives blocks back to their slabs, whosever they are; `home` is the bin of the calling thread.
+    /// The order of `blocks` changes.
+    ///
+    /// # Errors
+    ///
+    /// A pointer that is no block in use; those after it may not have been taken back.
+    ///
+    /// # Safety
+    ///
+    /// The blocks come from slabs of `class`, and nobody uses them any more.
+    pub unsafe fn give(
+        &self,
+        home: *const Bin,
+        class: SizeClass,
+        blocks: &mut [*mut u8],
+    ) -> Result<(), Misuse> {
+        let mut rest = blocks.len();
+        while rest != 0 {
+            // SAFETY: a block's slab has a descriptor, and one that belongs to a bin; bins are never
+            // freed. Another thread may move the slab meanwhile: then this round moves nothing.
+            let bin = unsafe { Slab::bin_of(self.slab_of(blocks[0].addr())) };
+            // SAFETY: as above.
+            let (left, empties, idle) =
+                unsafe { self.give_to(&*bin, home, class.size(), &mut blocks[..rest])? };
+            // SAFETY: the empty slabs left their bin, and are this thread's.
+            unsafe { self.retire(empties) };
+            if idle {
+                // SAFETY: as above.
+                self.evacuate(unsafe { &*bin }, class);
+            }
+            rest = left;
+        }
+        Ok(())
+    }
+
+    /// Gives those blocks back that belong to `bin`, and moves the others to the front. Returns how
+    /// many those are, the slabs that are empty now, and whether the bin is nobody's.
+    ///
+    /// # Safety
+    ///
+    /// As for [`give`](Self::give).
+    unsafe fn give_to(
+        &self,
+        bin: &Bin,
+        home: *const Bin,
+        size: usize,
+        blocks: &mut [*mut u8],
+    ) -> Result<(usize, *mut Slab, bool), Misuse> {
+        let mut kept = 0;
+        let mut index = 0;
+        let mut empties: *mut Slab = null_mut();
+        let mut slabs = bin.lock();
+        while index < blocks.len() {
+            // SAFETY: the block's slab has a descriptor. Under the bin's lock a slab of this bin
+            // stays so, and one of another bin does not become one of this.
+            unsafe {
+                let slab = self.slab_of(blocks[index].addr());
+                if !core::ptr::eq(Slab::bin_of(slab), bin) {
+                    blocks[kept] = blocks[index];
+                    kept += 1;
+                    index += 1;
+                    continue;
+                }
+                if !follows(blocks, index, size) && Slab::give_one(slab, blocks[index]) {
+                    index += 1;
+                    continue;
+                }
+                let given = slabs.give(slab, &blocks[index..])?;
+                index += given.count;
+                if !given.empty.is_null() {
+                    (*slab).next = empties;
+                    empties = slab;
+                }
+            }
+        }
+        if !core::ptr::eq(bin, home) {
+            slabs.remote_frees += (blocks.len() - kept) as u64;
+        }
+        Ok((kept, empties, slabs.idle))
+    }
+
+    /// Gives empty slabs back to the pool, a list linked by `next`.
+    ///
+    /// # Safety
+    ///
+    /// They belong to no bin, and nobody else knows them.
+    pub unsafe fn retire(&self, empties: *mut Slab) {
+        let mut slab = empties;
+        while !slab.is_null() {
+            // SAFETY: the slab is this thread's.
+            let next = unsafe { (*slab).next };
+            // SAFETY: as above.
+            unsafe { self.retire_one(slab) };
+            slab = next;
+        }
+        if !empties.is_null() {
+            self.tick();
+        }
+    }
+
+    unsafe fn retire_one(&self, slab: *mut Slab) {
+        // SAFETY: the slab is this thread's until the pool has it; then the descriptors say that
+        // nothing is there.
+        unsafe {
+            let class = (*slab).class;
+            let units = (*slab).units as usize;
+            let base = NonNull::new_unchecked((*slab).base);
+            self.free_bitmap(Slab::external_bits(slab), class);
+            self.map.set(base, units, SizeClass::NONE);
+            for unit in 0..units {
+                (*slab.add(unit)).head_distance = 0;
+                (*slab.add(unit)).class = SizeClass::NONE;
+            }
+            self.pool.lock().free(base.as_ptr(), units, true);
+        }
+    }
+
+    /// Moves the partial slabs of a bin that is nobody's to where others find them.
+    pub fn evacuate(&self, bin: &Bin, class: SizeClass) {
+        let common = &self.bins[class.number()];
+        let mut target = common.lock();
+        // Whoever holds the lock gives blocks back, and will come here next.
+        let Some(mut source) = bin.try_lock() else {
+            return;
+        };
+        loop {
+            let slab = source.surrender();
+            if slab.is_null() {
+                return;
+            }
+            // SAFETY: the slab belongs to no bin, and both locks are held.
+            unsafe { target.adopt(common, slab) };
+        }
+    }
+}
+
+/// True where the next block is a neighbour of this one in memory: then there may be a whole run of
+/// them, worth giving back together.
+#[inline(always)]
+fn follows(blocks: &[*mut u8], index: usize, size: usize) -> bool {
+    let Some(next) = blocks.get(index + 1) else {
+        return false;
+    };
+    let here = blocks[index].addr();
+    next.addr().abs_diff(here) == size
+}

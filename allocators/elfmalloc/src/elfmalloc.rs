@@ -1,0 +1,363 @@
+//! The allocator of the process: one back-end, and a heap for each thread.
+
+use core::ffi::c_void;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use heapdrome_malloc_abi::{
+    Form, MallocAbi, Report, Statistics, ThreadExit, thread_slot, write_report,
+};
+use heapdrome_pages::Linux;
+
+use crate::backend::Backend;
+use crate::exit_report::ExitReport;
+use crate::front_end::{FrontEnd, Magazines};
+use crate::heap::{ENDED, Front, NO_HEAP, Shared, ThreadHeap};
+use crate::local_cache::LocalCache;
+use crate::misuse::report;
+use crate::settings::Settings;
+use crate::size_class::{LARGEST, SizeClass, UNIT};
+use crate::slab::{Misuse, Slab};
+use crate::statistics::Snapshot;
+
+pub(crate) static BACKEND: Backend<Linux> = Backend::new(Linux);
+/// Whether arenas are to keep states; to be set before the first block.
+static STATES: AtomicBool = AtomicBool::new(false);
+static EXIT_REPORT: ExitReport = ExitReport::none();
+static THREAD_EXIT: ThreadExit = ThreadExit::new(thread_ends);
+
+thread_slot!(
+    /// The calling thread's heap.
+    HEAP: Shared<Front> = NO_HEAP, "heapdrome_elfmalloc_heap"
+);
+
+unsafe extern "C" fn thread_ends(word: *mut c_void) {
+    // SAFETY: the word is what was armed: the thread's heap.
+    unsafe {
+        if let Some(heap) = THREAD_EXIT.ends::<ThreadHeap>(word) {
+            HEAP::set((&raw const ENDED).cast_mut());
+            BACKEND.detach(heap);
+        }
+    }
+}
+
+#[inline(always)]
+fn front() -> &'static Front {
+    // SAFETY: the slot points to a front that lives as long as its thread: a static, or a heap's.
+    unsafe { &(*HEAP::get()).0 }
+}
+
+/// The calling thread's heap, made if need be; `None` where the thread is about to end, or where
+/// there is no memory.
+pub(crate) fn heap() -> Option<NonNull<ThreadHeap>> {
+    let front = HEAP::get();
+    if core::ptr::eq(front, &raw const ENDED) {
+        return None;
+    }
+    if core::ptr::eq(front, &raw const NO_HEAP) {
+        return first_heap();
+    }
+    NonNull::new(front.cast())
+}
+
+/// Reads the environment and reserves address space, at the first call.
+fn start() {
+    // SAFETY: until the first thread has allocated there is no other that could change the
+    // environment; later the closure is not called.
+    BACKEND.start(|| unsafe {
+        EXIT_REPORT.read_environment();
+        Settings {
+            // Relaxed: set by this thread, or by none.
+            states: STATES.load(Relaxed),
+            ..Settings::from_environment()
+        }
+    });
+}
+
+/// Says that arenas are to keep states. Too late once there is a block.
+pub(crate) fn want_states() {
+    STATES.store(true, Relaxed);
+}
+
+#[cold]
+fn first_heap() -> Option<NonNull<ThreadHeap>> {
+    start();
+    let heap = BACKEND.attach()?;
+    HEAP::set(heap.as_ptr().cast());
+    // Arming may allocate, which the heap in place can serve. Where it fails, the heap of this thread
+    // is not handed on when it ends: no harm but to memory.
+    THREAD_EXIT.arm(heap);
+    Some(heap)
+}
+
+/// The heap that this thread has, without making one.
+fn present_heap() -> Option<NonNull<ThreadHeap>> {
+    let front = HEAP::get();
+    let none = core::ptr::eq(front, &raw const ENDED) || core::ptr::eq(front, &raw const NO_HEAP);
+    if none {
+        None
+    } else {
+        NonNull::new(front.cast())
+    }
+}
+
+fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
+    let front = front();
+    let top = front.top(class);
+    // SAFETY: before a top there is a slot, or null.
+    if let Some(block) = NonNull::new(unsafe { *top.sub(1) }) {
+        // SAFETY: the slot before the top held a block.
+        front.set_top(class, unsafe { top.sub(1) });
+        return Some(block);
+    }
+    let Some(heap) = heap() else {
+        return NonNull::new(BACKEND.take_one(&BACKEND.bins[class.number()], class));
+    };
+    // A heap that has just been made may have been used to arm the thread's exit.
+    // SAFETY: the heap is this thread's; its magazine was found empty, or is looked at again.
+    unsafe {
+        let front = &(*heap.as_ptr()).front;
+        let top = front.top(class);
+        let Some(block) = NonNull::new(*top.sub(1)) else {
+            return NonNull::new(F::refill(&BACKEND, heap, class));
+        };
+        front.set_top(class, top.sub(1));
+        Some(block)
+    }
+}
+
+/// The class of a live block, wherever it is found.
+pub(crate) fn class_of(address: usize) -> SizeClass {
+    let class = BACKEND.map.get(address);
+    if class != SizeClass::NONE {
+        return class;
+    }
+    let slab: *mut Slab = BACKEND.slab_of(address);
+    if slab.is_null() {
+        return SizeClass::NONE;
+    }
+    // SAFETY: the descriptor is committed; it is the block's as long as the block is live.
+    unsafe { (*slab).class }
+}
+
+/// # Safety
+///
+/// The block is one of `class` that nobody uses.
+unsafe fn free_class<F: FrontEnd>(class: SizeClass, block: *mut u8) {
+    let Some(heap) = heap() else {
+        // SAFETY: the caller's promise.
+        unsafe { BACKEND.give_or_report(core::ptr::null(), class, &mut [block]) };
+        return;
+    };
+    // SAFETY: the heap is this thread's.
+    unsafe {
+        if (*heap.as_ptr()).front.is_due() {
+            BACKEND.look_around(heap);
+        }
+        F::put(&BACKEND, heap, class, block);
+    }
+}
+
+/// # Safety
+///
+/// `block` is a live block of at least `kept` bytes, which the caller gives up.
+unsafe fn move_to<F: FrontEnd>(to: NonNull<u8>, block: NonNull<u8>, kept: usize) -> NonNull<u8> {
+    // SAFETY: the blocks are live and different, and both have that many bytes.
+    unsafe {
+        to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
+        if !Allocator::<F>::deallocate_fast(block.as_ptr()) {
+            Allocator::<F>::deallocate(block);
+        }
+    }
+    to
+}
+
+/// True if a block of `usable` bytes may stay where it is when `size` are wanted.
+const fn fits(usable: usize, size: usize) -> bool {
+    size <= usable && size >= usable / 2
+}
+
+/// What there is now.
+pub(crate) fn snapshot() -> Snapshot {
+    if let Some(heap) = present_heap() {
+        // SAFETY: the heap is this thread's.
+        unsafe { BACKEND.note_cached(heap) };
+    }
+    BACKEND.snapshot()
+}
+
+/// Reports what was asked for.
+pub(crate) fn report_at_exit<A: MallocAbi>() {
+    if let Some(form) = EXIT_REPORT.form() {
+        write_report::<A>(form, EXIT_REPORT.file());
+    }
+}
+
+/// The allocator, with one of its front-ends. All of them use the one back-end of the process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allocator<F>(PhantomData<F>);
+
+/// The allocator with magazines.
+pub type Elfmalloc = Allocator<Magazines>;
+/// The allocator with the thread-local cache.
+pub type ElfmallocL = Allocator<LocalCache>;
+
+// SAFETY: blocks come from slabs, runs and mappings that nothing else uses, in classes that are
+// multiples of 16 and of the alignment asked for.
+unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
+    const NAME: &'static str = F::NAME;
+
+    #[inline(always)]
+    fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
+        NonNull::new(front().allocate(size))
+    }
+
+    fn allocate(size: usize) -> Option<NonNull<u8>> {
+        if size <= LARGEST {
+            return allocate_class::<F>(SizeClass::of(size));
+        }
+        heap();
+        Some(BACKEND.allocate_large(size, UNIT)?.block)
+    }
+
+    fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        if let Some(class) = SizeClass::of_aligned(size, alignment) {
+            return allocate_class::<F>(class);
+        }
+        heap();
+        Some(BACKEND.allocate_large(size, alignment)?.block)
+    }
+
+    fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
+        if size <= LARGEST {
+            let block = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
+            // SAFETY: the block is new and has that many bytes.
+            unsafe { block.as_ptr().write_bytes(0, size) };
+            return Some(block);
+        }
+        heap();
+        let large = BACKEND.allocate_large(size, UNIT)?;
+        if !large.clean {
+            // SAFETY: as above.
+            unsafe { large.block.as_ptr().write_bytes(0, size) };
+        }
+        Some(large.block)
+    }
+
+    unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let address = block.addr().get();
+        let class = class_of(address);
+        // SAFETY: the block is live and the caller's.
+        unsafe {
+            let usable = Self::usable_size(block);
+            if class.is_slab() {
+                if fits(usable, size) || SizeClass::of_aligned(size, 1) == Some(class) {
+                    return Some(block);
+                }
+                let to = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
+                return Some(move_to::<F>(to, block, usable.min(size)));
+            }
+            if size <= LARGEST {
+                return Some(move_to::<F>(Self::allocate(size)?, block, usable.min(size)));
+            }
+            if class == SizeClass::LARGE {
+                if BACKEND.resize_large(block, size) {
+                    return Some(block);
+                }
+                return Some(move_to::<F>(
+                    BACKEND.allocate_grown(size)?,
+                    block,
+                    usable.min(size),
+                ));
+            }
+            if fits(usable, size) && size > usable.saturating_sub(UNIT) {
+                return Some(block);
+            }
+            let moved = BACKEND.remap_block(block, size);
+            moved.or_else(|| {
+                let to = BACKEND.allocate_large(size, UNIT)?.block;
+                Some(move_to::<F>(to, block, usable.min(size)))
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn deallocate_fast(block: *mut u8) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { F::free(front(), &BACKEND.map, block) }
+    }
+
+    unsafe fn deallocate(block: NonNull<u8>) {
+        let address = block.addr().get();
+        let class = class_of(address);
+        // SAFETY: the caller gives the block up.
+        unsafe {
+            if class.is_slab() {
+                free_class::<F>(class, block.as_ptr());
+            } else if class == SizeClass::LARGE {
+                if let Err(misuse) = BACKEND.free_large(address) {
+                    report(misuse);
+                }
+            } else if !BACKEND.free_mapped(address) {
+                report(Misuse::NotABlock(address));
+            }
+        }
+    }
+
+    unsafe fn usable_size(block: NonNull<u8>) -> usize {
+        let address = block.addr().get();
+        let class = class_of(address);
+        if class.is_slab() {
+            return class.size();
+        }
+        if class == SizeClass::LARGE {
+            // SAFETY: the block is live.
+            return unsafe { BACKEND.large_usable(address) };
+        }
+        let mapped = BACKEND.mapped.lock().find(address);
+        mapped.map_or(0, |entry| entry.size)
+    }
+
+    fn trim(keep: usize) -> bool {
+        // SAFETY: the heap is this thread's.
+        unsafe { BACKEND.trim(present_heap(), keep) }
+    }
+
+    fn statistics() -> Statistics {
+        snapshot().statistics()
+    }
+
+    fn report(report: &mut Report<'_>) {
+        snapshot().report(Self::NAME, report);
+    }
+
+    fn report_form() -> Form {
+        EXIT_REPORT.form().unwrap_or_default()
+    }
+
+    fn start() {
+        start();
+    }
+
+    fn stop() {
+        report_at_exit::<Self>();
+    }
+
+    fn fork_prepare() {
+        BACKEND.hold_all();
+    }
+
+    fn fork_parent() {
+        // SAFETY: this thread took the locks in `fork_prepare`.
+        unsafe { BACKEND.release_all() };
+    }
+
+    fn fork_child() {
+        // SAFETY: this thread is the copy of the one that took the locks, and alone.
+        unsafe {
+            BACKEND.release_all();
+            BACKEND.disown(present_heap());
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What is to be reported when the process ends, and where. Read from the environment at the start,
+//! since a program may have changed it by its end.
+
+use core::cell::UnsafeCell;
+use core::ffi::CStr;
+use core::sync::atomic::{
+    AtomicU8,
+    Ordering::{Acquire, Release},
+};
+
+use heapdrome_malloc_abi::Form;
+use heapdrome_pages::system::{is_privileged, variable};
+
+/// Bytes of the longest path, with the zero behind it.
+const LONGEST: usize = 1024;
+
+const NONE: u8 = 0;
+const TEXT: u8 = 1;
+const JSON: u8 = 2;
+
+/// The report that was asked for, if any.
+#[derive(Debug)]
+pub struct ExitReport {
+    form: AtomicU8,
+    path: UnsafeCell<[u8; LONGEST]>,
+}
+
+// SAFETY: the path is written once, before the form is set, and only read by those who see the form.
+unsafe impl Sync for ExitReport {}
+
+impl ExitReport {
+    /// Nothing was asked for.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            form: AtomicU8::new(NONE),
+            path: UnsafeCell::new([0; LONGEST]),
+        }
+    }
+
+    /// Reads what the environment asks for. A path that is too long counts as none, and so does
+    /// every path in a process with rights of its own.
+    ///
+    /// # Safety
+    ///
+    /// It is called once, and no other thread changes the environment meanwhile.
+    pub unsafe fn read_environment(&self) {
+        // SAFETY: the caller's promise.
+        let (form, path) = unsafe {
+            (
+                variable(c"ELFMALLOC_STATISTICS").and_then(form_named),
+                variable(c"ELFMALLOC_STATISTICS_FILE"),
+            )
+        };
+        let Some(form) = form else { return };
+        let path = path.map_or(&[][..], CStr::to_bytes);
+        if path.len() < LONGEST && !is_privileged() {
+            // SAFETY: nobody reads the path before the form is set.
+            let place = unsafe { &mut *self.path.get() };
+            place[..path.len()].copy_from_slice(path);
+        }
+        // Release: pairs with the acquire in `form`, so that who sees the form sees the path.
+        self.form.store(form, Release);
+    }
+
+    /// The form, where a report was asked for.
+    #[must_use]
+    pub fn form(&self) -> Option<Form> {
+        // Acquire: pairs with the release above.
+        match self.form.load(Acquire) {
+            TEXT => Some(Form::Text),
+            JSON => Some(Form::Json),
+            _ => None,
+        }
+    }
+
+    /// The file that the report is appended to; `None` means standard error.
+    #[must_use]
+    pub fn file(&self) -> Option<&CStr> {
+        self.form()?;
+        // SAFETY: the path changes no more once the form is set.
+        let path = CStr::from_bytes_until_nul(unsafe { &*self.path.get() }).ok()?;
+        (!path.is_empty()).then_some(path)
+    }
+}
+
+fn form_named(name: &CStr) -> Option<u8> {
+    match name.to_bytes() {
+        b"text" => Some(TEXT),
+        b"json" => Some(JSON),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_forms_are_known_and_nothing_is_asked_for_at_first() {
+        assert_eq!(form_named(c"text"), Some(TEXT));
+        assert_eq!(form_named(c"json"), Some(JSON));
+        for other in [c"", c"JSON", c"1", c"xml"] {
+            assert_eq!(form_named(other), None);
+        }
+        let none = ExitReport::none();
+        assert_eq!((none.form(), none.file()), (None, None));
+    }
+}

@@ -1,0 +1,94 @@
+//! Around a fork every lock is held, so that the child finds nothing half changed.
+
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::Relaxed;
+
+use heapdrome_pages::{Lock, Pages};
+
+use crate::backend::Backend;
+use crate::bin::Bin;
+use crate::heap::{Front, ThreadHeap};
+use crate::magazine::Magazine;
+use crate::size_class::SizeClass;
+
+impl<P: Pages> Backend<P> {
+    /// Takes every lock, in their order.
+    pub fn hold_all(&self) {
+        self.heaps.hold_for_fork();
+        self.each_bin(Lock::hold_for_fork);
+        self.mapped.hold_for_fork();
+        self.pool.hold_for_fork();
+        self.metadata.hold_for_fork();
+    }
+
+    /// Lets go of every lock.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread, or the one that it is a copy of, took them by
+    /// [`hold_all`](Self::hold_all).
+    pub unsafe fn release_all(&self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.metadata.release_after_fork();
+            self.pool.release_after_fork();
+            self.mapped.release_after_fork();
+            self.each_bin(|bin| bin.release_after_fork());
+            self.heaps.release_after_fork();
+        }
+    }
+
+    fn each_bin(&self, mut visit: impl FnMut(&Bin)) {
+        // SAFETY: the lock is held for the fork; heaps live for ever.
+        unsafe { &*self.heaps.as_ptr() }.each(|heap| unsafe {
+            (*heap.as_ptr()).bins.iter().for_each(&mut visit);
+        });
+        self.bins.iter().for_each(visit);
+    }
+
+    /// In the child: makes the heaps of threads that do not exist here available to others. The
+    /// blocks in their magazines are lost: a thread may have been moving them when the process
+    /// forked.
+    ///
+    /// # Safety
+    ///
+    /// There is only the calling thread, whose heap is `own`, if it has one.
+    pub unsafe fn disown(&self, own: Option<NonNull<ThreadHeap>>) {
+        let mut heaps = self.heaps.lock();
+        heaps.forget_idle();
+        let mut idle = None;
+        heaps.each(|heap| {
+            if Some(heap) == own {
+                return;
+            }
+            // SAFETY: no thread uses the heap, nor a list of idle ones.
+            unsafe {
+                let place = heap.as_ptr();
+                (&raw mut (*place).front).write(Front::new());
+                (*place).magazines = [Magazine::NONE; _];
+                (*place)
+                    .cached
+                    .iter()
+                    .for_each(|count| count.store(0, Relaxed));
+                if let Some(mut coalescer) = NonNull::new((*place).coalescer) {
+                    coalescer.as_mut().forget();
+                }
+                (*place).budget = self.budget.load(Relaxed);
+                (*place).set_next_idle(idle);
+            }
+            idle = Some(heap);
+        });
+        heaps.set_idle(idle);
+        heaps.each(|heap| {
+            if Some(heap) == own {
+                return;
+            }
+            // SAFETY: bins may be used by any thread.
+            let bins = unsafe { &(*heap.as_ptr()).bins };
+            for (number, bin) in bins.iter().enumerate().skip(1) {
+                bin.lock().idle = true;
+                self.evacuate(bin, SizeClass::from_number(number as u8));
+            }
+        });
+    }
+}

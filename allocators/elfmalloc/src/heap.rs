@@ -1,0 +1,359 @@
+//! Thread heaps and the fast path.
+//!
+//! A magazine is a stack of free blocks of one class. Before its first slot lies null, after its
+//! last the word [`FULL`]: the fast path reads the slot that it is about to use, and needs no count.
+//!
+//! ```text
+//!            front.tops[class] --------+
+//!                                      v
+//!   [ null | block | block | block |      |      |      | FULL ]
+//!            slots[0]                                     slots[capacity]
+//! ```
+
+use core::cell::Cell;
+use core::ptr::{NonNull, null_mut, without_provenance_mut};
+use core::sync::atomic::AtomicU16;
+
+use heapdrome_pages::Lock;
+
+use crate::bin::{Bin, Slabs};
+use crate::class_map::ClassMap;
+use crate::coalescer::Coalescer;
+use crate::magazine::Magazine;
+use crate::quarantine::Quarantine;
+use crate::size_class::{CLASSES, FIRST_SHARED, LARGEST, SMALL, SMALL_TABLE, SizeClass};
+
+/// What stands behind the last slot of a magazine.
+pub const FULL: *mut u8 = without_provenance_mut(1);
+/// Entries of a front: classes, and those numbers that no slab serves.
+const ENTRIES: usize = 96;
+/// After so many frees, a thread looks at the clock.
+pub const TICKS: i32 = 4096;
+
+/// A static that threads share and nobody writes to.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Shared<T>(pub T);
+
+// SAFETY: the statics of this type are never written to.
+unsafe impl<T> Sync for Shared<T> {}
+
+/// A magazine that is empty and full: every use of it takes the slow path.
+static NO_SLOTS: Shared<[*mut u8; 2]> = Shared([null_mut(), FULL]);
+
+/// The top of a magazine without slots.
+#[must_use]
+pub const fn no_slots() -> *mut *mut u8 {
+    // SAFETY: the second word of the array.
+    unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
+}
+
+/// The slab that a thread last took blocks of a class from. It may be another's by now, or gone: this
+/// says what to keep at hand, and nothing else relies on it.
+#[derive(Debug)]
+#[repr(C)]
+struct Own {
+    base: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
+/// All that the fast path uses of a heap.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Front {
+    tops: [Cell<*mut *mut u8>; ENTRIES],
+    ticks: Cell<i32>,
+    /// For the front-end that keeps only blocks of these.
+    own: [Own; ENTRIES],
+}
+
+/// The front of threads without a heap.
+pub static NO_HEAP: Shared<Front> = Shared(Front::new());
+/// The front of threads that are about to end.
+pub static ENDED: Shared<Front> = Shared(Front::new());
+
+impl Front {
+    /// A front whose every use takes the slow path.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            tops: [const { Cell::new(no_slots()) }; ENTRIES],
+            ticks: Cell::new(TICKS),
+            own: [const {
+                Own {
+                    base: Cell::new(0),
+                    bytes: Cell::new(0),
+                }
+            }; ENTRIES],
+        }
+    }
+
+    /// Where the next block of `class` would be put.
+    #[inline(always)]
+    #[must_use]
+    pub fn top(&self, class: SizeClass) -> *mut *mut u8 {
+        debug_assert!(class.number() < ENTRIES);
+        // SAFETY: numbers of classes are below ENTRIES.
+        unsafe { self.tops.get_unchecked(class.number()) }.get()
+    }
+
+    /// Sets the top.
+    #[inline(always)]
+    pub fn set_top(&self, class: SizeClass, top: *mut *mut u8) {
+        debug_assert!(class.number() < ENTRIES);
+        // SAFETY: as above.
+        unsafe { self.tops.get_unchecked(class.number()) }.set(top);
+    }
+
+    /// Whether it is time to look at the clock.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.ticks.get() < 0
+    }
+
+    /// Counts a free that took the slow path.
+    pub fn count_free(&self) {
+        self.ticks.set(self.ticks.get().saturating_sub(1));
+    }
+
+    /// Says which slab the thread takes blocks of `class` from: `bytes` from `base` on; none of them
+    /// means none.
+    pub fn set_own(&self, class: SizeClass, base: usize, bytes: usize) {
+        let own = &self.own[class.number()];
+        own.base.set(base);
+        own.bytes.set(bytes);
+    }
+
+    /// Whether `address` lies in the slab that the thread last took blocks of `class` from.
+    #[inline(always)]
+    #[must_use]
+    pub fn owns(&self, class: SizeClass, address: usize) -> bool {
+        debug_assert!(class.number() < ENTRIES);
+        // SAFETY: numbers of classes are below ENTRIES.
+        let own = unsafe { self.own.get_unchecked(class.number()) };
+        address.wrapping_sub(own.base.get()) < own.bytes.get()
+    }
+
+    /// Says that the clock has just been looked at.
+    pub fn rewind_ticks(&self) {
+        self.ticks.set(TICKS);
+    }
+
+    /// A block of at least `size` bytes; null where that takes the slow path.
+    #[inline(always)]
+    #[must_use]
+    pub fn allocate(&self, size: usize) -> *mut u8 {
+        let top = if size <= SMALL {
+            // SAFETY: the size is at most SMALL, and the table says where the class's top is.
+            unsafe {
+                let offset = *SMALL_TABLE.get_unchecked((size + 15) >> 4);
+                &*self.tops.as_ptr().byte_add(usize::from(offset))
+            }
+        } else if size <= LARGEST {
+            // SAFETY: numbers of classes are below ENTRIES.
+            unsafe { self.tops.get_unchecked(SizeClass::of(size).number()) }
+        } else {
+            return null_mut();
+        };
+        // SAFETY: before a top there is always a slot, or the null before the first.
+        let block = unsafe { *top.get().sub(1) };
+        if !block.is_null() {
+            // SAFETY: the slot before the top held a block.
+            top.set(unsafe { top.get().sub(1) });
+        }
+        block
+    }
+
+    /// Puts a block into the magazine of its class; false where that takes the slow path, and then
+    /// nothing has happened.
+    ///
+    /// # Safety
+    ///
+    /// `block` is null or was allocated, and is used no more.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn free(&self, map: &ClassMap, block: *mut u8) -> bool {
+        let class = map.get(block.addr());
+        // SAFETY: the caller's promise, and the map's.
+        unsafe { self.push(class, block) }
+    }
+
+    /// The same for a block of the thread's own slab of its class; false for all others.
+    ///
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free).
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn free_own(&self, map: &ClassMap, block: *mut u8) -> bool {
+        let class = map.get(block.addr());
+        // SAFETY: as above.
+        self.owns(class, block.addr()) && unsafe { self.push(class, block) }
+    }
+
+    /// # Safety
+    ///
+    /// `block` is one of `class` that nobody uses, or `class` has no magazine.
+    #[inline(always)]
+    unsafe fn push(&self, class: SizeClass, block: *mut u8) -> bool {
+        let top = self.top(class);
+        // SAFETY: a top points to a slot, or to the FULL behind the last.
+        if unsafe { *top } == FULL {
+            return false;
+        }
+        let ticks = self.ticks.get() - 1;
+        self.ticks.set(ticks);
+        if ticks < 0 {
+            return false;
+        }
+        // SAFETY: the slot is free, and this thread's.
+        unsafe { *top = block };
+        // SAFETY: behind a slot there is another, or the FULL.
+        self.set_top(class, unsafe { top.add(1) });
+        true
+    }
+}
+
+impl Default for Front {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What one thread has for itself. Heaps are never freed; a thread that begins takes over one whose
+/// thread has ended.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ThreadHeap {
+    /// The part that the fast path uses; a pointer to it is one to the heap.
+    pub front: Front,
+    /// By class: the magazines.
+    pub magazines: [Magazine; CLASSES + 1],
+    /// By class, for small blocks: the heap's own slabs.
+    pub bins: [Bin; FIRST_SHARED],
+    /// By class: how many blocks the magazine held after its last slow path. Others may read it.
+    pub cached: [AtomicU16; CLASSES + 1],
+    /// Blocks on their way to slabs of others; null where there never were any.
+    pub coalescer: *mut Coalescer,
+    /// Freed blocks that are kept from use; null where there never were any.
+    pub quarantine: *mut Quarantine,
+    /// Bytes by which magazines may still grow.
+    pub budget: usize,
+    /// When the magazines were last looked through, in milliseconds.
+    pub looked: u64,
+    /// The next heap without a thread.
+    next_idle: *mut ThreadHeap,
+    /// The next of all heaps.
+    next: *mut ThreadHeap,
+}
+
+// A heap lies in one block of the allocator's own memory, and those are powers of two.
+const _: () = assert!(size_of::<ThreadHeap>() <= 8192);
+
+impl ThreadHeap {
+    /// A heap without blocks, in `memory`.
+    ///
+    /// # Safety
+    ///
+    /// `memory` is large enough for a heap, aligned for one, and nobody else's.
+    pub unsafe fn write(memory: NonNull<u8>, budget: usize) -> NonNull<Self> {
+        let heap: NonNull<Self> = memory.cast();
+        // SAFETY: the caller's promise; each part is written before anything reads it.
+        unsafe {
+            let place = heap.as_ptr();
+            (&raw mut (*place).front).write(Front::new());
+            for class in 0..=CLASSES {
+                (&raw mut (*place).magazines[class]).write(Magazine::NONE);
+                (&raw mut (*place).cached[class]).write(AtomicU16::new(0));
+            }
+            for class in 0..FIRST_SHARED {
+                (&raw mut (*place).bins[class]).write(Lock::new(Slabs::new()));
+            }
+            (&raw mut (*place).coalescer).write(null_mut());
+            (&raw mut (*place).quarantine).write(null_mut());
+            (&raw mut (*place).budget).write(budget);
+            (&raw mut (*place).looked).write(0);
+            (&raw mut (*place).next_idle).write(null_mut());
+            (&raw mut (*place).next).write(null_mut());
+        }
+        heap
+    }
+
+    /// Sets the next heap without a thread.
+    pub fn set_next_idle(&mut self, next: Option<NonNull<Self>>) {
+        self.next_idle = next.map_or(null_mut(), NonNull::as_ptr);
+    }
+}
+
+/// All thread heaps; a lock guards the lists.
+#[derive(Debug)]
+pub struct Heaps {
+    all: *mut ThreadHeap,
+    idle: *mut ThreadHeap,
+    /// How many there are.
+    pub count: usize,
+}
+
+// SAFETY: heaps may be listed by any thread under the lock.
+unsafe impl Send for Heaps {}
+
+impl Heaps {
+    /// No heaps.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            all: null_mut(),
+            idle: null_mut(),
+            count: 0,
+        }
+    }
+
+    /// Adds a new heap, which belongs to the calling thread.
+    pub fn add(&mut self, heap: NonNull<ThreadHeap>) {
+        // SAFETY: the heap is the caller's, and heaps live for ever.
+        unsafe { (*heap.as_ptr()).next = self.all };
+        self.all = heap.as_ptr();
+        self.count += 1;
+    }
+
+    /// Forgets which heaps have no thread.
+    pub fn forget_idle(&mut self) {
+        self.idle = null_mut();
+    }
+
+    /// Says which heaps have no thread: a list made with [`ThreadHeap::set_next_idle`].
+    pub fn set_idle(&mut self, first: Option<NonNull<ThreadHeap>>) {
+        self.idle = first.map_or(null_mut(), NonNull::as_ptr);
+    }
+
+    /// Takes a heap that no thread has.
+    pub fn take_idle(&mut self) -> Option<NonNull<ThreadHeap>> {
+        let heap = NonNull::new(self.idle)?;
+        // SAFETY: idle heaps belong to the list.
+        self.idle = unsafe { (*heap.as_ptr()).next_idle };
+        Some(heap)
+    }
+
+    /// Adds a heap that its thread uses no more.
+    pub fn put_idle(&mut self, heap: NonNull<ThreadHeap>) {
+        // SAFETY: the heap belongs to the list from now on.
+        unsafe { (*heap.as_ptr()).next_idle = self.idle };
+        self.idle = heap.as_ptr();
+    }
+
+    /// Calls `visit` for every heap.
+    pub fn each(&self, mut visit: impl FnMut(NonNull<ThreadHeap>)) {
+        let mut heap = self.all;
+        while let Some(here) = NonNull::new(heap) {
+            // SAFETY: heaps live for ever; the link changes under the lock only.
+            heap = unsafe { (*heap).next };
+            visit(here);
+        }
+    }
+}
+
+impl Default for Heaps {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,249 @@
+//! Blocks larger than any class: runs of units, and mappings of their own.
+
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::Ordering::Relaxed;
+
+use heapdrome_pages::{Access, Pages, Remap};
+
+use crate::backend::Backend;
+use crate::mapped::Mapped;
+use crate::pool::{LARGEST_RUN, Run};
+use crate::size_class::{SizeClass, UNIT, UNIT_SHIFT};
+use crate::slab::{Misuse, Place, Slab};
+
+/// From this size on a block that has to move to grow gets its own mapping, which the system can
+/// move without copying.
+const GROWS_BY_REMAP: usize = 1 << 20;
+
+/// A new large block.
+#[derive(Clone, Copy, Debug)]
+pub struct Large {
+    /// Where it begins.
+    pub block: NonNull<u8>,
+    /// True where it reads as zero.
+    pub clean: bool,
+}
+
+impl<P: Pages> Backend<P> {
+    /// A block of at least `size` bytes at a multiple of `alignment`; any size, but meant for those
+    /// that no class serves.
+    pub fn allocate_large(&self, size: usize, alignment: usize) -> Option<Large> {
+        let units = size.max(1).checked_next_multiple_of(UNIT)? >> UNIT_SHIFT;
+        let fits = units <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT;
+        let run = fits
+            .then(|| self.allocate_run(units, alignment.max(UNIT)))
+            .flatten();
+        match run {
+            Some(run) => Some(self.start_large(run, units)),
+            None => self.map_block(size, alignment),
+        }
+    }
+
+    /// Makes a new run one block.
+    fn start_large(&self, run: Run, units: usize) -> Large {
+        // SAFETY: the run is the caller's, and so is its first descriptor.
+        unsafe {
+            (*run.slab).base = run.base.as_ptr();
+            (*run.slab).class = SizeClass::LARGE;
+            (*run.slab).place = Place::Large;
+            (*run.slab).units = units as u32;
+            (*run.slab).head_distance = 0;
+            (*run.slab).bin.store(null_mut(), Relaxed);
+        }
+        self.map.set(run.base, 1, SizeClass::LARGE);
+        Large {
+            block: run.base,
+            clean: run.clean,
+        }
+    }
+
+    /// A block with its own mapping.
+    fn map_block(&self, size: usize, alignment: usize) -> Option<Large> {
+        let page = self.pages.page_size();
+        let bytes = size.max(1).checked_next_multiple_of(page)?;
+        let base = self
+            .pages
+            .reserve(bytes, alignment.max(page), Access::ReadWrite)?;
+        let entry = Mapped {
+            block: base.as_ptr(),
+            base: base.as_ptr(),
+            bytes,
+            size: bytes,
+        };
+        if !self.mapped.lock().insert(&self.pages, entry) {
+            // SAFETY: the mapping was just made.
+            unsafe { self.pages.release(base, bytes) };
+            return None;
+        }
+        Some(Large {
+            block: base,
+            clean: true,
+        })
+    }
+
+    /// A block with its own mapping between pages that cannot be touched. It ends as near to the one
+    /// behind it as its alignment allows for.
+    pub fn map_guarded(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        let page = self.pages.page_size();
+        let front = alignment.max(page);
+        let inner = size.max(1).checked_next_multiple_of(page)?;
+        let bytes = inner.checked_add(front)?.checked_add(page)?;
+        let base = self.pages.reserve(bytes, front, Access::None)?;
+        // SAFETY: the mapping was just made: a front, the inner pages, and one page behind them.
+        unsafe {
+            let start = base.add(front);
+            let skip = inner - size.max(1).next_multiple_of(alignment.min(page));
+            let entry = Mapped {
+                block: start.as_ptr().add(skip),
+                base: base.as_ptr(),
+                bytes,
+                size,
+            };
+            let done = self.pages.protect(start, inner, Access::ReadWrite)
+                && self.mapped.lock().insert(&self.pages, entry);
+            if !done {
+                self.pages.release(base, bytes);
+                return None;
+            }
+            NonNull::new(entry.block)
+        }
+    }
+
+    /// Gives a block with its own mapping back; false if there is none at `address`.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the block any more.
+    pub unsafe fn free_mapped(&self, address: usize) -> bool {
+        let entry = self.mapped.lock().remove(address);
+        let Some(entry) = entry else { return false };
+        if let Some(base) = NonNull::new(entry.base) {
+            // SAFETY: the mapping was the block's. Where the system refuses to unmap, at least the
+            // memory goes back.
+            unsafe {
+                if !self.pages.release(base, entry.bytes) {
+                    self.pages
+                        .purge(base, entry.bytes, heapdrome_pages::Purge::Now);
+                }
+            }
+        }
+        true
+    }
+
+    /// Gives a run back.
+    ///
+    /// # Errors
+    ///
+    /// The address is not that of a large block.
+    ///
+    /// # Safety
+    ///
+    /// The unit of the address is committed, and nobody uses the block any more.
+    pub unsafe fn free_large(&self, address: usize) -> Result<(), Misuse> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let slab = self.slab_of(address);
+            if slab.is_null() || (*slab).place != Place::Large || (*slab).base.addr() != address {
+                return Err(Misuse::NotABlock(address));
+            }
+            let base = NonNull::new_unchecked((*slab).base);
+            let units = (*slab).units as usize;
+            self.forget(slab, base);
+            self.pool.lock().free(base.as_ptr(), units, true);
+        }
+        self.tick();
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// The descriptor is that of a large block that nobody uses any more.
+    unsafe fn forget(&self, slab: *mut Slab, base: NonNull<u8>) {
+        self.map.set(base, 1, SizeClass::NONE);
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*slab).class = SizeClass::NONE;
+            (*slab).place = Place::Nowhere;
+        }
+    }
+
+    /// How many bytes a large block may hold.
+    ///
+    /// # Safety
+    ///
+    /// There is a large block at the address.
+    pub unsafe fn large_usable(&self, address: usize) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { ((*self.slab_of(address)).units as usize) << UNIT_SHIFT }
+    }
+
+    /// Changes the size of a large block without moving it; false where that cannot be done.
+    ///
+    /// # Safety
+    ///
+    /// There is a large block at `block`, which is the caller's.
+    pub unsafe fn resize_large(&self, block: NonNull<u8>, size: usize) -> bool {
+        let Some(bytes) = size.checked_next_multiple_of(UNIT) else {
+            return false;
+        };
+        let wanted = bytes >> UNIT_SHIFT;
+        // SAFETY: the block's descriptor is the caller's as long as the block is.
+        unsafe {
+            let slab = self.slab_of(block.addr().get());
+            let units = (*slab).units as usize;
+            if wanted < units {
+                let tail = block.as_ptr().add(wanted << UNIT_SHIFT);
+                (*slab).units = wanted as u32;
+                self.pool.lock().free(tail, units - wanted, true);
+                return true;
+            }
+            if wanted == units {
+                return true;
+            }
+            if wanted > LARGEST_RUN || !self.pool.lock().extend(block.as_ptr(), units, wanted) {
+                return false;
+            }
+            (*slab).units = wanted as u32;
+        }
+        true
+    }
+
+    /// Moves a block with its own mapping to another size; `None` leaves it as it was.
+    ///
+    /// # Safety
+    ///
+    /// There is such a block, and it is the caller's.
+    pub unsafe fn remap_block(&self, block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let bytes = size.checked_next_multiple_of(self.pages.page_size())?;
+        let mut mapped = self.mapped.lock();
+        let entry = mapped
+            .find(block.addr().get())
+            .filter(|entry| entry.block == entry.base)?;
+        // SAFETY: the mapping is the block's, and the caller's.
+        let moved = unsafe {
+            self.pages
+                .remap(block, entry.bytes, bytes, Remap::MayMove)?
+        };
+        mapped.remove(block.addr().get());
+        let entry = Mapped {
+            block: moved.as_ptr(),
+            base: moved.as_ptr(),
+            bytes,
+            size: bytes,
+        };
+        // An entry has just become free, so that there is room for this one.
+        mapped.insert(&self.pages, entry);
+        Some(moved)
+    }
+
+    /// A new block for one that could not grow where it is.
+    pub fn allocate_grown(&self, size: usize) -> Option<NonNull<u8>> {
+        let own = if size >= GROWS_BY_REMAP {
+            self.map_block(size, 1)
+        } else {
+            None
+        };
+        own.or_else(|| self.allocate_large(size, 1))
+            .map(|large| large.block)
+    }
+}

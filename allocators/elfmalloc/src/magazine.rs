@@ -1,0 +1,175 @@
+//! Magazines: how many blocks a thread keeps at hand, and where.
+
+use core::ptr::{NonNull, null_mut};
+
+use heapdrome_pages::{Lock, Pages};
+
+use crate::heap::{FULL, Front, no_slots};
+use crate::metadata::Metadata;
+use crate::size_class::SizeClass;
+
+/// Slots of the largest magazine.
+const MOST: usize = 1022;
+/// Words around the slots: the null before the first, and the [`FULL`] behind the last.
+const FRAME: usize = 2;
+/// A magazine grows after so many slow paths.
+const GROWS_AFTER: u8 = 4;
+
+/// Slots that suffice for a thread that only allocates, or only frees.
+const ENOUGH_ONE_WAY: u16 = 62;
+
+/// What a slow path was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The magazine was empty.
+    Refill,
+    /// It was full.
+    Flush,
+}
+
+/// What the fast path does not need to know of a magazine.
+#[derive(Clone, Copy, Debug)]
+pub struct Magazine {
+    /// The first slot; null where there are none yet.
+    pub slots: *mut *mut u8,
+    /// How many of the slots are used.
+    pub capacity: u16,
+    words: u16,
+    events: u8,
+    last: Event,
+    /// True if a slow path has been taken since the magazine was last looked at.
+    pub busy: bool,
+}
+
+impl Magazine {
+    /// No slots.
+    pub const NONE: Self = Self {
+        slots: null_mut(),
+        capacity: 0,
+        words: 0,
+        events: 0,
+        last: Event::Refill,
+        busy: false,
+    };
+
+    /// Notes a slow path. True if the magazine should grow: what was just filled has to be emptied, or
+    /// the other way round. A thread that only allocates, or only frees, gains little by a larger
+    /// one, and would just keep more.
+    pub fn note(&mut self, event: Event) -> bool {
+        self.busy = true;
+        if self.last != event {
+            self.events += 2;
+        } else if self.capacity < ENOUGH_ONE_WAY {
+            self.events += 1;
+        }
+        self.last = event;
+        if self.events < GROWS_AFTER {
+            return false;
+        }
+        self.events = 0;
+        true
+    }
+
+    /// The capacity to begin with.
+    #[must_use]
+    pub fn first_capacity(class: SizeClass, limit: usize) -> usize {
+        let wanted = match class.size() {
+            0..=512 => 14,
+            513..=2048 => 6,
+            _ => 2,
+        };
+        wanted.min(Self::largest(class, limit))
+    }
+
+    /// The largest capacity, where a magazine of small blocks may hold `limit` bytes. One of larger
+    /// blocks may hold up to four times as much: a batch must be worth the way to the slabs.
+    #[must_use]
+    pub fn largest(class: SizeClass, limit: usize) -> usize {
+        let bytes = (class.size() * 256).clamp(limit, limit.saturating_mul(4));
+        (bytes / class.size()).clamp(1, MOST)
+    }
+
+    /// How many blocks there are.
+    #[must_use]
+    pub fn length(&self, front: &Front, class: SizeClass) -> usize {
+        if self.slots.is_null() {
+            return 0;
+        }
+        // Slots are words; the top is never before the first.
+        (front.top(class).addr() - self.slots.addr()) / size_of::<*mut u8>()
+    }
+
+    /// Gives the magazine `capacity` slots, of which the first hold what they held. False where there
+    /// is no memory, and then nothing has changed.
+    ///
+    /// # Safety
+    ///
+    /// The magazine is that of `class` in `front`, whose thread calls, and holds at most `capacity`
+    /// blocks.
+    pub unsafe fn resize(
+        &mut self,
+        front: &Front,
+        class: SizeClass,
+        capacity: usize,
+        metadata: &Lock<Metadata>,
+        pages: &impl Pages,
+    ) -> bool {
+        let length = self.length(front, class);
+        debug_assert!(length <= capacity && capacity <= MOST);
+        if capacity + FRAME > usize::from(self.words) {
+            let words = (capacity + FRAME).next_power_of_two().max(8);
+            let bytes = words * size_of::<*mut u8>();
+            let Some(array) = metadata.lock().allocate(pages, bytes) else {
+                return false;
+            };
+            // SAFETY: the array has a word more before the slots, and is zero, so that the word
+            // before the first slot is null.
+            let slots = unsafe { array.as_ptr().cast::<*mut u8>().add(1) };
+            if length != 0 {
+                // SAFETY: both arrays hold that many slots.
+                unsafe { slots.copy_from_nonoverlapping(self.slots, length) };
+            }
+            // SAFETY: the fast path uses the new array from here on.
+            unsafe {
+                front.set_top(class, slots.add(length));
+                self.free_array(metadata);
+            }
+            self.slots = slots;
+            self.words = words as u16;
+        } else if self.capacity != 0 {
+            // SAFETY: the FULL stood behind the slots in use.
+            unsafe { *self.slots.add(usize::from(self.capacity)) = null_mut() };
+        }
+        // SAFETY: the array has room for the slots and one word behind them.
+        unsafe { *self.slots.add(capacity) = FULL };
+        self.capacity = capacity as u16;
+        true
+    }
+
+    /// Gives the slots back.
+    ///
+    /// # Safety
+    ///
+    /// The magazine is empty, and that of `class` in `front`, whose thread calls.
+    pub unsafe fn discard(&mut self, front: &Front, class: SizeClass, metadata: &Lock<Metadata>) {
+        front.set_top(class, no_slots());
+        // SAFETY: the fast path uses them no more.
+        unsafe { self.free_array(metadata) };
+        *self = Self::NONE;
+    }
+
+    /// # Safety
+    ///
+    /// The fast path does not use the array.
+    unsafe fn free_array(&mut self, metadata: &Lock<Metadata>) {
+        if self.slots.is_null() {
+            return;
+        }
+        let bytes = usize::from(self.words) * size_of::<*mut u8>();
+        // SAFETY: the array begins a word before the slots, and was allocated with this size.
+        unsafe {
+            let array = NonNull::new_unchecked(self.slots.sub(1).cast());
+            metadata.lock().free(array, bytes);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The pool of free units, shared by all classes and threads.
+//!
+//! Units that may still be resident are handed out first, lowest address first; what is given back
+//! to the system is taken from the other end. So memory is reused before new pages are touched, and
+//! what lies idle gathers where it can be given back in large pieces.
+
+use core::ptr::NonNull;
+
+use heapdrome_pages::{Advice, Pages, Purge};
+
+use crate::arena::{Arena, Directory, MOST};
+use crate::settings::Settings;
+use crate::size_class::{UNIT, UNIT_SHIFT};
+use crate::slab::Slab;
+
+/// The largest run that the pool serves: 32 MiB.
+pub const LARGEST_RUN: usize = 512;
+/// A large arena has at least this size: 8 GiB.
+const LEAST_ARENA: usize = 8 << 30;
+/// Huge pages are asked for from the point on where this many units are committed: 32 MiB.
+const HUGE_FROM: usize = 512;
+const HUGE: usize = (2 << 20) / UNIT;
+
+/// Some units that follow one another.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// The memory.
+    pub base: NonNull<u8>,
+    /// The descriptor of the first unit.
+    pub slab: *mut Slab,
+    /// True where the memory reads as zero.
+    pub clean: bool,
+}
+
+/// The units of all arenas; a lock guards it.
+#[derive(Debug)]
+pub struct Pool {
+    arenas: [Arena; MOST],
+    count: usize,
+    huge: bool,
+    with_states: bool,
+    /// Units in use.
+    pub live: usize,
+    /// Free units that may be resident.
+    pub dirty: usize,
+    /// The fewest dirty units since the last epoch.
+    pub dirty_low: usize,
+    /// Units that may be read and written.
+    pub committed: usize,
+    /// The most units ever in use.
+    pub peak: usize,
+}
+
+// SAFETY: the pointers within may be used by any thread that holds the pool's lock.
+unsafe impl Send for Pool {}
+
+impl Pool {
+    /// A pool without memory.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            arenas: [const { Arena::NONE }; MOST],
+            count: 0,
+            huge: false,
+            with_states: false,
+            live: 0,
+            dirty: 0,
+            dirty_low: 0,
+            committed: 0,
+            peak: 0,
+        }
+    }
+
+    /// Reserves the arena: as the settings say if that can be had, else the pool makes do with small arenas.
+    /// Returns the first address and the size of the large one.
+    pub fn start(
+        &mut self,
+        pages: &impl Pages,
+        directory: &Directory,
+        settings: &Settings,
+    ) -> Option<(NonNull<u8>, usize)> {
+        let bytes = settings.arena;
+        self.huge = settings.huge_pages;
+        self.with_states = settings.states;
+        // Some environments allow for less than a terabyte, though for plenty.
+        let sizes = [bytes, bytes / 16, bytes / 128];
+        let (arena, bytes) = sizes
+            .into_iter()
+            .filter(|&bytes| bytes >= LEAST_ARENA)
+            .find_map(|bytes| Some((Arena::reserve(pages, bytes, settings.states)?, bytes)))?;
+        directory.add(&arena);
+        let base = arena.address(0);
+        self.arenas[0] = arena;
+        self.count = 1;
+        Some((base, bytes))
+    }
+
+    /// A run of `count` units whose address is a multiple of `alignment` bytes.
+    pub fn allocate(
+        &mut self,
+        pages: &impl Pages,
+        directory: &Directory,
+        count: usize,
+        alignment: usize,
+    ) -> Option<Run> {
+        if count > LARGEST_RUN {
+            return None;
+        }
+        let found = self.find(count, alignment);
+        let found = found.or_else(|| self.grow(pages, directory, count, alignment));
+        let (arena, unit) = found?;
+        Some(self.take(arena, unit, count))
+    }
+
+    /// Gives a run back. Its descriptors are unused then.
+    ///
+    /// # Safety
+    ///
+    /// The units belong to the caller, who uses them no more.
+    pub unsafe fn free(&mut self, base: *mut u8, count: usize, dirty: bool) {
+        let Some((arena, unit)) = self.locate(base.addr()) else {
+            debug_assert!(false, "a run of no arena");
+            return;
+        };
+        let arena = &mut self.arenas[arena];
+        arena.free.change(unit, count, true);
+        if dirty {
+            arena.dirty.change(unit, count, true);
+            self.dirty += count;
+        }
+        self.live -= count;
+    }
+
+    /// Makes a run longer at its end; true if the units there were free. `clean` says of those added
+    /// whether they read as zero.
+    pub fn extend(&mut self, base: *mut u8, count: usize, new_count: usize) -> bool {
+        let Some((index, unit)) = self.locate(base.addr()) else {
+            return false;
+        };
+        let more = new_count - count;
+        let arena = &self.arenas[index];
+        let end = unit + count;
+        if end + more > arena.committed || arena.free.run_from(end, more) < more {
+            return false;
+        }
+        self.take(index, end, more);
+        true
+    }
+
+    /// Takes up to `most` dirty units that lie together out of the pool, those last to be handed out
+    /// again, so that they can be purged without the lock.
+    pub fn take_dirty(&mut self, most: usize) -> Option<(NonNull<u8>, usize)> {
+        for arena in self.arenas[..self.count].iter_mut().rev() {
+            if let Some(last) = arena.dirty.last() {
+                let count = arena.dirty.run_before(last + 1, most);
+                let first = last + 1 - count;
+                arena.free.change(first, count, false);
+                arena.dirty.change(first, count, false);
+                self.dirty -= count;
+                self.dirty_low = self.dirty_low.min(self.dirty);
+                return Some((arena.address(first), count));
+            }
+        }
+        None
+    }
+
+    /// Puts back what [`take_dirty`](Self::take_dirty) took.
+    pub fn put_purged(&mut self, base: NonNull<u8>, count: usize, clean: bool) {
+        if let Some((index, unit)) = self.locate(base.addr().get()) {
+            let arena = &mut self.arenas[index];
+            arena.free.change(unit, count, true);
+            if !clean {
+                arena.dirty.change(unit, count, true);
+                self.dirty += count;
+            }
+        }
+    }
+
+    /// Asserts that the counts fit the maps.
+    ///
+    /// # Panics
+    ///
+    /// Where they do not.
+    pub fn check(&self) {
+        let (mut free, mut dirty, mut committed) = (0, 0, 0);
+        for arena in &self.arenas[..self.count] {
+            committed += arena.committed;
+            for unit in 0..arena.committed {
+                free += usize::from(arena.free.contains(unit));
+                dirty += usize::from(arena.dirty.contains(unit));
+                assert!(arena.free.contains(unit) || !arena.dirty.contains(unit));
+            }
+        }
+        assert_eq!(dirty, self.dirty, "the count of dirty units");
+        assert_eq!(committed, self.committed, "the count of committed units");
+        assert!(free + self.live <= committed, "more units than there are");
+    }
+
+    fn find(&self, count: usize, alignment: usize) -> Option<(usize, usize)> {
+        let arenas = &self.arenas[..self.count];
+        let dirty = arenas
+            .iter()
+            .map(|arena| find_in(arena, &arena.dirty, count, alignment));
+        if self.dirty >= count
+            && let Some(found) = with_index(dirty)
+        {
+            return Some(found);
+        }
+        with_index(
+            arenas
+                .iter()
+                .map(|arena| find_in(arena, &arena.free, count, alignment)),
+        )
+    }
+
+    fn take(&mut self, index: usize, unit: usize, count: usize) -> Run {
+        let arena = &mut self.arenas[index];
+        let mut soiled = 0;
+        let mut from = unit;
+        while let Some(first) = arena
+            .dirty
+            .first_from(from)
+            .filter(|&first| first < unit + count)
+        {
+            let length = arena.dirty.run_from(first, unit + count - first);
+            soiled += length;
+            from = first + length;
+        }
+        arena.free.change(unit, count, false);
+        arena.dirty.change(unit, count, false);
+        self.dirty -= soiled;
+        self.dirty_low = self.dirty_low.min(self.dirty);
+        self.live += count;
+        self.peak = self.peak.max(self.live);
+        Run {
+            base: arena.address(unit),
+            slab: arena.slab(unit),
+            clean: soiled == 0,
+        }
+    }
+
+    /// Commits more of the last arena, or makes another, and finds the run there.
+    fn grow(
+        &mut self,
+        pages: &impl Pages,
+        directory: &Directory,
+        count: usize,
+        alignment: usize,
+    ) -> Option<(usize, usize)> {
+        let slack = (alignment >> UNIT_SHIFT).saturating_sub(1);
+        if self.count != 0 && self.commit(pages, directory, count, slack) {
+            return self.find(count, alignment);
+        }
+        if self.count == MOST {
+            return None;
+        }
+        let wanted = (count + slack).next_power_of_two();
+        let mut units = wanted
+            .max((self.committed / 2).next_power_of_two())
+            .max(128);
+        let arena = loop {
+            match Arena::reserve(pages, units << UNIT_SHIFT, self.with_states) {
+                Some(arena) => break arena,
+                None if units > wanted => units = (units / 2).max(wanted),
+                None => return None,
+            }
+        };
+        directory.add(&arena);
+        self.arenas[self.count] = arena;
+        self.count += 1;
+        self.commit(pages, directory, count, slack)
+            .then(|| self.find(count, alignment))?
+    }
+
+    /// Commits enough of the last arena for a run of `count` units.
+    fn commit(
+        &mut self,
+        pages: &impl Pages,
+        directory: &Directory,
+        count: usize,
+        slack: usize,
+    ) -> bool {
+        let arena = &mut self.arenas[self.count - 1];
+        let at_end = arena.free.run_before(arena.committed, count);
+        let needed = count + slack - at_end.min(count);
+        let step = (arena.committed / 8)
+            .clamp(16, LARGEST_RUN)
+            .min(arena.uncommitted());
+        let from = arena.committed;
+        let done = [step, needed]
+            .into_iter()
+            .find(|&units| units >= needed && arena.commit(pages, units));
+        let Some(units) = done else { return false };
+        self.committed += units;
+        directory.extend(self.count - 1, arena);
+        if self.huge && from >= HUGE_FROM {
+            advise_huge(pages, arena, from, units);
+        }
+        true
+    }
+
+    fn locate(&self, address: usize) -> Option<(usize, usize)> {
+        with_index(
+            self.arenas[..self.count]
+                .iter()
+                .map(|arena| arena.unit_of(address)),
+        )
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The first answer, and the number of the arena that gave it.
+fn with_index(answers: impl Iterator<Item = Option<usize>>) -> Option<(usize, usize)> {
+    answers
+        .enumerate()
+        .find_map(|(index, answer)| Some((index, answer?)))
+}
+
+fn find_in(
+    arena: &Arena,
+    map: &crate::unit_map::UnitMap,
+    count: usize,
+    alignment: usize,
+) -> Option<usize> {
+    if alignment <= UNIT {
+        return map.find_run(0, count, 1);
+    }
+    // Alignment is one of addresses, not of the arena's own numbers.
+    let base = arena.address(0).addr().get();
+    let mut from = 0;
+    loop {
+        let first = map.first_from(from)?;
+        let address = (base + (first << UNIT_SHIFT)).next_multiple_of(alignment);
+        let first = (address - base) >> UNIT_SHIFT;
+        let length = map.run_from(first, count);
+        if length == count {
+            return Some(first);
+        }
+        from = first + length + usize::from(length == 0);
+    }
+}
+
+fn advise_huge(pages: &impl Pages, arena: &Arena, from: usize, units: usize) {
+    let base = arena.address(0).addr().get() >> UNIT_SHIFT;
+    let first = (base + from).next_multiple_of(HUGE) - base;
+    let end = (base + from + units) / HUGE * HUGE;
+    if end > base + first {
+        let bytes = (end - base - first) << UNIT_SHIFT;
+        // SAFETY: the range was just committed.
+        unsafe { pages.advise(arena.address(first), bytes, Advice::HugePages) };
+    }
+}
+
+/// Gives the memory of units back to the system; false where it would not take it.
+///
+/// # Safety
+///
+/// Nobody needs their contents.
+pub unsafe fn purge(pages: &impl Pages, base: NonNull<u8>, count: usize) -> bool {
+    // SAFETY: the caller's promise; units are whole pages.
+    unsafe { pages.purge(base, count << UNIT_SHIFT, Purge::Now) }
+}

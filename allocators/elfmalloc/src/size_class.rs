@@ -1,0 +1,270 @@
+//! Size classes: 16-byte steps to 256, then eight per doubling to 128 KiB.
+//!
+//! Every class is a multiple of 16, and every power of two between 16 and the largest class is one.
+//! A slab begins at a multiple of 64 KiB, so that the blocks of a class are aligned to the largest
+//! power of two that divides its size (up to 64 KiB).
+
+/// Bytes in a unit, the grain of slabs and of the class map.
+pub const UNIT: usize = 1 << UNIT_SHIFT;
+/// The logarithm of [`UNIT`].
+pub const UNIT_SHIFT: u32 = 16;
+/// How many classes serve blocks from slabs; they are numbered from 1.
+pub const CLASSES: usize = 88;
+/// The largest block that a slab serves.
+pub const LARGEST: usize = 128 << 10;
+/// The largest block whose class comes from [`SMALL_TABLE`].
+pub const SMALL: usize = 1024;
+/// The first class that threads share: blocks above 4 KiB.
+pub const FIRST_SHARED: usize = 49;
+
+/// The number of a size class.
+///
+/// [`SizeClass::NONE`] says that no slab serves an address, [`SizeClass::LARGE`] that a run of units
+/// is one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct SizeClass(u8);
+
+impl SizeClass {
+    /// No block of a slab or run.
+    pub const NONE: Self = Self(0);
+    /// A run of units that is one block.
+    pub const LARGE: Self = Self(CLASSES as u8 + 1);
+
+    /// The class with this number, which is at most that of [`LARGE`](Self::LARGE).
+    #[inline]
+    #[must_use]
+    pub const fn from_number(number: u8) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    #[inline]
+    #[must_use]
+    pub const fn number(self) -> usize {
+        self.0 as usize
+    }
+
+    /// True for a class whose blocks lie in slabs.
+    #[inline]
+    #[must_use]
+    pub const fn is_slab(self) -> bool {
+        self.0 != 0 && self.0 <= CLASSES as u8
+    }
+
+    /// The class for `size`, at most [`LARGEST`]. Size 0 is served as size 1.
+    #[inline]
+    #[must_use]
+    pub const fn of(size: usize) -> Self {
+        if size <= SMALL {
+            Self((SMALL_TABLE[(size + 15) >> 4] >> 3) as u8)
+        } else {
+            Self(number_above_256(size))
+        }
+    }
+
+    /// The smallest class for `size` whose blocks are all multiples of `alignment`, a power of two;
+    /// `None` where no slab has one.
+    #[must_use]
+    pub const fn of_aligned(size: usize, alignment: usize) -> Option<Self> {
+        if size > LARGEST || alignment > UNIT {
+            return None;
+        }
+        let least = if size < alignment { alignment } else { size };
+        let mut class = Self::of(least);
+        while class.is_slab() {
+            if class.geometry().size as usize & (alignment - 1) == 0 {
+                return Some(class);
+            }
+            class = Self(class.0 + 1);
+        }
+        None
+    }
+
+    /// Shape of the slabs of this class.
+    #[inline]
+    #[must_use]
+    pub const fn geometry(self) -> &'static Geometry {
+        &GEOMETRY[self.0 as usize]
+    }
+
+    /// The size of a block.
+    #[inline]
+    #[must_use]
+    pub const fn size(self) -> usize {
+        self.geometry().size as usize
+    }
+}
+
+/// What follows from a class's size.
+#[derive(Clone, Copy, Debug)]
+pub struct Geometry {
+    /// Bytes in a block.
+    pub size: u32,
+    /// 2^32 / size, rounded up: turns a division into a multiplication.
+    pub reciprocal: u32,
+    /// Blocks in a slab.
+    pub blocks: u16,
+    /// Units in a slab.
+    pub units: u16,
+}
+
+impl Geometry {
+    const fn of(size: usize) -> Self {
+        let units = match size {
+            0..=2048 => 1,
+            2049..=16384 => 4,
+            _ => 16,
+        };
+        Self {
+            size: size as u32,
+            reciprocal: (1_u64 << 32).div_ceil(size as u64) as u32,
+            blocks: ((units * UNIT) / size) as u16,
+            units: units as u16,
+        }
+    }
+
+    /// Words of the bitmap of a slab.
+    #[inline]
+    #[must_use]
+    pub const fn words(&self) -> usize {
+        (self.blocks as usize).div_ceil(64)
+    }
+
+    /// The index of the block that begins `offset` bytes into the slab. For an offset at which none
+    /// begins, an index whose block begins elsewhere.
+    #[inline]
+    #[must_use]
+    pub const fn index(&self, offset: usize) -> usize {
+        // Exact for multiples: offset is below 2^20, so that the reciprocal's rounding error, below
+        // one part in 2^32 for each size, adds less than offset / 2^32 of a block.
+        ((offset as u64 * self.reciprocal as u64) >> 32) as usize
+    }
+}
+
+/// The number of the class for a size above 256.
+const fn number_above_256(size: usize) -> u8 {
+    let last = size - 1;
+    let doubling = last.ilog2();
+    let eighth = (last >> (doubling - 3)) & 7;
+    ((doubling as usize - 8) * 8 + eighth + 17) as u8
+}
+
+const fn size_of_number(number: usize) -> usize {
+    if number <= 16 {
+        return number * 16;
+    }
+    let doubling = (number - 17) / 8 + 8;
+    let eighth = (number - 17) % 8;
+    (1 << doubling) + ((eighth + 1) << (doubling - 3))
+}
+
+static GEOMETRY: [Geometry; CLASSES + 1] = {
+    let mut table = [Geometry {
+        size: 0,
+        reciprocal: 0,
+        blocks: 0,
+        units: 0,
+    }; CLASSES + 1];
+    let mut number = 1;
+    while number <= CLASSES {
+        table[number] = Geometry::of(size_of_number(number));
+        number += 1;
+    }
+    table
+};
+
+/// For each 16-byte step to [`SMALL`], eight times the class: the offset of its entry in a table of
+/// words.
+pub static SMALL_TABLE: [u16; SMALL / 16 + 1] = {
+    let mut table = [8; SMALL / 16 + 1];
+    let mut step = 1;
+    while step <= SMALL / 16 {
+        table[step] = if step <= 16 {
+            step as u16 * 8
+        } else {
+            number_above_256(step * 16) as u16 * 8
+        };
+        step += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_has_the_smallest_class_that_holds_it() {
+        for size in 1..=LARGEST {
+            let class = SizeClass::of(size);
+            assert!(class.size() >= size, "{size}");
+            if class.number() > 1 {
+                let below = SizeClass::from_number(class.number() as u8 - 1);
+                assert!(below.size() < size, "{size}");
+            }
+        }
+        assert_eq!(SizeClass::of(0), SizeClass::of(1));
+        assert_eq!(SizeClass::of(LARGEST).number(), CLASSES);
+        assert!(SizeClass::from_number(FIRST_SHARED as u8 - 1).size() == 4096);
+    }
+
+    #[test]
+    fn waste_is_at_most_an_eighth_above_256_bytes() {
+        for size in 257..=LARGEST {
+            let class = SizeClass::of(size).size();
+            assert!((class - size) * 8 <= size, "{size} in {class}");
+        }
+    }
+
+    #[test]
+    fn the_reciprocal_divides_every_offset_at_which_a_block_begins() {
+        for number in 1..=CLASSES {
+            let shape = SizeClass::from_number(number as u8).geometry();
+            for index in 0..usize::from(shape.blocks) {
+                assert_eq!(shape.index(index * shape.size as usize), index);
+            }
+            assert!(usize::from(shape.blocks) * shape.size as usize <= shape.units as usize * UNIT);
+        }
+    }
+
+    #[test]
+    fn no_offset_inside_a_block_passes_for_a_block() {
+        for number in (1..=CLASSES).step_by(7) {
+            let shape = SizeClass::from_number(number as u8).geometry();
+            let size = shape.size as usize;
+            for offset in 0..shape.units as usize * UNIT {
+                let passes = shape.index(offset) * size == offset;
+                assert_eq!(passes, offset % size == 0, "{offset} in {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn aligned_classes_divide_by_the_alignment() {
+        for shift in 0..=16 {
+            let alignment = 1 << shift;
+            for size in [0, 1, 17, 100, 1000, 5000, 40000, 100_000] {
+                let class = SizeClass::of_aligned(size, alignment).expect("a class exists");
+                assert!(class.size() >= size && class.size().is_multiple_of(alignment));
+            }
+        }
+        assert_eq!(SizeClass::of_aligned(LARGEST + 1, 16), None);
+        assert_eq!(SizeClass::of_aligned(1, 2 * UNIT), None);
+    }
+
+    #[test]
+    fn slabs_waste_little_at_their_end() {
+        for number in 1..=CLASSES {
+            let shape = SizeClass::from_number(number as u8).geometry();
+            let whole = shape.units as usize * UNIT;
+            let wasted = whole - usize::from(shape.blocks) * shape.size as usize;
+            // What is wasted is never touched, and costs addresses only.
+            assert!(
+                wasted < shape.size as usize && wasted * 8 < whole,
+                "{}",
+                shape.size
+            );
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! The slow paths of magazines: refill, flush, and the beginning and end of a thread heap.
+
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::Ordering::Relaxed;
+
+use heapdrome_pages::Pages;
+use heapdrome_pages::system::coarse_milliseconds;
+
+use crate::backend::Backend;
+use crate::bin::Bin;
+use crate::heap::ThreadHeap;
+use crate::magazine::{Event, Magazine};
+use crate::misuse::report;
+use crate::size_class::{CLASSES, SizeClass, UNIT};
+
+/// All magazines together may hold about this part of what lives.
+const LIVE_PART: usize = 8;
+/// What a thread's magazines may hold in any case.
+const LEAST_SHARE: usize = 256 << 10;
+/// Magazines are looked through after so many milliseconds.
+const LOOK_AFTER: u64 = 250;
+
+impl<P: Pages> Backend<P> {
+    /// A heap for the calling thread; `None` where there is no memory.
+    pub fn attach(&self) -> Option<NonNull<ThreadHeap>> {
+        let budget = self.budget.load(Relaxed);
+        let mut heaps = self.heaps.lock();
+        if let Some(heap) = heaps.take_idle() {
+            drop(heaps);
+            // SAFETY: the heap is this thread's now.
+            unsafe { self.set_idle(heap, false) };
+            return Some(heap);
+        }
+        let bytes = size_of::<ThreadHeap>();
+        let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
+        // SAFETY: the memory is new, large enough, and aligned to its size or a page.
+        let heap = unsafe { ThreadHeap::write(memory, budget) };
+        heaps.add(heap);
+        Some(heap)
+    }
+
+    /// Takes the heap of a thread that ends: its blocks go back, its slabs to where others find them.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, which uses it no more.
+    pub unsafe fn detach(&self, heap: NonNull<ThreadHeap>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.empty_quarantine(heap);
+            self.empty_magazines(heap, true);
+            self.set_idle(heap, true);
+            let bins = &(*heap.as_ptr()).bins;
+            for (number, bin) in bins.iter().enumerate().skip(1) {
+                if bin.lock().slabs != 0 {
+                    self.evacuate(bin, SizeClass::from_number(number as u8));
+                }
+            }
+            (*heap.as_ptr()).budget = self.budget.load(Relaxed);
+        }
+        self.heaps.lock().put_idle(heap);
+        self.tick();
+    }
+
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    unsafe fn set_idle(&self, heap: NonNull<ThreadHeap>, idle: bool) {
+        // SAFETY: bins may be used by any thread.
+        for bin in unsafe { &(*heap.as_ptr()).bins } {
+            bin.lock().idle = idle;
+        }
+    }
+
+    /// Notes for statistics how many blocks a magazine holds.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    #[inline]
+    pub(crate) unsafe fn note_length(&self, heap: NonNull<ThreadHeap>, class: SizeClass) {
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            let place = heap.as_ptr();
+            let length = (*place).magazines[class.number()].length(&(*place).front, class);
+            // Relaxed: a number that stands alone.
+            (*place).cached[class.number()].store(length as u16, Relaxed);
+        }
+    }
+
+    /// Notes the same of all the thread's magazines, and gives back what is on its way.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    pub unsafe fn note_cached(&self, heap: NonNull<ThreadHeap>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.empty_coalescer(heap);
+            for number in 1..=CLASSES {
+                self.note_length(heap, SizeClass::from_number(number as u8));
+            }
+        }
+    }
+
+    /// Gives all blocks in magazines back; `discard` the slots too.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    pub unsafe fn empty_magazines(&self, heap: NonNull<ThreadHeap>, discard: bool) {
+        for number in 1..=CLASSES {
+            let class = SizeClass::from_number(number as u8);
+            // SAFETY: the caller's promise.
+            unsafe {
+                let place = heap.as_ptr();
+                let length = (*place).magazines[number].length(&(*place).front, class);
+                self.release_oldest(heap, class, length);
+                self.note_length(heap, class);
+                if discard {
+                    let magazine = &mut (*place).magazines[number];
+                    magazine.discard(&(*place).front, class, &self.metadata);
+                    (*place).front.set_own(class, 0, 0);
+                }
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.empty_coalescer(heap) };
+    }
+
+    /// The bin that the heap's thread takes blocks of `class` from.
+    ///
+    /// # Safety
+    ///
+    /// The heap is one.
+    #[inline]
+    pub unsafe fn bin(&self, heap: NonNull<ThreadHeap>, class: SizeClass) -> &Bin {
+        // SAFETY: heaps live for ever, and bins may be used by any thread.
+        let bins = unsafe { &(*heap.as_ptr()).bins };
+        bins.get(class.number())
+            .unwrap_or(&self.bins[class.number()])
+    }
+
+    /// A block of `class` after its magazine was found empty; null where there is no memory.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, and its magazine of `class` is empty.
+    pub unsafe fn refill(&self, heap: NonNull<ThreadHeap>, class: SizeClass) -> *mut u8 {
+        // SAFETY: the heap is this thread's; the slots have room for `want` blocks.
+        unsafe {
+            let place = heap.as_ptr();
+            let magazine = &mut (*place).magazines[class.number()];
+            if magazine.note(Event::Refill) || magazine.slots.is_null() {
+                self.grow(heap, class);
+            }
+            let bin = self.bin(heap, class);
+            if magazine.slots.is_null() {
+                return self.take_one(bin, class);
+            }
+            let want = usize::from(magazine.capacity).div_ceil(2);
+            let taken = self.take(bin, class, magazine.slots, want);
+            if taken == 0 {
+                return self.take_last(heap, class);
+            }
+            let last = magazine.slots.add(taken - 1);
+            (*place).front.set_top(class, last);
+            self.note_length(heap, class);
+            *last
+        }
+    }
+
+    /// A block for a thread without a heap, or without slots; null where there is no memory.
+    pub fn take_one(&self, bin: &Bin, class: SizeClass) -> *mut u8 {
+        let mut block = null_mut();
+        // SAFETY: one slot, for one block. The bins handed in are those of the class.
+        unsafe { self.take(bin, class, &raw mut block, 1) };
+        block
+    }
+
+    /// Tries once more after giving back what this thread keeps.
+    ///
+    /// # Safety
+    ///
+    /// As for [`refill`](Self::refill).
+    #[cold]
+    pub(crate) unsafe fn take_last(&self, heap: NonNull<ThreadHeap>, class: SizeClass) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.empty_magazines(heap, false);
+            self.take_one(self.bin(heap, class), class)
+        }
+    }
+
+    /// Puts a block into a magazine that was found full.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, its magazine of `class` is full or has no slots, and the
+    /// block is one of `class` that nobody uses.
+    pub unsafe fn flush(&self, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            let place = heap.as_ptr();
+            let magazine = &mut (*place).magazines[class.number()];
+            let wants = magazine.note(Event::Flush);
+            if !((wants || magazine.slots.is_null()) && self.grow(heap, class)) {
+                if magazine.slots.is_null() {
+                    self.give_or_report(self.bin(heap, class), class, &mut [block]);
+                    return;
+                }
+                let oldest = usize::from(magazine.capacity).div_ceil(2);
+                self.release_oldest(heap, class, oldest);
+            }
+            let top = (*place).front.top(class);
+            *top = block;
+            (*place).front.set_top(class, top.add(1));
+        }
+    }
+
+    /// Gives the `count` blocks that lie longest in a magazine back to their slabs.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, and the magazine holds that many.
+    pub(crate) unsafe fn release_oldest(
+        &self,
+        heap: NonNull<ThreadHeap>,
+        class: SizeClass,
+        count: usize,
+    ) {
+        if count == 0 {
+            return;
+        }
+        // SAFETY: the slots to the top hold blocks; those released are overwritten or above the top
+        // afterwards.
+        unsafe {
+            let place = heap.as_ptr();
+            let magazine = &(*place).magazines[class.number()];
+            let slots = magazine.slots;
+            let rest = magazine.length(&(*place).front, class) - count;
+            let oldest = core::slice::from_raw_parts_mut(slots, count);
+            self.give_or_report(self.bin(heap, class), class, oldest);
+            slots.copy_from(slots.add(count), rest);
+            (*place).front.set_top(class, slots.add(rest));
+            self.note_length(heap, class);
+        }
+    }
+
+    /// Gives blocks back; ends the process if one is none.
+    ///
+    /// # Safety
+    ///
+    /// As for [`give`](Self::give).
+    pub unsafe fn give_or_report(
+        &self,
+        home: *const Bin,
+        class: SizeClass,
+        blocks: &mut [*mut u8],
+    ) {
+        // SAFETY: the caller's promise.
+        if let Err(misuse) = unsafe { self.give(home, class, blocks) } {
+            report(misuse);
+        }
+    }
+
+    /// How many bytes more the magazines of a heap may hold: with those of all other threads together
+    /// not much more than a part of what lives.
+    fn may_grow_by(&self, heap: &ThreadHeap) -> usize {
+        let threads = self.heaps.lock().count.max(1);
+        let share = (self.pool.lock().live * UNIT) / (LIVE_PART * threads);
+        let whole = self.budget.load(Relaxed);
+        let spent = whole.saturating_sub(heap.budget);
+        share.max(LEAST_SHARE).min(whole).saturating_sub(spent)
+    }
+
+    /// Makes a magazine larger, as far as the limits allow; true if it did.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    unsafe fn grow(&self, heap: NonNull<ThreadHeap>, class: SizeClass) -> bool {
+        let limit = self.magazine.load(Relaxed);
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            let place = heap.as_ptr();
+            let magazine = &mut (*place).magazines[class.number()];
+            let old = usize::from(magazine.capacity);
+            let wanted = if old == 0 {
+                Magazine::first_capacity(class, limit)
+            } else {
+                (old * 2 + 2).min(Magazine::largest(class, limit))
+            };
+            let cost = wanted.saturating_sub(old) * class.size();
+            if wanted <= old || (old != 0 && cost > self.may_grow_by(&*place)) {
+                return false;
+            }
+            let front = &(*place).front;
+            if !magazine.resize(front, class, wanted, &self.metadata, &self.pages) {
+                return false;
+            }
+            (*place).budget = (*place).budget.saturating_sub(cost);
+            true
+        }
+    }
+
+    /// What a thread does every few thousand frees: purge if it is time, and empty what it does not
+    /// use.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    pub unsafe fn look_around(&self, heap: NonNull<ThreadHeap>) {
+        self.tick();
+        let now = coarse_milliseconds();
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            let place = heap.as_ptr();
+            (*place).front.rewind_ticks();
+            if now.wrapping_sub((*place).looked) < LOOK_AFTER {
+                return;
+            }
+            (*place).looked = now;
+            for number in 1..=CLASSES {
+                let magazine = &mut (*place).magazines[number];
+                if magazine.slots.is_null() || core::mem::take(&mut magazine.busy) {
+                    continue;
+                }
+                self.shrink(heap, SizeClass::from_number(number as u8));
+            }
+            self.empty_coalescer(heap);
+        }
+    }
+
+    /// Halves what a magazine holds that was neither empty nor full of late.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, and the magazine has slots.
+    unsafe fn shrink(&self, heap: NonNull<ThreadHeap>, class: SizeClass) {
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            let place = heap.as_ptr();
+            let magazine = &mut (*place).magazines[class.number()];
+            let length = magazine.length(&(*place).front, class);
+            self.release_oldest(heap, class, length.div_ceil(2));
+            let capacity = usize::from(magazine.capacity);
+            let first = Magazine::first_capacity(class, usize::MAX);
+            let smaller = (capacity / 2).max(length / 2).max(first);
+            if smaller < capacity {
+                let front = &(*place).front;
+                magazine.resize(front, class, smaller, &self.metadata, &self.pages);
+                (*place).budget += (capacity - smaller) * class.size();
+            }
+        }
+    }
+}

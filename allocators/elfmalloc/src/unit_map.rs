@@ -1,0 +1,237 @@
+//! A set of units, as a bitmap with a summary: finding the first member costs a few words even where
+//! a terabyte is reserved.
+
+/// A set of numbers below some length.
+///
+/// Invariant: a bit of `summary` is set exactly where the word that it stands for is not zero.
+#[derive(Debug)]
+pub struct UnitMap {
+    words: *mut u64,
+    summary: *mut u64,
+    summary_words: usize,
+}
+
+impl UnitMap {
+    /// Words of memory that a map of `units` numbers needs.
+    #[must_use]
+    pub const fn memory_words(units: usize) -> usize {
+        let words = units.div_ceil(64);
+        words + words.div_ceil(64)
+    }
+
+    /// A map without memory, of no numbers.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            words: core::ptr::null_mut(),
+            summary: core::ptr::null_mut(),
+            summary_words: 0,
+        }
+    }
+
+    /// An empty set of numbers below `units`.
+    ///
+    /// # Safety
+    ///
+    /// `memory` is [`memory_words`](Self::memory_words) zero words that nobody else uses.
+    #[must_use]
+    pub unsafe fn new(memory: *mut u64, units: usize) -> Self {
+        let words = units.div_ceil(64);
+        Self {
+            words: memory,
+            // SAFETY: the summary lies behind the words.
+            summary: unsafe { memory.add(words) },
+            summary_words: words.div_ceil(64),
+        }
+    }
+
+    #[inline]
+    fn word(&self, index: usize) -> u64 {
+        debug_assert!(index < self.summary_words * 64);
+        // SAFETY: callers pass indices of words whose summary bit exists and, where it is beyond the
+        // last word, is never set.
+        unsafe { *self.words.add(index) }
+    }
+
+    /// Adds or removes the numbers from `first` on.
+    pub fn change(&mut self, first: usize, count: usize, member: bool) {
+        let mut index = first;
+        let mut left = count;
+        while left != 0 {
+            let shift = index % 64;
+            let here = left.min(64 - shift);
+            let mask = (!0_u64 >> (64 - here)) << shift;
+            // SAFETY: the numbers are below the length, by contract of the callers in this crate.
+            unsafe {
+                let word = self.words.add(index / 64);
+                *word = if member { *word | mask } else { *word & !mask };
+                let summary = self.summary.add(index / 4096);
+                let bit = 1 << (index / 64 % 64);
+                *summary = if *word == 0 {
+                    *summary & !bit
+                } else {
+                    *summary | bit
+                };
+            }
+            index += here;
+            left -= here;
+        }
+    }
+
+    /// Whether `number` is in the set.
+    #[must_use]
+    pub fn contains(&self, number: usize) -> bool {
+        self.word(number / 64) >> (number % 64) & 1 == 1
+    }
+
+    /// The first member from `from` on.
+    #[must_use]
+    pub fn first_from(&self, from: usize) -> Option<usize> {
+        let word = from / 64;
+        if word >= self.summary_words * 64 {
+            return None;
+        }
+        if self.summary_bit(word) {
+            let bits = self.word(word) & (!0 << (from % 64));
+            if bits != 0 {
+                return Some(word * 64 + bits.trailing_zeros() as usize);
+            }
+        }
+        let next = self.next_word(word + 1)?;
+        Some(next * 64 + self.word(next).trailing_zeros() as usize)
+    }
+
+    /// The last member.
+    #[must_use]
+    pub fn last(&self) -> Option<usize> {
+        let index = (0..self.summary_words)
+            .rev()
+            .find(|&index| self.summary_word(index) != 0)?;
+        let word = index * 64 + 63 - self.summary_word(index).leading_zeros() as usize;
+        Some(word * 64 + 63 - self.word(word).leading_zeros() as usize)
+    }
+
+    /// How many members follow one another from `first` on, counted up to `limit`.
+    #[must_use]
+    pub fn run_from(&self, first: usize, limit: usize) -> usize {
+        let mut length = 0;
+        while length < limit && (first + length) / 64 < self.summary_words * 64 {
+            let index = first + length;
+            if !self.summary_bit(index / 64) {
+                break;
+            }
+            let ones = (!(self.word(index / 64) >> (index % 64))).trailing_zeros() as usize;
+            let here = ones.min(64 - index % 64);
+            length += here;
+            if here < 64 - index % 64 {
+                break;
+            }
+        }
+        length.min(limit)
+    }
+
+    /// How many members precede `end` without a gap, counted up to `limit`.
+    #[must_use]
+    pub fn run_before(&self, end: usize, limit: usize) -> usize {
+        let mut length = 0;
+        while length < limit && length < end && self.contains(end - length - 1) {
+            length += 1;
+        }
+        length
+    }
+
+    /// The first run of `count` members from `from` on that begins at a multiple of `alignment`.
+    #[must_use]
+    pub fn find_run(&self, from: usize, count: usize, alignment: usize) -> Option<usize> {
+        let mut from = from;
+        loop {
+            let first = self.first_from(from)?.next_multiple_of(alignment);
+            let length = self.run_from(first, count);
+            if length == count {
+                return Some(first);
+            }
+            from = first + length + usize::from(length == 0);
+        }
+    }
+
+    fn summary_word(&self, index: usize) -> u64 {
+        // SAFETY: callers stay below the number of summary words.
+        unsafe { *self.summary.add(index) }
+    }
+
+    fn summary_bit(&self, word: usize) -> bool {
+        word / 64 < self.summary_words && self.summary_word(word / 64) >> (word % 64) & 1 == 1
+    }
+
+    /// The first word from `word` on that is not zero.
+    fn next_word(&self, word: usize) -> Option<usize> {
+        let mut index = word / 64;
+        if index >= self.summary_words {
+            return None;
+        }
+        let mut bits = self.summary_word(index) & (!0 << (word % 64));
+        while bits == 0 {
+            index += 1;
+            if index == self.summary_words {
+                return None;
+            }
+            bits = self.summary_word(index);
+        }
+        Some(index * 64 + bits.trailing_zeros() as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::vec;
+
+    #[test]
+    fn it_answers_as_an_ordered_set_does() {
+        let units = 10_000;
+        let mut memory = vec![0_u64; UnitMap::memory_words(units)];
+        // SAFETY: the memory is zero, large enough, and used by the map alone.
+        let mut map = unsafe { UnitMap::new(memory.as_mut_ptr(), units) };
+        let mut shadow = BTreeSet::new();
+        let mut state = 7_u64;
+        let mut draw = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        for _ in 0..if cfg!(miri) { 40 } else { 2000 } {
+            let count = draw(300) + 1;
+            let first = draw(units - count);
+            let member = draw(2) == 0;
+            map.change(first, count, member);
+            for number in first..first + count {
+                if member {
+                    shadow.insert(number);
+                } else {
+                    shadow.remove(&number);
+                }
+            }
+            let from = draw(units);
+            assert_eq!(map.first_from(from), shadow.range(from..).next().copied());
+            assert_eq!(map.last(), shadow.last().copied());
+            assert_eq!(map.contains(from), shadow.contains(&from));
+            let run = (from..units)
+                .take_while(|number| shadow.contains(number))
+                .count();
+            assert_eq!(map.run_from(from, 100), run.min(100));
+            let back = (0..from)
+                .rev()
+                .take_while(|number| shadow.contains(number))
+                .count();
+            assert_eq!(map.run_before(from, 50), back.min(50));
+            let wanted = draw(90) + 1;
+            let naive = (from.next_multiple_of(4)..units)
+                .step_by(4)
+                .find(|&first| (first..first + wanted).all(|number| shadow.contains(&number)));
+            assert_eq!(map.find_run(from, wanted, 4), naive);
+        }
+    }
+}

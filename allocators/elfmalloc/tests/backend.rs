@@ -1,0 +1,362 @@
+//! The back-end over simulated pages: everything that needs no thread-local state.
+
+use std::collections::HashMap;
+use std::ptr::NonNull;
+
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::local_cache::LocalCache;
+use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_elfmalloc::size_class::{CLASSES, UNIT};
+use heapdrome_elfmalloc::slab::Misuse;
+use heapdrome_pages::Simulated;
+
+const SMALL_ARENAS: Settings = Settings {
+    arena: 0,
+    ..Settings::DEFAULT
+};
+
+fn backend(limit: usize) -> Backend<Simulated> {
+    let backend = Backend::new(Simulated::new(limit));
+    backend.start(|| SMALL_ARENAS);
+    backend
+}
+
+fn class_of(size: usize) -> SizeClass {
+    SizeClass::of(size)
+}
+
+/// Allocates as the fast path and the slow path together do.
+fn allocate_by<F: FrontEnd>(
+    backend: &Backend<Simulated>,
+    heap: NonNull<ThreadHeap>,
+    class: SizeClass,
+) -> *mut u8 {
+    // SAFETY: the heap is this thread's; before a top lies a slot or null.
+    unsafe {
+        let front = &(*heap.as_ptr()).front;
+        let top = front.top(class);
+        let block = *top.sub(1);
+        if block.is_null() {
+            return F::refill(backend, heap, class);
+        }
+        front.set_top(class, top.sub(1));
+        block
+    }
+}
+
+/// Frees as both paths together do.
+fn free_by<F: FrontEnd>(
+    backend: &Backend<Simulated>,
+    heap: NonNull<ThreadHeap>,
+    class: SizeClass,
+    block: *mut u8,
+) {
+    // SAFETY: the heap is this thread's, and the block one that the test allocated.
+    unsafe { F::put(backend, heap, class, block) };
+}
+
+fn allocate(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass) -> *mut u8 {
+    allocate_by::<Magazines>(backend, heap, class)
+}
+
+fn free(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
+    free_by::<Magazines>(backend, heap, class, block);
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+#[test]
+fn generated_programs_keep_the_invariants_and_give_everything_back() {
+    generated_programs::<Magazines>();
+}
+
+#[test]
+fn generated_programs_do_so_with_the_thread_local_cache() {
+    generated_programs::<LocalCache>();
+}
+
+fn generated_programs<F: FrontEnd>() {
+    let backend = backend(1 << 30);
+    let heap = backend.attach().expect("there is memory");
+    let mut random = Random(3);
+    let mut live: HashMap<usize, (SizeClass, u8)> = HashMap::new();
+    let mut order: Vec<*mut u8> = Vec::new();
+    for round in 0..if cfg!(miri) { 400 } else { 60_000 } {
+        let grows = round / 5000 % 2 == 0;
+        if order.is_empty() || random.below(10) < if grows { 7 } else { 3 } {
+            let size = [64, 600, 5000, 40_000][random.below(4)];
+            let class = class_of(random.below(size) + 1);
+            let block = allocate_by::<F>(&backend, heap, class);
+            assert!(!block.is_null() && block.addr().is_multiple_of(16));
+            let mark = random.below(256) as u8;
+            // SAFETY: the block has the size of its class.
+            unsafe {
+                block.write(mark);
+                block.add(class.size() - 1).write(mark);
+            }
+            assert!(
+                live.insert(block.addr(), (class, mark)).is_none(),
+                "handed out twice"
+            );
+            order.push(block);
+        } else {
+            let block = order.swap_remove(random.below(order.len()));
+            let (class, mark) = live.remove(&block.addr()).expect("it is live");
+            // SAFETY: as above.
+            unsafe {
+                assert_eq!(block.read(), mark);
+                assert_eq!(block.add(class.size() - 1).read(), mark);
+            }
+            free_by::<F>(&backend, heap, class, block);
+        }
+        if round % 1000 == 0 {
+            backend.check();
+        }
+    }
+    for block in order {
+        let (class, _) = live.remove(&block.addr()).expect("it is live");
+        free_by::<F>(&backend, heap, class, block);
+    }
+    // SAFETY: the heap is this thread's.
+    unsafe { backend.detach(heap) };
+    backend.check();
+    assert_eq!(backend.slabs(), 0, "an empty slab goes back to the pool");
+    assert_eq!(backend.pool.lock().live, 0);
+}
+
+#[test]
+fn bursts_in_any_order_come_back_whole() {
+    let backend = backend(1 << 30);
+    let heap = backend.attach().expect("there is memory");
+    let count = if cfg!(miri) { 100 } else { 5000 };
+    for class in (1..=CLASSES)
+        .step_by(9)
+        .map(|number| SizeClass::from_number(number as u8))
+    {
+        for order in 0..3 {
+            let count = count.min((64 << 20) / class.size());
+            let mut blocks: Vec<_> = (0..count)
+                .map(|_| allocate(&backend, heap, class))
+                .collect();
+            let mut random = Random(order);
+            match order {
+                0 => {}
+                1 => blocks.reverse(),
+                _ => (1..count)
+                    .rev()
+                    .for_each(|index| blocks.swap(index, random.below(index + 1))),
+            }
+            for block in blocks {
+                free(&backend, heap, class, block);
+            }
+            backend.check();
+        }
+    }
+    // SAFETY: the heap is this thread's.
+    unsafe { backend.detach(heap) };
+    assert_eq!(backend.slabs(), 0);
+}
+
+#[test]
+fn ended_threads_leave_their_slabs_to_others() {
+    let backend = backend(1 << 30);
+    let class = class_of(100);
+    let first = backend.attach().expect("there is memory");
+    let kept: Vec<_> = (0..2000)
+        .map(|_| allocate(&backend, first, class))
+        .collect();
+    let (half, rest) = kept.split_at(1000);
+    for &block in half.iter().step_by(2) {
+        free(&backend, first, class, block);
+    }
+    // SAFETY: the heap is this thread's.
+    unsafe { backend.detach(first) };
+    let slabs = backend.slabs();
+    let second = backend.attach().expect("there is memory");
+    for _ in 0..400 {
+        allocate(&backend, second, class);
+    }
+    backend.check();
+    assert_eq!(
+        backend.slabs(),
+        slabs,
+        "the free blocks of an ended thread are used first"
+    );
+    for &block in rest {
+        free(&backend, second, class, block);
+    }
+    backend.check();
+}
+
+#[test]
+fn double_and_invalid_frees_are_told_apart() {
+    let backend = backend(1 << 30);
+    let heap = backend.attach().expect("there is memory");
+    let class = class_of(48);
+    let block = allocate(&backend, heap, class);
+    // SAFETY: what is given back twice, or is no block, is not used afterwards.
+    unsafe {
+        let bin = backend.bin(heap, class);
+        assert_eq!(backend.give(bin, class, &mut [block]), Ok(()));
+        let again = backend.give(bin, class, &mut [block]);
+        assert_eq!(again, Err(Misuse::DoubleFree(block.addr())));
+        let inside = block.wrapping_add(16);
+        let odd = backend.give(bin, class, &mut [inside]);
+        assert_eq!(odd, Err(Misuse::NotABlock(inside.addr())));
+    }
+}
+
+#[test]
+fn without_memory_there_is_none_and_later_there_is_again() {
+    let backend = backend(48 << 20);
+    let heap = backend.attach().expect("there is memory");
+    let class = class_of(4000);
+    let mut blocks = Vec::new();
+    loop {
+        let block = allocate(&backend, heap, class);
+        if block.is_null() {
+            break;
+        }
+        blocks.push(block);
+    }
+    assert!(blocks.len() > 1000, "{}", blocks.len());
+    backend.check();
+    for block in blocks.drain(..) {
+        free(&backend, heap, class, block);
+    }
+    assert!(!allocate(&backend, heap, class).is_null());
+    assert!(backend.allocate_large(300_000, UNIT).is_some());
+}
+
+#[test]
+fn idle_units_are_purged_and_read_as_zero() {
+    let backend = backend(1 << 30);
+    let large = backend
+        .allocate_large(8 << 20, UNIT)
+        .expect("there is memory");
+    assert!(large.clean);
+    // SAFETY: the block is the test's own until it is freed.
+    unsafe {
+        large.block.as_ptr().write_bytes(7, 8 << 20);
+        assert_eq!(backend.free_large(large.block.addr().get()), Ok(()));
+        assert!(
+            !backend
+                .allocate_large(8 << 20, UNIT)
+                .expect("there is memory")
+                .clean
+        );
+        assert_eq!(backend.free_large(large.block.addr().get()), Ok(()));
+    }
+    assert_eq!(backend.purge_units(usize::MAX), (8 << 20) / UNIT);
+    backend.check();
+    let again = backend
+        .allocate_large(8 << 20, UNIT)
+        .expect("there is memory");
+    assert_eq!(again.block, large.block);
+    assert!(again.clean);
+    // SAFETY: as above.
+    assert_eq!(unsafe { again.block.as_ptr().read() }, 0);
+}
+
+#[test]
+fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
+    let backend = backend(1 << 30);
+    let large = backend
+        .allocate_large(5 * UNIT, UNIT)
+        .expect("there is memory");
+    // SAFETY: the block is the test's own.
+    unsafe {
+        assert!(backend.resize_large(large.block, 3 * UNIT));
+        assert_eq!(backend.large_usable(large.block.addr().get()), 3 * UNIT);
+        assert!(backend.resize_large(large.block, 6 * UNIT));
+        let next = backend.allocate_large(UNIT, UNIT).expect("there is memory");
+        assert_eq!(next.block.addr().get(), large.block.addr().get() + 6 * UNIT);
+        assert!(
+            !backend.resize_large(large.block, 7 * UNIT),
+            "the way is blocked"
+        );
+    }
+    backend.check();
+}
+
+#[test]
+fn statistics_say_what_is_live_kept_and_counted() {
+    let backend = backend(1 << 30);
+    let heap = backend.attach().expect("there is memory");
+    let class = class_of(64);
+    let blocks: Vec<_> = (0..1500).map(|_| allocate(&backend, heap, class)).collect();
+    let large = backend
+        .allocate_large(300_000, UNIT)
+        .expect("there is memory");
+    // SAFETY: the heap is this thread's.
+    unsafe { backend.note_cached(heap) };
+    let before = backend.snapshot();
+    let of = before.classes[class.number()];
+    assert_eq!(of.live, 1500 * 64);
+    assert_eq!((of.mapped, before.large), (2 * UNIT, 5 * UNIT));
+    assert_eq!(of.live + of.cached + of.dirty, of.mapped);
+    assert!(of.refills > 0 && of.remote_frees == 0);
+    assert_eq!(before.statistics().live, of.live + 5 * UNIT);
+    let other = backend.attach().expect("there is memory");
+    for block in blocks {
+        free(&backend, other, class, block);
+    }
+    // SAFETY: the heaps are this thread's, the block is the test's own.
+    unsafe {
+        backend.detach(other);
+        backend.detach(heap);
+        assert_eq!(backend.free_large(large.block.addr().get()), Ok(()));
+    }
+    let after = backend.snapshot();
+    assert_eq!(after.classes[class.number()].remote_frees, 1500);
+    assert_eq!(
+        (after.all.live, after.all.cached, after.all.dirty),
+        (0, 0, 0)
+    );
+    assert_eq!((after.purges, after.idle), (0, 7 * UNIT));
+    backend.purge_units(usize::MAX);
+    let purged = backend.snapshot();
+    assert_eq!((purged.purged, purged.idle), (7 * UNIT as u64, 0));
+    assert!(purged.purges > 0);
+}
+
+#[test]
+fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from() {
+    let backend = backend(1 << 30);
+    let heap = backend.attach().expect("there is memory");
+    let class = class_of(1024);
+    let blocks: Vec<_> = (0..64 * 4)
+        .map(|_| allocate_by::<LocalCache>(&backend, heap, class))
+        .collect();
+    let (first, last) = (blocks[0], blocks[blocks.len() - 1]);
+    // SAFETY: the heap is this thread's.
+    let front = unsafe { &(*heap.as_ptr()).front };
+    let top = front.top(class);
+    assert!(front.owns(class, last.addr()) && !front.owns(class, first.addr()));
+    free_by::<LocalCache>(&backend, heap, class, first);
+    assert_eq!(front.top(class), top, "another slab's block is not kept");
+    free_by::<LocalCache>(&backend, heap, class, last);
+    // SAFETY: behind the top there is a slot.
+    assert_eq!(front.top(class), unsafe { top.add(1) });
+    for &block in &blocks[1..blocks.len() - 1] {
+        free_by::<LocalCache>(&backend, heap, class, block);
+    }
+    // SAFETY: the heap is this thread's.
+    unsafe { backend.detach(heap) };
+    backend.check();
+    assert_eq!(backend.slabs(), 0);
+    assert!(!front.owns(class, last.addr()));
+}
