@@ -1,0 +1,261 @@
+//! Address space: areas, and the buddies that they are split into. Every free block here is clean:
+//! no memory stands behind it.
+
+use core::ptr::NonNull;
+
+use heapdrome_pages::{Access, Advice, Pages, round_up};
+
+use crate::class::{CLASSES, SizeClass, UNIT};
+
+/// At most so many areas; they grow with what is reserved, so that terabytes need a few dozen.
+const AREAS: usize = 512;
+/// Class of the area that is reserved at first: 1 GiB.
+const FIRST_AREA: usize = 9;
+
+/// A stretch of address space of a power of two of units.
+///
+/// `tree` is a binary tree of blocks in an array, its root at 1: a bit is set where that block is
+/// free as a whole. Blocks in use and blocks that are split have no bit.
+#[derive(Clone, Copy, Debug)]
+struct Area {
+    base: usize,
+    class: usize,
+    tree: NonNull<u64>,
+    free: [u32; CLASSES],
+}
+
+// SAFETY: the tree belongs to its area alone, and the area to whoever holds the pool's lock.
+unsafe impl Send for Area {}
+
+fn tree_bytes<P: Pages>(pages: &P, class: usize) -> Option<usize> {
+    round_up((2_usize << class).div_ceil(8).max(8), pages.page_size())
+}
+
+impl Area {
+    fn holds(&self, start: usize) -> bool {
+        start.wrapping_sub(self.base) < UNIT << self.class
+    }
+
+    fn node(&self, start: usize, class: usize) -> usize {
+        (1 << (self.class - class)) + (((start - self.base) / UNIT) >> class)
+    }
+
+    fn word(&mut self, node: usize) -> &mut u64 {
+        // SAFETY: nodes are below twice the number of units, for which the tree has bits; the tree is
+        // a mapping of its own that lives as long as the area.
+        unsafe { &mut *self.tree.as_ptr().add(node / 64) }
+    }
+
+    fn is_free(&mut self, node: usize) -> bool {
+        *self.word(node) & (1 << (node % 64)) != 0
+    }
+
+    fn set(&mut self, node: usize, class: usize) {
+        *self.word(node) |= 1 << (node % 64);
+        self.free[class] += 1;
+    }
+
+    fn clear(&mut self, node: usize, class: usize) {
+        *self.word(node) &= !(1 << (node % 64));
+        self.free[class] -= 1;
+    }
+
+    /// The free block of this class with the lowest address.
+    fn first_free(&mut self, class: usize) -> Option<usize> {
+        let first = 1_usize << (self.class - class);
+        let mut node = first;
+        while node < first * 2 {
+            let bits = *self.word(node) >> (node % 64);
+            if bits == 0 {
+                node = (node / 64 + 1) * 64;
+                continue;
+            }
+            let found = node + bits.trailing_zeros() as usize;
+            return (found < first * 2).then_some(found);
+        }
+        None
+    }
+
+    fn take(&mut self, from: usize, class: usize) -> Option<usize> {
+        let mut node = self.first_free(from)?;
+        self.clear(node, from);
+        for half in (class..from).rev() {
+            node *= 2;
+            self.set(node + 1, half);
+        }
+        let index = node - (1 << (self.class - class));
+        Some(self.base + ((index << class) * UNIT))
+    }
+
+    /// Puts a block back; says whether the whole area is free now.
+    fn put(&mut self, start: usize, mut class: usize) -> bool {
+        let mut node = self.node(start, class);
+        while class < self.class && self.is_free(node ^ 1) {
+            self.clear(node ^ 1, class);
+            node /= 2;
+            class += 1;
+        }
+        self.set(node, class);
+        class == self.class
+    }
+
+    /// Takes the right-hand neighbours that make a block of `class` one of `wanted`.
+    fn extend(&mut self, start: usize, class: usize, wanted: usize) -> bool {
+        if wanted > self.class {
+            return false;
+        }
+        let first = self.node(start, class);
+        let fits = (class..wanted).all(|at| {
+            let node = first >> (at - class);
+            node.is_multiple_of(2) && self.is_free(node + 1)
+        });
+        if fits {
+            for at in class..wanted {
+                self.clear((first >> (at - class)) + 1, at);
+            }
+        }
+        fits
+    }
+}
+
+/// All areas.
+#[derive(Debug)]
+pub struct Buddy<P: Pages> {
+    pages: P,
+    areas: [Option<Area>; AREAS],
+    /// Areas lie below this index.
+    used: usize,
+    reserved: usize,
+    /// Whether areas ask for huge pages.
+    pub huge_pages: bool,
+}
+
+impl<P: Pages> Buddy<P> {
+    /// No areas yet.
+    pub const fn new(pages: P) -> Self {
+        Self {
+            pages,
+            areas: [None; AREAS],
+            used: 0,
+            reserved: 0,
+            huge_pages: true,
+        }
+    }
+
+    /// Number of areas, and bytes reserved in them.
+    pub fn reserved(&self) -> (usize, usize) {
+        (
+            self.areas[..self.used].iter().flatten().count(),
+            self.reserved,
+        )
+    }
+
+    /// Free blocks of a class.
+    pub fn free_blocks(&self, class: SizeClass) -> usize {
+        let areas = self.areas[..self.used].iter().flatten();
+        areas.map(|area| area.free[class.index()] as usize).sum()
+    }
+
+    /// A clean block from the areas there are: the smallest that fits.
+    pub fn take(&mut self, class: SizeClass) -> Option<usize> {
+        for from in class.index()..CLASSES {
+            for area in self.areas[..self.used].iter_mut().flatten() {
+                if area.free[from] != 0 {
+                    return area.take(from, class.index());
+                }
+            }
+        }
+        None
+    }
+
+    /// Puts a clean block back. An area that is free as a whole leaves the address space, unless it
+    /// is the only one and of ordinary size.
+    pub fn put(&mut self, start: usize, class: SizeClass) {
+        let areas = &mut self.areas[..self.used];
+        let place = areas
+            .iter()
+            .position(|area| area.is_some_and(|area| area.holds(start)));
+        let Some((place, area)) = place.and_then(|at| Some((at, areas[at].as_mut()?))) else {
+            debug_assert!(false, "a block of no area");
+            return;
+        };
+        let keep = area.class <= FIRST_AREA && self.reserved == UNIT << area.class;
+        if area.put(start, class.index()) && !keep {
+            self.unmap(place);
+        }
+    }
+
+    fn unmap(&mut self, place: usize) {
+        let Some(area) = self.areas[place] else {
+            return;
+        };
+        let size = UNIT << area.class;
+        let Some(base) = NonNull::new(area.base as *mut u8) else {
+            return;
+        };
+        // SAFETY: every block of the area is free.
+        if !unsafe { self.pages.release(base, size) } {
+            return;
+        }
+        self.areas[place] = None;
+        self.reserved -= size;
+        if let Some(bytes) = tree_bytes(&self.pages, area.class) {
+            // SAFETY: the tree was reserved with this size, and its area is gone.
+            unsafe { self.pages.release(area.tree.cast(), bytes) };
+        }
+    }
+
+    /// Makes a block grow where it is.
+    pub fn extend(&mut self, start: usize, class: SizeClass, wanted: SizeClass) -> bool {
+        let mut areas = self.areas[..self.used].iter_mut().flatten();
+        let area = areas.find(|area| area.holds(start));
+        area.is_some_and(|area| area.extend(start, class.index(), wanted.index()))
+    }
+
+    /// Reserves an area for at least one block of `class`: a quarter of what is reserved, at least
+    /// 1 GiB and at most the largest class; half of that while the system refuses.
+    pub fn grow(&mut self, class: SizeClass) -> bool {
+        let place = self.areas.iter().position(Option::is_none);
+        let Some(place) = place else { return false };
+        let quarter = SizeClass::of_bytes(self.reserved / 4).map_or(CLASSES - 1, SizeClass::index);
+        let wanted = quarter.max(FIRST_AREA.min(CLASSES - 1)).max(class.index());
+        let area = (class.index()..=wanted)
+            .rev()
+            .find_map(|class| self.new_area(class));
+        let Some(area) = area else { return false };
+        self.reserved += UNIT << area.class;
+        self.areas[place] = Some(area);
+        self.used = self.used.max(place + 1);
+        true
+    }
+
+    fn new_area(&self, class: usize) -> Option<Area> {
+        let size = UNIT << class;
+        let bytes = tree_bytes(&self.pages, class)?;
+        let tree = self
+            .pages
+            .reserve(bytes, self.pages.page_size(), Access::ReadWrite)?;
+        let Some(base) = self.pages.reserve(size, UNIT, Access::ReadWrite) else {
+            // SAFETY: reserved just now.
+            unsafe { self.pages.release(tree, bytes) };
+            return None;
+        };
+        if self.huge_pages {
+            // SAFETY: reserved just now.
+            unsafe { self.pages.advise(base, size, Advice::HugePages) };
+        }
+        let base = base.as_ptr().expose_provenance();
+        let mut area = Area {
+            base,
+            class,
+            tree: tree.cast(),
+            free: [0; CLASSES],
+        };
+        area.set(1, class);
+        Some(area)
+    }
+}
+
+#[cfg(test)]
+#[path = "buddy_tests.rs"]
+mod tests;

@@ -1,0 +1,79 @@
+//! Settings of the whole process. They may change at any time and hold from then on.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+// Relaxed throughout: each setting stands for itself, and a late reader uses the one before.
+static THREAD_BUDGET: AtomicUsize = AtomicUsize::new(32 << 20);
+static DIRTY_CAP: AtomicUsize = AtomicUsize::new(1 << 30);
+static STALE_AFTER_MS: AtomicU64 = AtomicU64::new(100);
+static HUGE_PAGES: AtomicBool = AtomicBool::new(true);
+static WORKER_INTERVAL_MS: AtomicU64 = AtomicU64::new(0);
+
+/// Settings of the allocator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Free memory that one thread keeps for itself, over all classes.
+    pub thread_budget: usize,
+    /// Free memory with contents, over all classes and threads. It holds for what is freed from then on.
+    pub dirty_cap: usize,
+    /// A region that has been free for longer is looked at before it is used again: where parts of it
+    /// are in swap, its contents are dropped instead of being read back.
+    pub stale_after: Duration,
+    /// Whether new areas ask for huge pages.
+    pub huge_pages: bool,
+    /// How often a background thread returns the memory of regions that have been in the shared pool
+    /// for a whole interval. `None`: no such thread; the cap alone bounds what is kept.
+    pub worker_interval: Option<Duration>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            thread_budget: 32 << 20,
+            dirty_cap: 1 << 30,
+            stale_after: Duration::from_millis(100),
+            huge_pages: true,
+            worker_interval: None,
+        }
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Changes the settings.
+pub fn configure(config: &Config) {
+    THREAD_BUDGET.store(config.thread_budget, Relaxed);
+    DIRTY_CAP.store(config.dirty_cap, Relaxed);
+    STALE_AFTER_MS.store(milliseconds(config.stale_after), Relaxed);
+    HUGE_PAGES.store(config.huge_pages, Relaxed);
+    let interval = config
+        .worker_interval
+        .map_or(0, |interval| milliseconds(interval).max(1));
+    WORKER_INTERVAL_MS.store(interval, Relaxed);
+    crate::worker::start_if_wanted();
+    crate::pool::trim_to_cap();
+}
+
+pub fn thread_budget() -> usize {
+    THREAD_BUDGET.load(Relaxed)
+}
+
+pub fn dirty_cap() -> usize {
+    DIRTY_CAP.load(Relaxed)
+}
+
+pub fn stale_after_ms() -> u64 {
+    STALE_AFTER_MS.load(Relaxed)
+}
+
+pub fn huge_pages() -> bool {
+    HUGE_PAGES.load(Relaxed)
+}
+
+/// Zero where no worker is wanted.
+pub fn worker_interval_ms() -> u64 {
+    WORKER_INTERVAL_MS.load(Relaxed)
+}

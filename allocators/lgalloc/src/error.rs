@@ -1,0 +1,66 @@
+//! What can go wrong, as values.
+
+use core::fmt;
+
+/// Why there is no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocError {
+    /// More elements than fit into the address space, or more than the largest class holds.
+    TooLarge,
+    /// The type asks for more than the alignment of a region.
+    Alignment(usize),
+    /// The system refused, at every size down to the one that is needed.
+    OutOfMemory {
+        /// The size of the region that could not be had.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for AllocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge => f.write_str("more than 64 GiB in one allocation: split it"),
+            Self::Alignment(wanted) => {
+                write!(f, "alignment {wanted} is above 2 MiB, that of a region")
+            }
+            Self::OutOfMemory { bytes } => write!(
+                f,
+                "the system has no {bytes} bytes of address space: see ulimit -v and vm.overcommit_memory"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for AllocError {}
+
+/// Why a range was not prefetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefetchError {
+    /// The range ends before it begins, or beyond the allocation.
+    OutOfBounds {
+        /// Bytes in the allocation.
+        length: usize,
+    },
+    /// The system refused; its error number.
+    Refused(i32),
+}
+
+impl fmt::Display for PrefetchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfBounds { length } => {
+                write!(
+                    f,
+                    "the range does not lie within the allocation of {length} bytes"
+                )
+            }
+            Self::Refused(number) => write!(
+                f,
+                "the system does not prefetch: {}",
+                std::io::Error::from_raw_os_error(*number)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PrefetchError {}

@@ -1,0 +1,202 @@
+//! Allocations and their handles.
+
+use core::ops::Range;
+use core::ptr::NonNull;
+use std::ptr::with_exposed_provenance_mut;
+
+use heapdrome_pages::{Linux, Pages};
+
+use crate::class::{SizeClass, UNIT};
+use crate::error::{AllocError, PrefetchError};
+use crate::{os, pool, thread};
+
+/// A leased region. It goes back with [`deallocate`]; a handle that is forgotten keeps its region.
+#[derive(Debug)]
+#[must_use = "a handle that is dropped keeps its memory for ever"]
+pub struct Handle {
+    start: NonNull<u8>,
+    /// None where no memory is needed: for zero elements, or elements of no size.
+    class: Option<SizeClass>,
+}
+
+// SAFETY: a handle owns its region, and regions belong to no thread.
+unsafe impl Send for Handle {}
+// SAFETY: a shared handle tells addresses and sizes, and gives advice, which changes no contents.
+unsafe impl Sync for Handle {}
+
+const EMPTY: Handle = Handle {
+    start: NonNull::dangling(),
+    class: None,
+};
+
+/// The class for so many elements; `None` where no memory is needed.
+#[inline]
+fn class_for<T>(capacity: usize) -> Result<Option<SizeClass>, AllocError> {
+    if align_of::<T>() > UNIT {
+        return Err(AllocError::Alignment(align_of::<T>()));
+    }
+    let bytes = size_of::<T>()
+        .checked_mul(capacity)
+        .ok_or(AllocError::TooLarge)?;
+    if bytes == 0 {
+        return Ok(None);
+    }
+    SizeClass::of_bytes(bytes)
+        .map(Some)
+        .ok_or(AllocError::TooLarge)
+}
+
+/// Elements that a region of the class holds.
+#[inline]
+fn capacity_of<T>(class: SizeClass) -> usize {
+    let size = size_of::<T>().max(1);
+    // A shift for the usual sizes: a division costs as much as the rest of an allocation.
+    if size.is_power_of_two() {
+        class.bytes() >> size.trailing_zeros()
+    } else {
+        class.bytes() / size
+    }
+}
+
+fn nothing<T>() -> (NonNull<T>, usize) {
+    (
+        NonNull::dangling(),
+        if size_of::<T>() == 0 { usize::MAX } else { 0 },
+    )
+}
+
+/// Memory for `capacity` elements: where it begins, how many it really holds, and its handle.
+///
+/// The contents are undefined: those of an earlier user, or zero. The memory is aligned to 2 MiB, or
+/// as `T` asks where no memory is needed.
+///
+/// # Errors
+///
+/// [`AllocError`] if no class is large enough, or if the system refuses.
+#[inline]
+pub fn allocate<T>(capacity: usize) -> Result<(NonNull<T>, usize, Handle), AllocError> {
+    let Some(class) = class_for::<T>(capacity)? else {
+        let (start, capacity) = nothing();
+        return Ok((start, capacity, EMPTY));
+    };
+    let refused = AllocError::OutOfMemory {
+        bytes: class.bytes(),
+    };
+    let start = thread::take(class).ok_or(refused)?;
+    let start = NonNull::new(with_exposed_provenance_mut::<u8>(start)).ok_or(refused)?;
+    let handle = Handle {
+        start,
+        class: Some(class),
+    };
+    Ok((start.cast(), capacity_of::<T>(class), handle))
+}
+
+/// Takes memory back, from any thread. Nobody may use it afterwards; its elements are not dropped.
+#[inline]
+pub fn deallocate(handle: Handle) {
+    if let Some(class) = handle.class {
+        thread::put(handle.start.as_ptr().expose_provenance(), class);
+    }
+}
+
+impl Handle {
+    /// Bytes of the region.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.class.map_or(0, SizeClass::bytes)
+    }
+
+    /// Where the region begins.
+    #[must_use]
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// The handle of a region that [`start`](Self::start) and [`bytes`](Self::bytes) told of.
+    ///
+    /// # Safety
+    ///
+    /// They come from a handle that was forgotten, and no other handle was made of them since.
+    pub unsafe fn from_parts(start: NonNull<u8>, bytes: usize) -> Self {
+        let class = if bytes == 0 {
+            None
+        } else {
+            SizeClass::of_bytes(bytes)
+        };
+        Self { start, class }
+    }
+
+    /// Makes room for `capacity` elements and keeps the contents. A region grows where it is as long
+    /// as its neighbours are free, and is copied otherwise; it shrinks where it is.
+    ///
+    /// Returns the new start and capacity; pointers into the old region are then invalid.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`]; everything is then as it was.
+    pub fn resize<T>(&mut self, capacity: usize) -> Result<(NonNull<T>, usize), AllocError> {
+        let wanted = class_for::<T>(capacity)?;
+        match (self.class, wanted) {
+            (Some(class), Some(wanted)) if wanted > class => self.grow(class, wanted)?,
+            (Some(class), Some(wanted)) if wanted < class => self.shrink(class, wanted),
+            (Some(_), Some(_)) | (None, None) => {}
+            (None, Some(_)) => *self = allocate::<T>(capacity)?.2,
+            (Some(_), None) => deallocate(core::mem::replace(self, EMPTY)),
+        }
+        Ok(match self.class {
+            Some(class) => (self.start.cast(), capacity_of::<T>(class)),
+            None => nothing(),
+        })
+    }
+
+    fn grow(&mut self, class: SizeClass, wanted: SizeClass) -> Result<(), AllocError> {
+        let start = self.start.as_ptr().expose_provenance();
+        if !pool::extend(start, class, wanted) {
+            let refused = AllocError::OutOfMemory {
+                bytes: wanted.bytes(),
+            };
+            let target = thread::take(wanted).ok_or(refused)?;
+            let target = NonNull::new(with_exposed_provenance_mut::<u8>(target)).ok_or(refused)?;
+            // SAFETY: both regions are this handle's; the new one is larger; they do not overlap.
+            unsafe { target.copy_from_nonoverlapping(self.start, class.bytes()) };
+            thread::put(start, class);
+            self.start = target;
+        }
+        self.class = Some(wanted);
+        Ok(())
+    }
+
+    fn shrink(&mut self, class: SizeClass, wanted: SizeClass) {
+        let start = self.start.as_ptr().expose_provenance();
+        for piece in (wanted.index()..class.index()).filter_map(SizeClass::of_index) {
+            thread::put(start + piece.bytes(), piece);
+        }
+        self.class = Some(wanted);
+    }
+
+    /// Asks the system to bring elements into memory that may be in swap, without waiting for them.
+    /// Whole pages are asked for, from the one that holds the first byte to the one with the last.
+    ///
+    /// # Errors
+    ///
+    /// [`PrefetchError`] if the range does not lie in the region, or the system refuses.
+    pub fn prefetch_hint<T>(&self, range: Range<usize>) -> Result<(), PrefetchError> {
+        let length = self.bytes();
+        let outside = PrefetchError::OutOfBounds { length };
+        let size = size_of::<T>();
+        let first = range.start.checked_mul(size).ok_or(outside)?;
+        let end = range.end.checked_mul(size).ok_or(outside)?;
+        if range.start > range.end || end > length {
+            return Err(outside);
+        }
+        if first == end {
+            return Ok(());
+        }
+        let page = Linux.page_size();
+        let first = first & !(page - 1);
+        // Regions are whole pages, so that rounding up stays inside and does not overflow.
+        let end = end.next_multiple_of(page);
+        let start = self.start.as_ptr().addr() + first;
+        os::will_need(start, end - first).map_err(PrefetchError::Refused)
+    }
+}

@@ -1,0 +1,145 @@
+//! Reading with the memory already on its way.
+
+use core::ops::Range;
+
+use crate::error::PrefetchError;
+use crate::vec::LargeVec;
+
+/// In which order elements will be read.
+#[derive(Clone, Copy, Debug)]
+pub enum Pattern<'a> {
+    /// One after the other, in this range.
+    Sequential(&'a Range<usize>),
+    /// Every `stride`th element from `first` on, `count` of them.
+    Strided {
+        /// The first index.
+        first: usize,
+        /// From one index to the next.
+        stride: usize,
+        /// How many elements.
+        count: usize,
+    },
+    /// These, in this order.
+    Indices(&'a [usize]),
+}
+
+impl Pattern<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Sequential(range) => range.len(),
+            Self::Strided { count, .. } => *count,
+            Self::Indices(indices) => indices.len(),
+        }
+    }
+
+    /// The index read at a step below `len`; `None` where it overflows.
+    fn at(&self, step: usize) -> Option<usize> {
+        match self {
+            Self::Sequential(range) => range.start.checked_add(step),
+            Self::Strided { first, stride, .. } => step.checked_mul(*stride)?.checked_add(*first),
+            Self::Indices(indices) => indices.get(step).copied(),
+        }
+    }
+}
+
+/// Reads a vector in a stated order and prefetches a batch of elements before it reads them.
+///
+/// Prefetching is advice: where the system refuses, reading goes on, and
+/// [`refusal`](Self::refusal) tells why.
+#[derive(Debug)]
+pub struct Reader<'a, T> {
+    vec: &'a LargeVec<T>,
+    pattern: Pattern<'a>,
+    batch: usize,
+    step: usize,
+    /// Steps below this have been asked for.
+    asked: usize,
+    refusal: Option<PrefetchError>,
+}
+
+impl<'a, T> Reader<'a, T> {
+    /// A reader that asks for `batch` elements at a time, at least one, and stays a batch ahead.
+    ///
+    /// # Errors
+    ///
+    /// [`PrefetchError::OutOfBounds`] if the pattern leaves the vector.
+    pub fn new(
+        vec: &'a LargeVec<T>,
+        pattern: Pattern<'a>,
+        batch: usize,
+    ) -> Result<Self, PrefetchError> {
+        let inside = |index: Option<usize>| index.is_some_and(|index| index < vec.len());
+        let fits = match pattern {
+            Pattern::Indices(indices) => indices.iter().all(|index| *index < vec.len()),
+            // Both ascend: the last index decides.
+            _ => pattern.len() == 0 || inside(pattern.at(pattern.len() - 1)),
+        };
+        if !fits {
+            let length = vec.len().saturating_mul(size_of::<T>());
+            return Err(PrefetchError::OutOfBounds { length });
+        }
+        Ok(Self {
+            vec,
+            pattern,
+            batch: batch.max(1),
+            step: 0,
+            asked: 0,
+            refusal: None,
+        })
+    }
+
+    /// Why the system last refused to prefetch, if it did.
+    #[must_use]
+    pub fn refusal(&self) -> Option<PrefetchError> {
+        self.refusal
+    }
+
+    /// Asks for the next batch. Neighbours are asked for together.
+    fn ask(&mut self) {
+        let end = self
+            .asked
+            .saturating_add(self.batch)
+            .min(self.pattern.len());
+        let pattern = self.pattern;
+        let mut run: Option<Range<usize>> = None;
+        for index in (self.asked..end).filter_map(|step| pattern.at(step)) {
+            match &mut run {
+                Some(run) if run.end == index => run.end += 1,
+                _ => {
+                    let before = run.replace(index..index + 1);
+                    self.ask_for(before);
+                }
+            }
+        }
+        self.ask_for(run);
+        self.asked = end;
+    }
+
+    fn ask_for(&mut self, run: Option<Range<usize>>) {
+        let asked = run.map_or(Ok(()), |run| self.vec.prefetch_hint(run));
+        if let Err(refusal) = asked {
+            self.refusal = Some(refusal);
+        }
+    }
+}
+
+impl<'a, T> Iterator for Reader<'a, T> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        if self.step >= self.pattern.len() {
+            return None;
+        }
+        while self.asked < self.pattern.len() && self.asked < self.step.saturating_add(self.batch) {
+            self.ask();
+        }
+        let element = self.vec.get(self.pattern.at(self.step)?)?;
+        self.step += 1;
+        Some(element)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.pattern.len() - self.step;
+        (left, Some(left))
+    }
+}

@@ -1,0 +1,89 @@
+//! What the allocator has done and what it holds.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::class::{CLASSES, SizeClass};
+use crate::pool::{self, POOL};
+use crate::slot::SLOT_TABLE;
+
+/// One class. Counts are those of threads that have a cache; a thread adds while others read, so
+/// that figures of a busy program are a moment apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassStats {
+    /// Size of its regions.
+    pub bytes: usize,
+    /// Allocations.
+    pub allocations: usize,
+    /// Deallocations.
+    pub deallocations: usize,
+    /// Allocations that a thread's own cache did not serve.
+    pub slow_allocations: usize,
+    /// Free regions in caches of threads.
+    pub cached_regions: usize,
+    /// Free regions with contents in the shared pool.
+    pub dirty_regions: usize,
+    /// Free regions without memory.
+    pub clean_regions: usize,
+}
+
+/// The whole allocator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Every class, from 2 MiB on.
+    pub classes: [ClassStats; CLASSES],
+    /// Areas of address space.
+    pub areas: usize,
+    /// Bytes of address space.
+    pub reserved_bytes: usize,
+    /// Free memory with contents, and what caches may still fill: never above the cap.
+    pub dirty_bytes: usize,
+    /// Bytes whose memory went back to the system, in all.
+    pub purged_bytes: usize,
+    /// Regions whose contents were dropped rather than read from swap.
+    pub stale_dropped: usize,
+    /// Times the system would not take memory back.
+    pub purge_failures: usize,
+}
+
+fn class_stats(class: SizeClass) -> ClassStats {
+    let mut stats = ClassStats {
+        bytes: class.bytes(),
+        allocations: 0,
+        deallocations: 0,
+        slow_allocations: 0,
+        cached_regions: 0,
+        dirty_regions: 0,
+        clean_regions: 0,
+    };
+    for slot in &SLOT_TABLE {
+        let counters = &slot.counters[class.index()];
+        // Relaxed: statistics.
+        stats.allocations += counters.allocations.load(Relaxed);
+        stats.deallocations += counters.deallocations.load(Relaxed);
+        stats.slow_allocations += counters.slow.load(Relaxed);
+        stats.cached_regions += slot.count(class);
+    }
+    let pool = POOL.lock();
+    stats.dirty_regions = pool.dirty_regions(class);
+    stats.clean_regions = pool.buddy.free_blocks(class);
+    stats
+}
+
+/// Statistics as they are now. It allocates nothing.
+#[must_use]
+pub fn stats() -> Stats {
+    let classes = core::array::from_fn(|index| {
+        class_stats(SizeClass::of_index(index).unwrap_or(SizeClass::SMALLEST))
+    });
+    let (areas, reserved_bytes) = POOL.lock().buddy.reserved();
+    let (dirty_bytes, purged_bytes, stale_dropped, purge_failures) = pool::totals();
+    Stats {
+        classes,
+        areas,
+        reserved_bytes,
+        dirty_bytes,
+        purged_bytes,
+        stale_dropped,
+        purge_failures,
+    }
+}

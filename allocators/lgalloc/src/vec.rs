@@ -1,0 +1,207 @@
+//! A vector in large memory.
+
+use core::ops::{Deref, DerefMut, Range};
+use core::ptr::NonNull;
+use core::{fmt, mem, slice};
+
+use crate::error::{AllocError, PrefetchError};
+use crate::handle::{Handle, allocate, deallocate};
+
+/// A growing vector whose elements lie in a region of its own: no `ManuallyDrop`, no raw parts.
+///
+/// It is as `Vec` is, but that running out of memory is an error and not the end of the program.
+pub struct LargeVec<T> {
+    start: NonNull<T>,
+    capacity: usize,
+    length: usize,
+    handle: Handle,
+}
+
+// SAFETY: it owns its elements and its region, and regions belong to no thread.
+unsafe impl<T: Send> Send for LargeVec<T> {}
+// SAFETY: a shared vector hands out shared elements only.
+unsafe impl<T: Sync> Sync for LargeVec<T> {}
+
+impl<T> LargeVec<T> {
+    /// An empty vector with room for at least `capacity` elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`].
+    pub fn with_capacity(capacity: usize) -> Result<Self, AllocError> {
+        let (start, capacity, handle) = allocate::<T>(capacity)?;
+        Ok(Self {
+            start,
+            capacity,
+            length: 0,
+            handle,
+        })
+    }
+
+    /// Elements that fit without a new region.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn resize_to(&mut self, capacity: usize) -> Result<(), AllocError> {
+        (self.start, self.capacity) = self.handle.resize::<T>(capacity)?;
+        Ok(())
+    }
+
+    /// Makes room for so many more elements; it at least doubles the room where that is too small.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`]; the vector is then as it was.
+    pub fn reserve(&mut self, additional: usize) -> Result<(), AllocError> {
+        let wanted = self
+            .length
+            .checked_add(additional)
+            .ok_or(AllocError::TooLarge)?;
+        if wanted <= self.capacity {
+            return Ok(());
+        }
+        self.resize_to(wanted)
+    }
+
+    /// Adds an element at the end.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`]; the element is dropped.
+    #[inline]
+    pub fn push(&mut self, element: T) -> Result<(), AllocError> {
+        if self.length == self.capacity {
+            self.reserve(1)?;
+        }
+        // SAFETY: the length is below the capacity, so that the place is the vector's own and empty.
+        unsafe { self.start.add(self.length).write(element) };
+        self.length += 1;
+        Ok(())
+    }
+
+    /// Takes the last element.
+    pub fn pop(&mut self) -> Option<T> {
+        self.length = self.length.checked_sub(1)?;
+        // SAFETY: the element was the last; the length no longer counts it.
+        Some(unsafe { self.start.add(self.length).read() })
+    }
+
+    /// Adds every element of an iterator.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`]; elements added until then stay.
+    pub fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) -> Result<(), AllocError> {
+        let elements = elements.into_iter();
+        self.reserve(elements.size_hint().0)?;
+        for element in elements {
+            self.push(element)?;
+        }
+        Ok(())
+    }
+
+    /// Adds copies of a slice's elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`]; the vector is then as it was.
+    pub fn extend_from_slice(&mut self, elements: &[T]) -> Result<(), AllocError>
+    where
+        T: Copy,
+    {
+        self.reserve(elements.len())?;
+        // SAFETY: `reserve` made room; the slice is not of this vector, which is borrowed alone.
+        unsafe {
+            let end = self.start.add(self.length).as_ptr();
+            end.copy_from_nonoverlapping(elements.as_ptr(), elements.len());
+        }
+        self.length += elements.len();
+        Ok(())
+    }
+
+    /// Drops the elements from `length` on.
+    pub fn truncate(&mut self, length: usize) {
+        if length >= self.length {
+            return;
+        }
+        let dropped = self.length - length;
+        // The length first: an element whose drop panics is not dropped again.
+        self.length = length;
+        // SAFETY: these elements lie behind the length now, so that nobody else drops them.
+        unsafe {
+            let tail = slice::from_raw_parts_mut(self.start.add(length).as_ptr(), dropped);
+            core::ptr::drop_in_place(tail);
+        }
+    }
+
+    /// Drops all elements and keeps the region.
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    /// Gives back what a smaller class would do without.
+    ///
+    /// # Errors
+    ///
+    /// None today: shrinking happens in place.
+    pub fn shrink_to_fit(&mut self) -> Result<(), AllocError> {
+        self.resize_to(self.length)
+    }
+
+    /// Asks the system to bring elements into memory; see [`Handle::prefetch_hint`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::prefetch_hint`]; ranges beyond the vector's length are out of bounds.
+    pub fn prefetch_hint(&self, range: Range<usize>) -> Result<(), PrefetchError> {
+        if range.end > self.length {
+            let length = self.length.saturating_mul(size_of::<T>());
+            return Err(PrefetchError::OutOfBounds { length });
+        }
+        self.handle.prefetch_hint::<T>(range)
+    }
+}
+
+impl<T> Deref for LargeVec<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the first `length` places hold elements.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl<T> DerefMut for LargeVec<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above, and the vector is borrowed alone.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for LargeVec<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// Gives a region back when it goes out of scope, also where a drop panics.
+struct Back<'a>(&'a mut Handle);
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        // SAFETY: a handle of no bytes owns nothing, wherever it points.
+        let empty = unsafe { Handle::from_parts(NonNull::dangling(), 0) };
+        deallocate(mem::replace(self.0, empty));
+    }
+}
+
+impl<T> Drop for LargeVec<T> {
+    fn drop(&mut self) {
+        let elements = core::ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.length);
+        let _back = Back(&mut self.handle);
+        // SAFETY: the first `length` places hold elements, and nobody uses the vector any more.
+        unsafe { core::ptr::drop_in_place(elements) };
+    }
+}
