@@ -1,0 +1,100 @@
+// No memory: NULL and ENOMEM, and all is well when some has been freed. Runs in little address space.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MUST(condition)                                                          \
+    do {                                                                         \
+        if (!(condition)) {                                                      \
+            dprintf(2, "line %d: not so: %s\n", __LINE__, #condition);           \
+            _exit(1);                                                            \
+        }                                                                        \
+    } while (0)
+
+struct block {
+    struct block *next;
+};
+
+static struct block *fill(size_t size, size_t *count) {
+    struct block *all = NULL, *one;
+    errno = 0;
+    while ((one = malloc(size)) != NULL) {
+        one->next = all;
+        all = one;
+        ++*count;
+    }
+    MUST(errno == ENOMEM);
+    errno = 0;
+    MUST(calloc(1, (size_t)300 << 20) == NULL && errno == ENOMEM);
+    return all;
+}
+
+static void drain(struct block *all) {
+    while (all != NULL) {
+        struct block *next = all->next;
+        free(all);
+        all = next;
+    }
+}
+
+// Fills memory again and again: each time there must be at least so much. realloc that cannot grow
+// leaves the block as it was.
+static void cycles(size_t size, size_t least_bytes) {
+    for (int round = 0; round < 5; round++) {
+        size_t count = 0;
+        struct block *all = fill(size, &count);
+        MUST(count * size >= least_bytes);
+        struct block *second = all->next;
+        errno = 0;
+        MUST(realloc(all, (size_t)300 << 20) == NULL && errno == ENOMEM);
+        MUST(all->next == second);
+        drain(all);
+    }
+    void *block = malloc(size);
+    MUST(block != NULL);
+    free(block);
+}
+
+static void *cycle(void *size) {
+    for (int round = 0; round < 20; round++) {
+        struct block *all = NULL, *one;
+        for (int i = 0; i < 2000000 && (one = malloc((size_t)size)) != NULL; i++) {
+            one->next = all;
+            all = one;
+        }
+        drain(all);
+    }
+    return NULL;
+}
+
+static void threads(void) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 128 << 10);
+    pthread_t threads[4];
+    for (long i = 0; i < 4; i++)
+        MUST(pthread_create(&threads[i], &attributes, cycle, (void *)(200 + i * 3000)) == 0);
+    for (int i = 0; i < 4; i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
+    // What the threads held serves this one.
+    size_t count = 0;
+    drain(fill(5000, &count));
+    MUST(count * 5000 >= (size_t)64 << 20);
+}
+
+int main(int count, char **words) {
+    MUST(count > 1);
+    if (strcmp(words[1], "exhaustion-small") == 0)
+        cycles(64, (size_t)64 << 20);
+    else if (strcmp(words[1], "exhaustion-large") == 0)
+        cycles(3 << 20, (size_t)128 << 20);
+    else if (strcmp(words[1], "exhaustion-threads") == 0)
+        threads();
+    else
+        return 2;
+    return 0;
+}

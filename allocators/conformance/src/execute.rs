@@ -1,0 +1,276 @@
+//! Runs a program against a shadow heap.
+
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Barrier, Mutex, PoisonError};
+
+use crate::program::SLOTS;
+use crate::shadow::Shadow;
+use crate::{Operation, Program, Step, Subject};
+
+/// A live block and what is written in it.
+struct Block {
+    start: *mut u8,
+    size: usize,
+    /// Tells what was written.
+    id: u64,
+}
+
+// SAFETY: a block belongs to whoever holds this.
+unsafe impl Send for Block {}
+
+/// What the threads share.
+struct Run<'a> {
+    subject: &'a Subject,
+    shadow: Shadow,
+    inboxes: Vec<Mutex<VecDeque<Block>>>,
+    ids: AtomicU64,
+    failed: AtomicBool,
+}
+
+/// Runs every thread's steps, then frees what is left, some of it after its threads have ended.
+///
+/// # Errors
+///
+/// The first thing found wrong, with the step that showed it.
+pub fn execute(subject: &Subject, program: &Program) -> Result<(), String> {
+    let threads = program.threads();
+    let run = Run {
+        subject,
+        shadow: Shadow::new(),
+        inboxes: (0..threads).map(|_| Mutex::default()).collect(),
+        ids: AtomicU64::new(1),
+        failed: AtomicBool::new(false),
+    };
+    let barrier = Barrier::new(threads.max(1));
+    let mut results = Vec::new();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|thread| {
+                let (run, barrier) = (&run, &barrier);
+                scope.spawn(move || {
+                    let steps: Vec<Step> = program
+                        .0
+                        .iter()
+                        .filter(|step| step.thread == thread)
+                        .copied()
+                        .collect();
+                    barrier.wait();
+                    run.thread(&steps)
+                })
+            })
+            .collect();
+        for worker in workers {
+            results.push(
+                worker
+                    .join()
+                    .unwrap_or_else(|_| Err("a thread panicked".into())),
+            );
+        }
+    });
+    results.into_iter().collect::<Result<(), String>>()?;
+    for inbox in &run.inboxes {
+        let left = std::mem::take(&mut *inbox.lock().unwrap_or_else(PoisonError::into_inner));
+        for block in left {
+            run.free(Some(block))
+                .map_err(|what| format!("after all threads ended: {what}"))?;
+        }
+    }
+    Ok(())
+}
+
+impl Run<'_> {
+    fn thread(&self, steps: &[Step]) -> Result<(), String> {
+        let mut slots: Vec<Option<Block>> = (0..SLOTS).map(|_| None).collect();
+        for (index, step) in steps.iter().enumerate() {
+            if self.failed.load(Relaxed) {
+                return Ok(());
+            }
+            self.step(step, &mut slots).map_err(|what| {
+                self.failed.store(true, Relaxed);
+                let line = Program(vec![*step]).to_string();
+                format!("step {index} of its thread, {:?}: {what}", line.trim_end())
+            })?;
+        }
+        for slot in &mut slots {
+            self.free(slot.take())
+                .map_err(|what| format!("at the end: {what}"))?;
+        }
+        Ok(())
+    }
+
+    fn step(&self, step: &Step, slots: &mut [Option<Block>]) -> Result<(), String> {
+        let held = slots[step.slot].take();
+        let kept = match step.operation {
+            Operation::Reallocate => self.reallocate(held, step.size)?,
+            Operation::Give => {
+                if let Some(block) = held {
+                    self.inbox(step.size).push_back(block);
+                }
+                None
+            }
+            Operation::Free => {
+                self.free(held)?;
+                None
+            }
+            Operation::Take => {
+                self.free(held)?;
+                self.inbox(step.thread).pop_front()
+            }
+            Operation::Allocate | Operation::Zeroed | Operation::Aligned => {
+                self.free(held)?;
+                Some(self.allocate(step)?)
+            }
+        };
+        slots[step.slot] = kept;
+        Ok(())
+    }
+
+    fn inbox(&self, thread: usize) -> std::sync::MutexGuard<'_, VecDeque<Block>> {
+        let inbox = &self.inboxes[thread % self.inboxes.len()];
+        inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn allocate(&self, step: &Step) -> Result<Block, String> {
+        let size = step.size;
+        let mut start: *mut c_void = null_mut();
+        // SAFETY: valid arguments by each function's contract.
+        unsafe {
+            match step.operation {
+                Operation::Zeroed => {
+                    let element = if size.is_multiple_of(8) { 8 } else { 1 };
+                    start = (self.subject.calloc)(size / element, element);
+                }
+                Operation::Aligned => {
+                    (self.subject.posix_memalign)(&raw mut start, step.alignment, size);
+                }
+                _ => start = (self.subject.malloc)(size),
+            }
+        }
+        if start.is_null() {
+            return Err("null, where there is memory".into());
+        }
+        let start = start.cast::<u8>();
+        if step.operation == Operation::Zeroed {
+            // SAFETY: the block has this many bytes; calloc has initialised them.
+            let bytes = unsafe { std::slice::from_raw_parts(start, size) };
+            if let Some(at) = bytes.iter().position(|&byte| byte != 0) {
+                return Err(format!("byte {at} of {start:p} is not zero"));
+            }
+        }
+        self.admit(
+            start,
+            size,
+            step.alignment.max(if size >= 16 { 16 } else { 8 }),
+        )
+    }
+
+    /// Checks a new block, and fills it.
+    fn admit(&self, start: *mut u8, size: usize, alignment: usize) -> Result<Block, String> {
+        if !start.addr().is_multiple_of(alignment) {
+            return Err(format!("{start:p} is no multiple of {alignment}"));
+        }
+        // SAFETY: a live block.
+        let usable = unsafe { (self.subject.malloc_usable_size)(start.cast()) };
+        if usable < size {
+            return Err(format!(
+                "{start:p} of {size} bytes has {usable} usable ones"
+            ));
+        }
+        self.shadow
+            .enter(start.addr(), size)
+            .map_err(|(from, to)| {
+                format!("{start:p} of {size} bytes overlaps the live block at {from:#x} to {to:#x}")
+            })?;
+        // Relaxed: only uniqueness matters.
+        let block = Block {
+            start,
+            size,
+            id: self.ids.fetch_add(1, Relaxed),
+        };
+        // What lies behind the size asked for is the program's as well.
+        for at in sampled(usable) {
+            // SAFETY: within the usable bytes of a live block.
+            unsafe { start.add(at).write(block.byte(at)) };
+        }
+        Ok(block)
+    }
+
+    fn reallocate(&self, held: Option<Block>, size: usize) -> Result<Option<Block>, String> {
+        let old = held
+            .as_ref()
+            .map_or(null_mut(), |block| block.start.cast::<c_void>());
+        if let Some(block) = &held {
+            block.check(block.size)?;
+            self.shadow.leave(block.start.addr(), block.size);
+        }
+        // SAFETY: null or a live block, which is forgotten.
+        let start = unsafe { (self.subject.realloc)(old, size) }.cast::<u8>();
+        match held {
+            Some(_) if size == 0 => {
+                if start.is_null() {
+                    return Ok(None);
+                }
+                Err("realloc to nothing must free and return null, as glibc's does".into())
+            }
+            _ if start.is_null() => Err("null, where there is memory".into()),
+            None => self.admit(start, size, 8).map(Some),
+            Some(before) => {
+                let moved = Block {
+                    start,
+                    size: before.size,
+                    id: before.id,
+                };
+                moved.check(before.size.min(size))?;
+                self.admit(start, size, 8).map(Some)
+            }
+        }
+    }
+
+    fn free(&self, block: Option<Block>) -> Result<(), String> {
+        let mut start = null_mut();
+        if let Some(block) = &block {
+            block.check(block.size)?;
+            self.shadow.leave(block.start.addr(), block.size);
+            start = block.start;
+        }
+        // SAFETY: null or a live block, which is forgotten.
+        unsafe { (self.subject.free)(start.cast()) };
+        Ok(())
+    }
+}
+
+/// Which bytes of a block are written and read: the first ones, and a scatter of the others.
+fn sampled(size: usize) -> impl Iterator<Item = usize> {
+    let dense = size.min(1024);
+    (0..dense)
+        .chain((dense..size).step_by(509))
+        .chain(size.checked_sub(1))
+}
+
+impl Block {
+    fn byte(&self, at: usize) -> u8 {
+        let word =
+            self.id.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (at as u64).wrapping_mul(0x2545_f491);
+        (word >> 24) as u8 ^ word as u8
+    }
+
+    /// Whether the first `size` bytes are as they were written.
+    fn check(&self, size: usize) -> Result<(), String> {
+        // The bytes of a block were sampled by its usable size, which has the same ones but the last.
+        for at in sampled(size).take(size.min(1024) + size.saturating_sub(1024).div_ceil(509)) {
+            // SAFETY: within a live block, at a byte that was written.
+            let found = unsafe { self.start.add(at).read() };
+            let expected = self.byte(at);
+            if found != expected {
+                let (start, size) = (self.start, self.size);
+                return Err(format!(
+                    "byte {at} of {start:p} of {size} bytes was {expected:#04x} and is {found:#04x}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}

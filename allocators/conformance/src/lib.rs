@@ -1,0 +1,27 @@
+//! One suite that every allocator must pass.
+//!
+//! - Generated operation programs ([`Program`]) run on many threads against a shadow heap: no
+//!   overlap, alignment, contents kept, zeroing, usable size, `realloc` over every boundary. A program
+//!   that fails is shrunk. [`execute`] runs one on a [`Subject`]: the process's own allocator, a
+//!   library, or an implementation of `MallocAbi`.
+//! - Small C and C++ programs ([`checks`]) for the corners of the ABI, compiled here and run with the
+//!   library preloaded.
+//!
+//! [`Suite`] runs both against a library, each in a child process, so that a broken allocator breaks
+//! nothing else. The executable `heapdrome-conformance` does so from the command line.
+
+mod check;
+mod child;
+mod execute;
+mod program;
+mod shadow;
+mod shrink;
+mod subject;
+mod suite;
+
+pub use check::{Check, checks};
+pub use execute::execute;
+pub use program::{Operation, Program, Step};
+pub use shrink::shrink;
+pub use subject::Subject;
+pub use suite::{Failure, Library, Suite};

@@ -1,0 +1,200 @@
+//! Programs of allocator calls: generated from a seed, written as text, any part of one a program too.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+/// How many blocks a thread holds at most.
+pub(crate) const SLOTS: usize = 64;
+
+/// What a step does. Whatever a slot holds is freed before something else comes into it, so that every
+/// sequence of steps makes sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// `malloc(size)`.
+    Allocate,
+    /// `calloc`, of elements that make up `size`.
+    Zeroed,
+    /// `posix_memalign(alignment, size)`.
+    Aligned,
+    /// `realloc(block, size)`, of null where the slot is empty.
+    Reallocate,
+    /// `free(block)`, of null where the slot is empty.
+    Free,
+    /// Hands the block to the thread with number `size`, modulo their number.
+    Give,
+    /// Takes a block that another thread has handed over, if there is one.
+    Take,
+}
+
+const NAMES: [(Operation, &str); 7] = [
+    (Operation::Allocate, "allocate"),
+    (Operation::Zeroed, "zeroed"),
+    (Operation::Aligned, "aligned"),
+    (Operation::Reallocate, "reallocate"),
+    (Operation::Free, "free"),
+    (Operation::Give, "give"),
+    (Operation::Take, "take"),
+];
+
+/// One call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The number of the thread that does it.
+    pub thread: usize,
+    /// What it does.
+    pub operation: Operation,
+    /// Which of the thread's blocks it concerns.
+    pub slot: usize,
+    /// In bytes, where the operation has a size.
+    pub size: usize,
+    /// Where the operation has one.
+    pub alignment: usize,
+}
+
+/// Calls of one or several threads. Each thread's come in order; between threads there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program(pub Vec<Step>);
+
+impl Program {
+    /// A program of so many steps on so many threads, the same for the same seed.
+    ///
+    /// # Panics
+    ///
+    /// If there are no threads.
+    #[must_use]
+    pub fn generate(seed: u64, threads: usize, steps: usize) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        Self((0..steps).map(|_| step(&mut random, threads)).collect())
+    }
+
+    /// How many threads the program needs.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.0.iter().map(|step| step.thread + 1).max().unwrap_or(0)
+    }
+}
+
+fn step(random: &mut ChaCha8Rng, threads: usize) -> Step {
+    let operation = match random.random_range(0..100) {
+        0..32 => Operation::Allocate,
+        32..40 => Operation::Zeroed,
+        40..46 => Operation::Aligned,
+        46..58 => Operation::Reallocate,
+        58..84 => Operation::Free,
+        84..92 => Operation::Give,
+        _ => Operation::Take,
+    };
+    let (size, alignment) = match operation {
+        Operation::Allocate | Operation::Zeroed | Operation::Reallocate => (size(random), 1),
+        Operation::Aligned => (size(random), 8 << random.random_range(0..10)),
+        Operation::Give => (random.random_range(0..threads), 1),
+        Operation::Free | Operation::Take => (0, 1),
+    };
+    let thread = random.random_range(0..threads);
+    Step {
+        thread,
+        operation,
+        slot: random.random_range(0..SLOTS),
+        size,
+        alignment,
+    }
+}
+
+/// Mostly small; often at the boundary of what may be a size class: eighths of powers of two, and one
+/// byte to both sides.
+fn size(random: &mut ChaCha8Rng) -> usize {
+    match random.random_range(0..1000) {
+        0..20 => 0,
+        20..500 => random.random_range(1..=256),
+        500..850 => {
+            let power = 16_usize << random.random_range(0..12);
+            let boundary = power + power / 8 * random.random_range(0..8);
+            boundary + random.random_range(0..3) - 1
+        }
+        850..990 => {
+            let largest = 16_usize << random.random_range(0..12);
+            random.random_range(1..=largest)
+        }
+        _ => {
+            let power = 1_usize << random.random_range(16..22);
+            power + random.random_range(0..8193) - 4096
+        }
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.0 {
+            let name = NAMES
+                .iter()
+                .find(|(operation, _)| *operation == step.operation);
+            let name = name.map_or("", |(_, name)| name);
+            writeln!(
+                f,
+                "{} {name} {} {} {}",
+                step.thread, step.slot, step.size, step.alignment
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Program {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let steps = text.lines().enumerate().map(|(index, line)| {
+            parse(line).ok_or_else(|| {
+                format!(
+                    "line {}: {line:?} is no step; write THREAD OPERATION SLOT SIZE ALIGNMENT",
+                    index + 1
+                )
+            })
+        });
+        steps.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+fn parse(line: &str) -> Option<Step> {
+    let mut words = line.split_ascii_whitespace();
+    let thread = words.next()?.parse().ok()?;
+    let name = words.next()?;
+    let (operation, _) = NAMES.iter().find(|(_, known)| *known == name)?;
+    let slot = words.next()?.parse().ok().filter(|slot| *slot < SLOTS)?;
+    let size = words.next()?.parse().ok()?;
+    let alignment = words.next()?.parse().ok()?;
+    words.next().is_none().then_some(Step {
+        thread,
+        operation: *operation,
+        slot,
+        size,
+        alignment,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_read_as_it_was_written() {
+        let program = Program::generate(3, 4, 500);
+        assert_eq!(program.to_string().parse(), Ok(program));
+    }
+
+    #[test]
+    fn seeds_differ_and_repeat() {
+        assert_eq!(Program::generate(1, 2, 50), Program::generate(1, 2, 50));
+        assert_ne!(Program::generate(1, 2, 50), Program::generate(2, 2, 50));
+    }
+
+    #[test]
+    fn a_broken_line_is_named() {
+        let refused = "0 free 1 0 1\n0 fly 1 0 1".parse::<Program>();
+        assert!(refused.is_err_and(|message| message.starts_with("line 2: \"0 fly 1 0 1\"")));
+    }
+}

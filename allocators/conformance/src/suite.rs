@@ -1,0 +1,178 @@
+//! Everything against one library.
+
+use std::fmt;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::{Check, Program, checks, child, shrink};
+
+/// A program that runs longer than this hangs.
+const LIMIT: Duration = Duration::from_secs(300);
+/// A shrunk program is smaller, and its failure soon to be seen.
+const SHRINK_LIMIT: Duration = Duration::from_secs(20);
+const SHRINK_ATTEMPTS: usize = 300;
+
+/// What is tested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// The C library's own allocator.
+    System,
+    /// A shared library.
+    File(PathBuf),
+}
+
+/// Something wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The check's name, or `program loaded` or `program preloaded`.
+    pub check: String,
+    /// What happened.
+    pub what: String,
+    /// The smallest failing program found, if it is one that failed.
+    pub program: Option<Program>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.check, self.what)?;
+        if let Some(program) = &self.program {
+            write!(
+                f,
+                "\nthe smallest program found that fails, {} steps:\n{program}",
+                program.0.len()
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A suite for one library.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// What is tested.
+    pub library: Library,
+    /// The executable `heapdrome-conformance`, which runs programs in child processes.
+    pub executable: PathBuf,
+    /// The first program's seed; the others follow.
+    pub seed: u64,
+    /// How many generated programs run.
+    pub programs: u64,
+    /// How many steps each has.
+    pub steps: usize,
+    /// On how many threads.
+    pub threads: usize,
+}
+
+impl Suite {
+    /// Runs all checks and programs.
+    ///
+    /// # Errors
+    ///
+    /// If there is no temporary folder.
+    pub fn run(&self) -> io::Result<Vec<Failure>> {
+        let folder = tempfile::tempdir()?;
+        let mut failures: Vec<Failure> = checks()
+            .iter()
+            .filter_map(|check| self.check_in(check, &folder).err())
+            .collect();
+        for number in 0..self.programs {
+            failures.extend(self.program(self.seed.wrapping_add(number)).err());
+        }
+        Ok(failures)
+    }
+
+    /// Runs one check.
+    ///
+    /// # Errors
+    ///
+    /// If there is no temporary folder.
+    pub fn check(&self, check: &Check) -> io::Result<Option<Failure>> {
+        let folder = tempfile::tempdir()?;
+        Ok(self.check_in(check, &folder).err())
+    }
+
+    fn check_in(&self, check: &Check, folder: &tempfile::TempDir) -> Result<(), Failure> {
+        let failure = |what| Failure {
+            check: check.name.into(),
+            what,
+            program: None,
+        };
+        let program = check.compile(folder.path()).map_err(failure)?;
+        let mut command = Command::new(program);
+        command.arg(check.name);
+        if let Library::File(library) = &self.library {
+            command.arg(library);
+            if check.preloaded {
+                command.env("LD_PRELOAD", library);
+            }
+        }
+        if let Some(bytes) = check.address_space {
+            // SAFETY: between fork and exec only setrlimit is called, a system call.
+            unsafe { command.pre_exec(move || limit_address_space(bytes)) };
+        }
+        child::run(&mut command, LIMIT).map_err(failure)
+    }
+
+    /// Runs the generated program of one seed, twice: with the library loaded beside the process's own
+    /// allocator, and preloaded.
+    ///
+    /// # Errors
+    ///
+    /// What was wrong, with a smaller program that shows it.
+    pub fn program(&self, seed: u64) -> Result<(), Failure> {
+        let program = Program::generate(seed, self.threads, self.steps);
+        let ways = if self.library == Library::System {
+            &[true][..]
+        } else {
+            &[false, true]
+        };
+        for &preloaded in ways {
+            let Err(what) = self.execute(&program, preloaded, LIMIT) else {
+                continue;
+            };
+            let fails =
+                |candidate: &Program| self.execute(candidate, preloaded, SHRINK_LIMIT).is_err();
+            let smallest = shrink(program.clone(), SHRINK_ATTEMPTS, fails);
+            let way = if preloaded { "preloaded" } else { "loaded" };
+            let check = format!("program {way}");
+            let what = format!("seed {seed}: {what}");
+            return Err(Failure {
+                check,
+                what,
+                program: Some(smallest),
+            });
+        }
+        Ok(())
+    }
+
+    fn execute(&self, program: &Program, preloaded: bool, limit: Duration) -> Result<(), String> {
+        let file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+        std::fs::write(file.path(), program.to_string()).map_err(|error| error.to_string())?;
+        let mut command = Command::new(&self.executable);
+        command.arg("execute").arg(file.path());
+        if let Library::File(library) = &self.library {
+            if preloaded {
+                command.env("LD_PRELOAD", library);
+            } else {
+                command.arg(library);
+            }
+        }
+        child::run(&mut command, limit)
+    }
+}
+
+fn limit_address_space(bytes: u64) -> io::Result<()> {
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: bytes,
+    };
+    // SAFETY: the limit is a valid structure.
+    if unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

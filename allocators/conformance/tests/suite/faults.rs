@@ -1,0 +1,144 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use heapdrome_conformance::{Library, Suite, checks};
+
+/// Checks, and a fault that each must notice; among them every check.
+const FAULTS: &[(&str, &str)] = &[
+    ("errno-kept", "ERRNO_LOST"),
+    ("overflow", "OVERFLOWS"),
+    ("too-large", "HUGE_GRANTED"),
+    ("unique-empty", "EMPTY_SHARED"),
+    ("posix-memalign-errors", "WRITES_ON_ERROR"),
+    ("realloc-to-nothing", "REALLOC_KEEPS"),
+    ("alignment", "MISALIGNED"),
+    ("zeroing", "NOT_ZEROED"),
+    ("usable-size", "TOO_USABLE"),
+    ("realloc-boundaries", "REALLOC_LOSES"),
+    ("information", "UNINFORMED"),
+    ("page-aligned", "NOT_PAGES"),
+    ("no-cxx-runtime", "WITH_CXX"),
+    ("new-handler", "NOTHROW_IGNORES"),
+    ("new-handler", "NEW_IS_NULL"),
+    ("bad-alloc", "NEW_IS_NULL"),
+    ("handler-throws", "NEW_IS_NULL"),
+    ("nothrow", "NOTHROW_DIES"),
+    ("nothrow-handler-throws", "NOTHROW_IGNORES"),
+    ("aligned-new", "NEW_ALIGNS_NOT"),
+    ("static-lifetime", "FEW"),
+    ("tls-destructors", "FEW_PER_THREAD"),
+    ("key-destructors", "THREAD_END"),
+    ("many-threads", "LEAKS"),
+    ("outliving-blocks", "LEAKS"),
+    ("fork", "FORK_LOCK"),
+    ("fork-handlers", "FORK_HANDLER"),
+    ("exhaustion-small", "DIES"),
+    ("exhaustion-large", "DIES"),
+    ("exhaustion-threads", "DIES"),
+    ("exhaustion-throws", "DIES"),
+    ("start-in-little", "RESERVES"),
+    ("loaded-late", "UNLOADED"),
+    ("loads-others", "REFUSES"),
+];
+
+/// Faults that generated programs must notice.
+const PROGRAM_FAULTS: &[&str] = &[
+    "OVERLAP",
+    "NOT_ZEROED",
+    "TOO_USABLE",
+    "REALLOC_LOSES",
+    "REALLOC_KEEPS",
+    "MISALIGNED",
+];
+
+fn faulty(folder: &Path, fault: &str) -> PathBuf {
+    let library = folder.join(format!("{fault}.so"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/faulty.c");
+    let mut compiler = Command::new("gcc");
+    compiler.args([
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-fno-builtin",
+        "-pthread",
+        "-Wl,--no-as-needed",
+    ]);
+    compiler
+        .arg(format!("-D{fault}"))
+        .arg("-o")
+        .arg(&library)
+        .arg(source);
+    if fault == "WITH_CXX" {
+        compiler.arg("-lstdc++");
+    }
+    let status = compiler.status().expect("gcc runs");
+    assert!(status.success(), "{fault} does not compile");
+    library
+}
+
+fn suite(library: PathBuf) -> Suite {
+    Suite {
+        library: Library::File(library),
+        executable: env!("CARGO_BIN_EXE_heapdrome-conformance").into(),
+        seed: 1,
+        programs: 1,
+        steps: 20_000,
+        threads: 4,
+    }
+}
+
+#[test]
+fn every_check_notices_a_fault() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut missed = Vec::new();
+    for (name, fault) in FAULTS {
+        let check = checks()
+            .iter()
+            .find(|check| check.name == *name)
+            .expect("a known check");
+        let found = suite(faulty(folder.path(), fault))
+            .check(check)
+            .expect("a temporary folder");
+        if found.is_none() {
+            missed.push(format!("{name} does not notice {fault}"));
+        }
+    }
+    for check in checks() {
+        if !FAULTS.iter().any(|(name, _)| *name == check.name) {
+            missed.push(format!("{} is tested with no fault", check.name));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+#[test]
+fn without_a_fault_the_same_library_passes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let failures = suite(faulty(folder.path(), "NONE"))
+        .run()
+        .expect("a temporary folder");
+    let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    assert!(texts.is_empty(), "{}", texts.join("\n"));
+}
+
+#[test]
+fn generated_programs_notice_faults_and_shrink() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for fault in PROGRAM_FAULTS {
+        // One thread: the same steps fail every time, so that shrinking gets far.
+        let suite = Suite {
+            threads: 1,
+            steps: 4_000,
+            ..suite(faulty(folder.path(), fault))
+        };
+        let failure = suite
+            .program(1)
+            .expect_err(&format!("{fault} goes unnoticed"));
+        let left = failure.program.expect("a program that fails").0.len();
+        assert!(
+            left < 800,
+            "{fault}: {left} steps of 4000 are left: {}",
+            failure.what
+        );
+    }
+}

@@ -1,0 +1,193 @@
+// glibc's allocator with one fault, chosen by a macro: each must make a check fail.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
+extern void __libc_free(void *);
+
+#define SLOT static __thread __attribute__((tls_model("initial-exec"), unused))
+SLOT int ended;
+SLOT unsigned count;
+static int is_main(void) { return gettid() == getpid(); }
+
+#if defined FORK_LOCK || defined FORK_HANDLER
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void take(void) { pthread_mutex_lock(&lock); }
+static void leave(void) { pthread_mutex_unlock(&lock); }
+#else
+static void take(void) {}
+static void leave(void) {}
+#endif
+
+#if defined THREAD_END || defined UNLOADED
+static pthread_key_t key;
+static void thread_ends(void *value) { ended = value != NULL; }
+__attribute__((constructor)) static void make_key(void) { pthread_key_create(&key, thread_ends); }
+#endif
+#ifdef RESERVES
+__attribute__((constructor)) static void reserve(void) {
+    if (mmap(NULL, (size_t)300 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+        abort();
+}
+#endif
+
+#ifdef OVERLAP
+static char *outer;
+#endif
+#ifdef EMPTY_SHARED
+static _Alignas(16) char shared[16];
+#endif
+
+void *malloc(size_t size) {
+#if defined THREAD_END || defined UNLOADED
+    if (!is_main() && count++ == 0)
+        pthread_setspecific(key, &key);
+    if (ended)
+        return NULL;
+#endif
+#ifdef FEW
+    if (count++ > 1500)
+        return NULL;
+#endif
+#ifdef FEW_PER_THREAD
+    if (!is_main() && count++ > 450)
+        return NULL;
+#endif
+#ifdef EMPTY_SHARED
+    if (size == 0)
+        return shared;
+#endif
+#ifdef HUGE_GRANTED
+    if (size > PTRDIFF_MAX)
+        size = 16;
+#endif
+#ifdef REFUSES
+    if (size > 1000)
+        return NULL;
+#endif
+#ifdef OVERLAP
+    if (size <= 32 && count++ % 100 == 99 && outer != NULL)
+        return outer + 16;
+#endif
+#ifdef FORK_HANDLER
+    static int registered;
+    if (!is_main() && !__atomic_exchange_n(&registered, 1, __ATOMIC_SEQ_CST))
+        pthread_atfork(take, leave, leave);
+#endif
+    take();
+    void *block = __libc_malloc(size);
+    leave();
+#ifdef DIES
+    if (block == NULL)
+        abort();
+#endif
+#ifdef OVERLAP
+    if (outer == NULL && size >= 64 && size < 128)
+        outer = block;
+#endif
+    return block;
+}
+
+void free(void *block) {
+#ifdef ERRNO_LOST
+    errno = EAGAIN;
+#endif
+#ifdef LEAKS
+    if (!is_main())
+        return;
+#endif
+#ifdef OVERLAP
+    if (outer != NULL && ((char *)block == outer + 16 || (char *)block == outer))
+        return;
+#endif
+#ifdef EMPTY_SHARED
+    if (block == shared)
+        return;
+#endif
+    take();
+    __libc_free(block);
+    leave();
+}
+
+#ifdef NOT_ZEROED
+void *calloc(size_t many, size_t size) {
+    char *block = __libc_calloc(many, size);
+    if (block != NULL && many * size > 8)
+        block[many * size - 1] = 1;
+    return block;
+}
+#endif
+#ifdef OVERFLOWS
+void *calloc(size_t many, size_t size) { return __libc_calloc(1, many * size); }
+#endif
+#ifdef DIES
+void *calloc(size_t many, size_t size) {
+    void *block = __libc_calloc(many, size);
+    if (block == NULL)
+        abort();
+    return block;
+}
+#endif
+#ifdef REALLOC_KEEPS
+void *realloc(void *block, size_t size) { return __libc_realloc(block, size + 1); }
+#endif
+#ifdef REALLOC_LOSES
+void *realloc(void *block, size_t size) {
+    char *moved = __libc_realloc(block, size);
+    if (block != NULL && moved != NULL && size > 100)
+        moved[40] ^= 1;
+    return moved;
+}
+#endif
+#ifdef WRITES_ON_ERROR
+int posix_memalign(void **place, size_t alignment, size_t size) {
+    *place = NULL;
+    if (alignment < 8 || (alignment & (alignment - 1)) != 0)
+        return EINVAL;
+    *place = __libc_memalign(alignment, size);
+    return *place == NULL ? ENOMEM : 0;
+}
+#endif
+#ifdef MISALIGNED
+int posix_memalign(void **place, size_t alignment, size_t size) {
+    (void)alignment;
+    *place = __libc_malloc(size);
+    return 0;
+}
+#endif
+#ifdef NOT_PAGES
+void *valloc(size_t size) { return __libc_malloc(size); }
+#endif
+#ifdef TOO_USABLE
+size_t malloc_usable_size(void *block) { return block == NULL ? 0 : 5; }
+#endif
+#ifdef UNINFORMED
+int mallopt(int option, int value) { return option == value; }
+#endif
+
+#if defined NEW_IS_NULL || defined NEW_ALIGNS_NOT || defined NOTHROW_DIES
+void *_Znwm(size_t size) { return __libc_malloc(size); }
+#endif
+#ifdef NEW_ALIGNS_NOT
+void *_ZnwmSt11align_val_t(size_t size, size_t alignment) { return (void)alignment, __libc_malloc(size); }
+#endif
+#ifdef NOTHROW_DIES
+void *_ZnwmRKSt9nothrow_t(size_t size, void *tag) {
+    void *block = __libc_malloc(size);
+    if (block == NULL)
+        abort();
+    return (void)tag, block;
+}
+#endif
+#ifdef NOTHROW_IGNORES
+void *_ZnwmRKSt9nothrow_t(size_t size, void *tag) { return (void)tag, __libc_malloc(size); }
+#endif

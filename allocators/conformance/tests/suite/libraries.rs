@@ -1,0 +1,80 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use heapdrome_conformance::{Library, Suite};
+
+fn must_pass(library: Library) {
+    let suite = Suite {
+        library,
+        executable: env!("CARGO_BIN_EXE_heapdrome-conformance").into(),
+        seed: 7,
+        programs: 1,
+        steps: 100_000,
+        threads: 8,
+    };
+    let failures = suite.run().expect("a temporary folder");
+    let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    assert!(texts.is_empty(), "{}", texts.join("\n"));
+}
+
+/// Builds one of the libraries under allocators/preload, as it is meant to be used.
+pub(crate) fn build(package: &str, file: &str) -> PathBuf {
+    let executable = Path::new(env!("CARGO_BIN_EXE_heapdrome-conformance"));
+    let target = executable
+        .parent()
+        .and_then(Path::parent)
+        .expect("a target folder");
+    let status = Command::new(env!("CARGO"))
+        .args([
+            "build",
+            "--quiet",
+            "--profile",
+            "preload",
+            "--package",
+            package,
+            "--target-dir",
+        ])
+        .arg(target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()
+        .expect("cargo runs");
+    assert!(status.success(), "{package} does not build");
+    target.join("preload").join(file)
+}
+
+#[test]
+fn glibc_passes() {
+    must_pass(Library::System);
+}
+
+#[test]
+fn bumpmalloc_passes() {
+    must_pass(Library::File(build(
+        "heapdrome-preload-bumpmalloc",
+        "libbumpmalloc.so",
+    )));
+}
+
+#[test]
+fn elfmalloc_passes() {
+    must_pass(Library::File(build(
+        "heapdrome-preload-elfmalloc",
+        "libelfmalloc.so",
+    )));
+}
+
+#[test]
+fn elfmalloc_l_passes() {
+    must_pass(Library::File(build(
+        "heapdrome-preload-elfmalloc-l",
+        "libelfmalloc_l.so",
+    )));
+}
+
+#[test]
+fn elfmalloc_hardened_passes() {
+    must_pass(Library::File(build(
+        "heapdrome-preload-elfmalloc-hardened",
+        "libelfmalloc_hardened.so",
+    )));
+}

@@ -1,0 +1,105 @@
+// One misuse, named by the first argument. The address that a message should name is printed before.
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char in_the_program[64] __attribute__((aligned(16)));
+
+static char *named(void *address) {
+    dprintf(1, "%#zx", (size_t)address);
+    return address;
+}
+
+static void others(size_t size) {
+    for (int i = 0; i < 5000; i++) {
+        char *volatile one = malloc(size);
+        one[0] = 1;
+        free(one);
+    }
+}
+
+int main(int count, char **words) {
+    const char *what = count > 1 ? words[1] : "";
+    char in_the_frame[64] __attribute__((aligned(16)));
+    if (strcmp(what, "twice") == 0) {
+        char *block = named(malloc(100));
+        free(block);
+        free(block);
+    } else if (strcmp(what, "twice-later") == 0) {
+        char *block = named(malloc(100));
+        free(block);
+        others(500);
+        free(block);
+    } else if (strcmp(what, "twice-medium") == 0) {
+        char *block = named(malloc(9000));
+        free(block);
+        free(block);
+    } else if (strcmp(what, "twice-large") == 0) {
+        char *block = named(malloc(1 << 20));
+        free(block);
+        free(block);
+    } else if (strcmp(what, "interior") == 0) {
+        free(named((char *)malloc(100) + 16));
+    } else if (strcmp(what, "interior-odd") == 0) {
+        free(named((char *)malloc(100) + 8));
+    } else if (strcmp(what, "interior-medium") == 0) {
+        free(named((char *)malloc(9000) + 64));
+    } else if (strcmp(what, "interior-large") == 0) {
+        free(named((char *)malloc(1 << 20) + 4096));
+    } else if (strcmp(what, "frame") == 0) {
+        free(named(in_the_frame));
+    } else if (strcmp(what, "foreign") == 0) {
+        free(named(in_the_program));
+    } else if (strcmp(what, "overflow-by-zero") == 0) {
+        char *block = named(malloc(100));
+        block[100] = 0;
+        free(block);
+    } else if (strcmp(what, "overflow-full") == 0) {
+        char *block = named(malloc(112));
+        block[112] = 'x';
+        free(block);
+    } else if (strcmp(what, "overflow-medium") == 0) {
+        char *block = named(malloc(9000));
+        memset(block + 9000, 'x', 20);
+        free(block);
+    } else if (strcmp(what, "overflow-realloc") == 0) {
+        char *block = named(malloc(100));
+        block[100] = 0;
+        if (realloc(block, 5000) == NULL)
+            return 3;
+    } else if (strcmp(what, "overflow-large") == 0) {
+        volatile char *block = malloc(200000);
+        block[200000] = 'x';
+    } else if (strcmp(what, "underflow-large") == 0) {
+        volatile char *block = malloc(200000);
+        block[-8192] = 'x';
+    } else if (strcmp(what, "write-after-free") == 0) {
+        volatile char *block = named(malloc(100));
+        free((void *)block);
+        block[5] = 'x';
+        others(100);
+    } else if (strcmp(what, "read-after-free") == 0) {
+        char *volatile block = malloc(100);
+        strcpy(block, "a secret");
+        free(block);
+        return memcmp(block, "a secret", 4) == 0 || memcmp(block + 4, "cret", 4) == 0;
+    } else if (strcmp(what, "order") == 0) {
+        int at_once = 0, ascending = 0;
+        uintptr_t before = 0;
+        for (int i = 0; i < 1000; i++) {
+            void *block = malloc(100);
+            free(block);
+            void *next = malloc(100);
+            at_once += next == block;
+            ascending += (uintptr_t)next > before;
+            before = (uintptr_t)next;
+            free(next);
+        }
+        return at_once != 0 || ascending < 300 || ascending > 700;
+    } else {
+        return 2;
+    }
+    return 4;
+}

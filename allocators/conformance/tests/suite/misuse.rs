@@ -1,0 +1,86 @@
+//! What the hardened variant says of each kind of misuse, before it ends the program.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::libraries::build;
+
+const TWICE: &str = "elfmalloc: free of a block that is free already: ";
+const NO_BLOCK: &str = "elfmalloc: free of an address that is no block: ";
+const OVERFLOW: &str = "elfmalloc: write beyond the end of the block at ";
+const WRITTEN: &str = "elfmalloc: write to a block after it was freed: ";
+
+const SAID: &[(&str, &str)] = &[
+    ("twice", TWICE),
+    ("twice-later", TWICE),
+    ("twice-medium", TWICE),
+    ("twice-large", NO_BLOCK),
+    ("interior", NO_BLOCK),
+    ("interior-odd", NO_BLOCK),
+    ("interior-medium", NO_BLOCK),
+    ("interior-large", NO_BLOCK),
+    ("frame", NO_BLOCK),
+    ("foreign", NO_BLOCK),
+    ("overflow-by-zero", OVERFLOW),
+    ("overflow-full", OVERFLOW),
+    ("overflow-medium", OVERFLOW),
+    ("overflow-realloc", OVERFLOW),
+    ("write-after-free", WRITTEN),
+];
+
+fn compiled(folder: &Path) -> PathBuf {
+    let program = folder.join("misuse");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/misuse.c");
+    let status = Command::new("gcc")
+        .args(["-O1", "-fno-builtin", "-w", "-o"])
+        .arg(&program)
+        .arg(source)
+        .status()
+        .expect("gcc runs");
+    assert!(status.success());
+    program
+}
+
+fn run(program: &Path, library: &Path, what: &str) -> Output {
+    let mut command = Command::new(program);
+    command.arg(what).env("LD_PRELOAD", library);
+    command.output().expect("the program can be run")
+}
+
+#[test]
+fn the_hardened_variant_ends_every_misuse_and_names_the_address() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = compiled(folder.path());
+    let library = build(
+        "heapdrome-preload-elfmalloc-hardened",
+        "libelfmalloc_hardened.so",
+    );
+    for (what, said) in SAID {
+        let output = run(&program, &library, what);
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{what}");
+        let address = String::from_utf8_lossy(&output.stdout);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(text, format!("{said}{address}\n"), "{what}");
+    }
+    for what in ["overflow-large", "underflow-large"] {
+        let output = run(&program, &library, what);
+        assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{what}");
+    }
+    for what in ["read-after-free", "order"] {
+        let output = run(&program, &library, what);
+        assert_eq!(output.status.code(), Some(0), "{what}");
+    }
+}
+
+// The checks above can fail: the default variant hands the same block out again at once.
+#[test]
+fn the_default_variant_reuses_at_once_and_leaves_contents() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = compiled(folder.path());
+    let library = build("heapdrome-preload-elfmalloc", "libelfmalloc.so");
+    for what in ["read-after-free", "order"] {
+        let output = run(&program, &library, what);
+        assert_eq!(output.status.code(), Some(1), "{what}");
+    }
+}

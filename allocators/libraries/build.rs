@@ -1,0 +1,108 @@
+//! Builds the preloadable libraries, which the crate then carries inside itself, so that an
+//! installed binary needs no other file. Stable Cargo cannot depend on another package's shared
+//! object, and these have dependencies, so another cargo builds them, in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The packages below `allocators/preload`, the library that each makes, and the name that it is to
+/// have: Cargo allows for no hyphens.
+const LIBRARIES: [(&str, &str, &str); 4] = [
+    (
+        "heapdrome-preload-bumpmalloc",
+        "libbumpmalloc.so",
+        "libbumpmalloc.so",
+    ),
+    (
+        "heapdrome-preload-elfmalloc",
+        "libelfmalloc.so",
+        "libelfmalloc.so",
+    ),
+    (
+        "heapdrome-preload-elfmalloc-l",
+        "libelfmalloc_l.so",
+        "libelfmalloc-l.so",
+    ),
+    (
+        "heapdrome-preload-elfmalloc-hardened",
+        "libelfmalloc_hardened.so",
+        "libelfmalloc-hardened.so",
+    ),
+];
+
+/// The folders that they are made of.
+const FOLDERS: [&str; 5] = ["pages", "malloc-abi", "bumpmalloc", "elfmalloc", "preload"];
+
+/// What the outer cargo sets for its own compilers and must not reach the inner one's.
+const OUTER: [&str; 4] = [
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CLIPPY_ARGS",
+];
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_default()
+}
+
+fn main() {
+    let allocators = Path::new(&variable("CARGO_MANIFEST_DIR")).join("..");
+    for folder in FOLDERS {
+        println!(
+            "cargo::rerun-if-changed={}",
+            allocators.join(folder).display()
+        );
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let target = variable("TARGET");
+    let known = variable("CARGO_CFG_TARGET_OS") == "linux"
+        && variable("CARGO_CFG_TARGET_ENV") == "gnu"
+        && ["x86_64", "aarch64"].contains(&variable("CARGO_CFG_TARGET_ARCH").as_str());
+    let built = known && build(&allocators, &out, &target);
+    for (_, library, name) in LIBRARIES {
+        let made = out
+            .join("target")
+            .join(&target)
+            .join("preload")
+            .join(library);
+        let carried = out.join(name);
+        let bytes = if built {
+            std::fs::read(&made)
+        } else {
+            Ok(Vec::new())
+        };
+        let bytes = bytes.unwrap_or_else(|error| panic!("{}: {error}", made.display()));
+        std::fs::write(&carried, bytes).expect("OUT_DIR is writable");
+    }
+}
+
+/// Whether the libraries are there now; on another machine's behalf they may not be.
+fn build(allocators: &Path, out: &Path, target: &str) -> bool {
+    let mut cargo = Command::new(variable("CARGO"));
+    cargo.args(["build", "--locked", "--quiet", "--profile", "preload"]);
+    cargo
+        .args(["--target", target, "--target-dir"])
+        .arg(out.join("target"));
+    cargo
+        .arg("--manifest-path")
+        .arg(allocators.join("../Cargo.toml"));
+    for (package, ..) in LIBRARIES {
+        cargo.args(["--package", package]);
+    }
+    for name in OUTER {
+        cargo.env_remove(name);
+    }
+    let status = cargo.status().expect("cargo names itself, and can be run");
+    if status.success() {
+        return true;
+    }
+    assert!(
+        variable("HOST") != variable("TARGET"),
+        "cargo could not build heapdrome's own allocators: {status}"
+    );
+    println!(
+        "cargo::warning=no linker for {target}: heapdrome is built without its own allocators"
+    );
+    false
+}

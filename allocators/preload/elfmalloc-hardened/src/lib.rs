@@ -1,0 +1,6 @@
+//! elfmalloc hardened, as a library to preload, to link or to load.
+
+#![cfg_attr(panic = "abort", no_std)]
+
+heapdrome_malloc_abi::export!(heapdrome_elfmalloc::Hardened);
+heapdrome_malloc_abi::panic_handler!();

@@ -1,0 +1,25 @@
+/* libelfmalloc: the C and C++ allocation functions, served by elfmalloc.
+ *
+ * Linking with -lelfmalloc, or preloading the library, is enough: it provides malloc and its kin under
+ * their own names. This header declares those that the C library's headers may lack. */
+#ifndef ELFMALLOC_H
+#define ELFMALLOC_H
+
+#include <malloc.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* C23: free, where the caller knows the size that it asked for. */
+void free_sized(void *block, size_t size);
+/* C23: the same for blocks of aligned_alloc. */
+void free_aligned_sized(void *block, size_t alignment, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
