@@ -1,0 +1,369 @@
+//! The file of one data set: a header, a table of blocks, and the blocks, each compressed.
+//!
+//! Block 0 is the index; every other one holds the details of a few entries. All numbers are little
+//! endian. The header's checksum covers header and table, and the table has a checksum for each
+//! block, so that a change of any byte is seen before anything is made of it.
+//!
+//! ```text
+//! magic 8 | version 4 | set 4 | seed 8 | size 4 | blocks 4
+//! per block: packed length 8 | plain length 8 | checksum 8
+//! checksum of all above 8
+//! blocks
+//! ```
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, de::DeserializeOwned};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use crate::error::CatalogError;
+use crate::manifest::VERSION;
+
+const MAGIC: &[u8; 8] = b"HDCATSET";
+const HEAD: usize = 32;
+const ROW: usize = 24;
+
+/// The largest block that is believed; a real one has a few MiB at the default size.
+const LARGEST_BLOCK: u64 = 1 << 28;
+
+/// The most blocks that are believed.
+const MOST_BLOCKS: u32 = 1 << 16;
+
+/// Which data set a file must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) seed: u64,
+    pub(crate) size: u32,
+    pub(crate) set: u32,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    packed: u64,
+    plain: u64,
+    checksum: u64,
+}
+
+/// A block as it is in the file.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    bytes: Vec<u8>,
+    row: Row,
+    block: usize,
+}
+
+/// The blocks of a data set, gathered before they are written.
+pub(crate) struct Writer {
+    identity: Identity,
+    rows: Vec<Row>,
+    packed: Vec<u8>,
+}
+
+impl Writer {
+    pub(crate) fn new(identity: Identity) -> Self {
+        Self {
+            identity,
+            rows: Vec::new(),
+            packed: Vec::new(),
+        }
+    }
+
+    /// Serialises and compresses the next block.
+    ///
+    /// # Errors
+    /// When the value has no serialised form, which none of the model's types is without.
+    pub(crate) fn push(&mut self, value: &impl Serialize) -> Result<(), postcard::Error> {
+        let plain = postcard::to_stdvec(value)?;
+        let packed = lz4_flex::block::compress(&plain);
+        self.rows.push(Row {
+            packed: packed.len() as u64,
+            plain: plain.len() as u64,
+            checksum: checksum(&packed, self.rows.len()),
+        });
+        self.packed.extend_from_slice(&packed);
+        Ok(())
+    }
+
+    /// The length of all blocks, serialised and not compressed.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.rows.iter().map(|row| row.plain).sum()
+    }
+
+    /// Writes the file, and returns its length once it is on the disk.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write(&self, path: &Path) -> Result<u64, std::io::Error> {
+        let mut head = Vec::with_capacity(HEAD + self.rows.len() * ROW + 8);
+        head.extend_from_slice(MAGIC);
+        head.extend_from_slice(&VERSION.to_le_bytes());
+        head.extend_from_slice(&self.identity.set.to_le_bytes());
+        head.extend_from_slice(&self.identity.seed.to_le_bytes());
+        head.extend_from_slice(&self.identity.size.to_le_bytes());
+        head.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
+        for row in &self.rows {
+            let numbers = [row.packed, row.plain, row.checksum];
+            head.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        }
+        head.extend_from_slice(&xxh3_64(&head).to_le_bytes());
+        let mut file = File::create_new(path)?;
+        file.write_all(&head)?;
+        file.write_all(&self.packed)?;
+        file.sync_all()?;
+        Ok((head.len() + self.packed.len()) as u64)
+    }
+}
+
+/// The checksum of a block; blocks that changed places do not pass.
+fn checksum(packed: &[u8], block: usize) -> u64 {
+    xxh3_64_with_seed(packed, block as u64)
+}
+
+/// A file of a data set that is being read, block by block.
+pub(crate) struct Reader {
+    path: PathBuf,
+    file: File,
+    rows: Vec<Row>,
+    next: usize,
+}
+
+impl Reader {
+    /// Opens a file and checks its header.
+    ///
+    /// # Errors
+    /// When it cannot be read, is foreign, of another version, of another data set, or damaged.
+    pub(crate) fn open(path: &Path, identity: Identity) -> Result<Self, CatalogError> {
+        let mut file = File::open(path).map_err(|source| read_error(path, source))?;
+        let mut head = vec![0; HEAD];
+        fill(path, &mut file, &mut head)?;
+        if !head.starts_with(MAGIC) {
+            return Err(CatalogError::Foreign {
+                path: path.to_owned(),
+                reason: "it begins otherwise".to_owned(),
+            });
+        }
+        let found = number(&head, 8, 4) as u32;
+        if found != VERSION {
+            return Err(CatalogError::OtherVersion {
+                path: path.to_owned(),
+                found,
+                expected: VERSION,
+            });
+        }
+        let blocks = number(&head, 28, 4) as u32;
+        if blocks == 0 || blocks > MOST_BLOCKS {
+            return Err(damaged(path, format!("it claims to have {blocks} blocks")));
+        }
+        head.resize(HEAD + blocks as usize * ROW, 0);
+        fill(path, &mut file, &mut head[HEAD..])?;
+        let mut written = [0; 8];
+        fill(path, &mut file, &mut written)?;
+        if xxh3_64(&head) != u64::from_le_bytes(written) {
+            return Err(damaged(path, "the checksum of its header does not match"));
+        }
+        let inside = Identity {
+            set: number(&head, 12, 4) as u32,
+            seed: number(&head, 16, 8),
+            size: number(&head, 24, 4) as u32,
+        };
+        if inside != identity {
+            return Err(damaged(path, "it holds another data set"));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            rows: head[HEAD..].chunks_exact(ROW).map(row).collect(),
+            next: 0,
+        })
+    }
+
+    /// Reads the next block, or `None` after the last.
+    ///
+    /// # Errors
+    /// When it cannot be read or is damaged.
+    pub(crate) fn next_block(&mut self) -> Result<Option<Packed>, CatalogError> {
+        let block = self.next;
+        let Some(row) = self.rows.get(block).copied() else {
+            return Ok(None);
+        };
+        if row.packed > LARGEST_BLOCK || row.plain > LARGEST_BLOCK {
+            return Err(damaged(&self.path, format!("block {block} is too large")));
+        }
+        let mut bytes = vec![0; row.packed as usize];
+        fill(&self.path, &mut self.file, &mut bytes)?;
+        if checksum(&bytes, block) != row.checksum {
+            let reason = format!("the checksum of block {block} does not match");
+            return Err(damaged(&self.path, reason));
+        }
+        self.next += 1;
+        Ok(Some(Packed { bytes, row, block }))
+    }
+}
+
+impl Packed {
+    /// Decompresses and deserialises the block.
+    ///
+    /// # Errors
+    /// When that fails. The block was whole when it was read, so its bytes changed in memory.
+    pub(crate) fn unpack<T: DeserializeOwned>(self) -> Result<T, CatalogError> {
+        let changed = |reason: String| CatalogError::Corrupted {
+            what: format!(
+                "block {} was read whole and then not unpacked ({reason})",
+                self.block
+            ),
+        };
+        let plain = lz4_flex::block::decompress(&self.bytes, self.row.plain as usize)
+            .map_err(|error| changed(error.to_string()))?;
+        match postcard::take_from_bytes(&plain) {
+            Ok((value, [])) => Ok(value),
+            Ok((_, rest)) => Err(changed(format!("{} bytes too many", rest.len()))),
+            Err(error) => Err(changed(error.to_string())),
+        }
+    }
+}
+
+/// Reads as many bytes as there is room for.
+fn fill(path: &Path, file: &mut File, room: &mut [u8]) -> Result<(), CatalogError> {
+    file.read_exact(room).map_err(|source| match source.kind() {
+        ErrorKind::UnexpectedEof => damaged(path, "it is cut short"),
+        _ => read_error(path, source),
+    })
+}
+
+fn read_error(path: &Path, source: std::io::Error) -> CatalogError {
+    CatalogError::Read {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn damaged(path: &Path, reason: impl Into<String>) -> CatalogError {
+    CatalogError::Damaged {
+        path: path.to_owned(),
+        reason: reason.into(),
+    }
+}
+
+/// The number of `length` bytes at a place.
+fn number(bytes: &[u8], place: usize, length: usize) -> u64 {
+    let digits = bytes[place..place + length].iter().rev();
+    digits.fold(0, |number, digit| number << 8 | u64::from(*digit))
+}
+
+fn row(bytes: &[u8]) -> Row {
+    Row {
+        packed: number(bytes, 0, 8),
+        plain: number(bytes, 8, 8),
+        checksum: number(bytes, 16, 8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDENTITY: Identity = Identity {
+        seed: 9,
+        size: 100,
+        set: 3,
+    };
+
+    /// A file of three blocks, in a folder that must be kept.
+    fn written() -> (tempfile::TempDir, PathBuf, Vec<u8>) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("set-003.bin");
+        let mut writer = Writer::new(IDENTITY);
+        for block in 0..3_u32 {
+            writer.push(&vec![block; 40]).expect("serialised");
+        }
+        let length = writer.write(&path).expect("written");
+        let bytes = std::fs::read(&path).expect("readable");
+        assert_eq!(bytes.len() as u64, length);
+        assert_eq!(writer.data_bytes(), 3 * 41);
+        (folder, path, bytes)
+    }
+
+    fn read(path: &Path) -> Result<Vec<Vec<u32>>, CatalogError> {
+        let mut reader = Reader::open(path, IDENTITY)?;
+        let mut blocks = Vec::new();
+        while let Some(packed) = reader.next_block()? {
+            blocks.push(packed.unpack()?);
+        }
+        Ok(blocks)
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let (_folder, path, _) = written();
+        let expected = vec![vec![0; 40], vec![1; 40], vec![2; 40]];
+        assert_eq!(read(&path).expect("whole"), expected);
+    }
+
+    #[test]
+    fn a_change_of_any_byte_is_seen() {
+        let (_folder, path, bytes) = written();
+        for place in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[place] ^= 0x10;
+            std::fs::write(&path, &changed).expect("written");
+            let error = read(&path).expect_err("changed");
+            assert_eq!(error.exit_status(), 2, "byte {place}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_damaged() {
+        let (_folder, path, bytes) = written();
+        for length in 0..bytes.len() {
+            std::fs::write(&path, &bytes[..length]).expect("written");
+            let error = read(&path).expect_err("cut").to_string();
+            assert!(error.contains("is damaged: it is cut short"), "{error}");
+        }
+    }
+
+    #[test]
+    fn blocks_that_changed_places_are_seen() {
+        let (_folder, path, _) = written();
+        let mut writer = Writer::new(IDENTITY);
+        writer.push(&vec![1_u32; 40]).expect("serialised");
+        writer.push(&vec![2_u32; 40]).expect("serialised");
+        let half = writer.packed.len() / 2;
+        writer.packed.rotate_left(half);
+        std::fs::remove_file(&path).expect("removed");
+        writer.write(&path).expect("written");
+        let error = read(&path).expect_err("swapped").to_string();
+        assert!(error.contains("checksum of block 0"), "{error}");
+    }
+
+    #[test]
+    fn another_data_set_version_or_program_is_told_apart() {
+        let (_folder, path, bytes) = written();
+        let other = Identity { set: 4, ..IDENTITY };
+        let error = Reader::open(&path, other).err().expect("another set");
+        assert!(error.to_string().contains("another data set"));
+        let mut newer = bytes;
+        newer[8] += 1;
+        std::fs::write(&path, newer).expect("written");
+        let error = read(&path).expect_err("newer").to_string();
+        assert!(error.contains("data format 2"), "{error}");
+        std::fs::write(&path, [0x7f; 200]).expect("written");
+        let error = read(&path).expect_err("foreign").to_string();
+        assert!(
+            error.contains("is not a file of the catalog workload"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_whole_block_that_cannot_be_unpacked_is_the_fault_of_memory() {
+        let (_folder, path, _) = written();
+        let mut reader = Reader::open(&path, IDENTITY).expect("whole");
+        let mut packed = reader.next_block().expect("whole").expect("a block");
+        packed.bytes.truncate(3);
+        let error = packed.unpack::<Vec<u32>>().expect_err("changed");
+        assert_eq!(error.exit_status(), 1);
+    }
+}

@@ -1,0 +1,73 @@
+//! Loads one data set on an executor: one task reads blocks ahead, another makes maps of them, a
+//! third joins the maps.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use smol::Executor;
+use smol::channel::{self, Sender};
+use smol::future::yield_now;
+
+use crate::error::CatalogError;
+use crate::file::{Identity, Packed, Reader};
+use crate::join::{Joined, Loaded, join};
+use crate::model::Details;
+
+/// An executor that tasks can be spawned on from any thread.
+pub(crate) type Pool = Arc<Executor<'static>>;
+
+/// Blocks that are read before they are needed.
+const READ_AHEAD: usize = 2;
+
+/// Where a data set is, and which.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    pub(crate) identity: Identity,
+}
+
+/// Loads and joins a data set.
+///
+/// # Errors
+/// When its file cannot be read, is foreign or damaged.
+pub(crate) async fn load_and_join(pool: Pool, place: Place) -> Result<Joined, CatalogError> {
+    let loaded = pool.spawn(load(Arc::clone(&pool), place)).await?;
+    Ok(pool.spawn(join(loaded)).await)
+}
+
+/// Loads a data set into ordered maps.
+async fn load(pool: Pool, place: Place) -> Result<Loaded, CatalogError> {
+    let reader = Reader::open(&place.path, place.identity)?;
+    let (sender, receiver) = channel::bounded(READ_AHEAD);
+    let reading = pool.spawn(read_ahead(reader, sender));
+    let mut loaded: Option<Loaded> = None;
+    while let Ok(packed) = receiver.recv().await {
+        match &mut loaded {
+            None => {
+                loaded = Some(Loaded {
+                    index: packed.unpack()?,
+                    details: Details::new(),
+                });
+            }
+            Some(loaded) => loaded.details.extend(packed.unpack::<Details>()?),
+        }
+        yield_now().await;
+    }
+    reading.await?;
+    loaded.ok_or_else(|| CatalogError::Damaged {
+        path: place.path,
+        reason: "it has no blocks".to_owned(),
+    })
+}
+
+/// Reads the blocks of a file. Reading blocks the thread, on purpose: the data come from the page
+/// cache, and a pool of threads for files would add allocating threads that nobody asked for.
+async fn read_ahead(mut reader: Reader, sender: Sender<Packed>) -> Result<(), CatalogError> {
+    while let Some(packed) = reader.next_block()? {
+        // Nobody listens any more when unpacking failed; that error is told.
+        if sender.send(packed).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
+}

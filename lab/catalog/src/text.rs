@@ -1,0 +1,87 @@
+//! Words, sentences and addresses, drawn from a seeded generator.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+const SYLLABLES: [&str; 48] = [
+    "ba", "ben", "bor", "ca", "cel", "cor", "da", "del", "dor", "el", "en", "fa", "fin", "for",
+    "ga", "gil", "gor", "ha", "hel", "il", "is", "ja", "ka", "kel", "la", "len", "lö", "ma", "men",
+    "mor", "na", "nel", "né", "or", "pa", "pel", "ra", "ren", "ri", "sa", "sel", "so", "ta", "ter",
+    "to", "va", "ven", "zu",
+];
+
+/// How many different words a vocabulary has.
+const WORDS: usize = 4096;
+
+/// The words of a data set.
+pub(crate) struct Vocabulary(Vec<String>);
+
+impl Vocabulary {
+    pub(crate) fn draw(random: &mut ChaCha8Rng) -> Self {
+        let mut word = || {
+            let syllables = random.random_range(1..=4);
+            (0..syllables)
+                .map(|_| SYLLABLES[random.random_range(0..SYLLABLES.len())])
+                .collect()
+        };
+        Self((0..WORDS).map(|_| word()).collect())
+    }
+
+    /// One word.
+    pub(crate) fn word(&self, random: &mut ChaCha8Rng) -> &str {
+        &self.0[random.random_range(0..WORDS)]
+    }
+
+    /// `least` to `most` words.
+    pub(crate) fn words(&self, random: &mut ChaCha8Rng, least: u32, most: u32) -> String {
+        let count = random.random_range(least..=most);
+        let mut text = String::new();
+        for place in 0..count {
+            if place > 0 {
+                text.push(' ');
+            }
+            text.push_str(self.word(random));
+        }
+        text
+    }
+
+    /// A title: a few words, the first letter of each in upper case.
+    pub(crate) fn title(&self, random: &mut ChaCha8Rng, least: u32, most: u32) -> String {
+        let words = self.words(random, least, most);
+        let mut text = String::with_capacity(words.len());
+        let mut start = true;
+        for letter in words.chars() {
+            match start {
+                true => text.extend(letter.to_uppercase()),
+                false => text.push(letter),
+            }
+            start = letter == ' ';
+        }
+        text
+    }
+
+    /// A person's name.
+    pub(crate) fn person(&self, random: &mut ChaCha8Rng) -> String {
+        self.title(random, 2, 3)
+    }
+
+    /// Where a picture is.
+    pub(crate) fn picture(&self, random: &mut ChaCha8Rng) -> String {
+        let (width, name) = (random.random_range(1..=9) * 100, random.random::<u64>());
+        format!("/{}/w{width}/{name:016x}.jpg", self.word(random))
+    }
+}
+
+/// `Some` with a chance of `percent`.
+pub(crate) fn maybe<T>(
+    random: &mut ChaCha8Rng,
+    percent: u32,
+    draw: impl FnOnce(&mut ChaCha8Rng) -> T,
+) -> Option<T> {
+    random.random_ratio(percent, 100).then(|| draw(random))
+}
+
+/// One of some strings.
+pub(crate) fn one_of(random: &mut ChaCha8Rng, from: &[&str]) -> String {
+    from[random.random_range(0..from.len())].to_owned()
+}

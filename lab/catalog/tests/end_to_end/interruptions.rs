@@ -1,0 +1,152 @@
+//! A full disk, Ctrl-C and kill -9 while data are written.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{catalog, names, refusal, success, text};
+
+/// Starts to write data that take a while, and waits until there is a temporary folder.
+fn started(folder: &Path) -> Child {
+    let parent = folder.parent().expect("in a folder");
+    let before = names(parent);
+    let mut command = catalog(&["gen-data", text(folder), "-n", "64", "-s", "20"]);
+    // SAFETY: `heed_signals` only calls signal, which may be called between fork and exec.
+    unsafe { command.pre_exec(heed_signals) };
+    let child = command.stderr(Stdio::piped()).spawn().expect("started");
+    let since = Instant::now();
+    while names(parent).iter().all(|name| before.contains(name)) {
+        assert!(since.elapsed() < Duration::from_secs(30), "nothing is made");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+/// Undoes what a shell does to the commands that it starts in the background: ignoring signals.
+fn heed_signals() -> std::io::Result<()> {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the default action is a valid one for these signals.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    Ok(())
+}
+
+fn send(child: &Child, signal: i32) {
+    let id = libc::pid_t::try_from(child.id()).expect("a process id");
+    // SAFETY: kill takes numbers only; the child has not been waited for, so the id is its own.
+    assert_eq!(unsafe { libc::kill(id, signal) }, 0);
+}
+
+#[test]
+fn ctrl_c_leaves_nothing() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let child = started(&root.path().join("data"));
+        send(&child, signal);
+        let done = child.wait_with_output().expect("waited for");
+        assert_eq!(done.status.code(), Some(130));
+        let line = crate::common::stderr(&done);
+        assert_eq!(
+            line,
+            "heapdrome-catalog: interrupted; nothing was left behind\n"
+        );
+        assert_eq!(names(root.path()), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_a_killed_run_left_is_removed_by_the_next_and_what_is_in_use_is_not() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let folder = root.path().join("data");
+    let mut killed = started(&folder);
+    send(&killed, libc::SIGKILL);
+    killed.wait().expect("waited for");
+    let left = names(root.path());
+    assert_eq!(left.len(), 1);
+    assert!(!folder.exists());
+    let running = started(&folder);
+    let in_use: Vec<_> = names(root.path());
+    assert_eq!(in_use.len(), 1, "the folder of the killed run is gone");
+    assert_ne!(in_use, left);
+    success(&mut catalog(&[
+        "gen-data",
+        text(&folder),
+        "-n",
+        "1",
+        "-s",
+        "1",
+    ]));
+    let mut expected = in_use;
+    expected.push("data".to_owned());
+    expected.sort();
+    assert_eq!(names(root.path()), expected);
+    send(&running, libc::SIGINT);
+    assert_eq!(
+        running
+            .wait_with_output()
+            .expect("waited for")
+            .status
+            .code(),
+        Some(130)
+    );
+    assert_eq!(names(root.path()), ["data"]);
+}
+
+#[test]
+fn of_two_runs_at_once_both_find_the_data_there() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let folder = root.path().join("data");
+    let start = || {
+        catalog(&["gen-data", text(&folder), "-n", "2", "-s", "8"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started")
+    };
+    let children = [start(), start(), start()];
+    for child in children {
+        let done = child.wait_with_output().expect("waited for");
+        assert!(done.status.success(), "{}", crate::common::stderr(&done));
+    }
+    assert_eq!(names(root.path()), ["data"]);
+    success(&mut catalog(&["test", text(&folder), "-n", "2"]));
+}
+
+/// Runs a script in a mount namespace of its own, where a small file system is mounted; `None`
+/// where that is not allowed.
+fn on_a_small_disk(script: &str, arguments: &[&str]) -> Option<Command> {
+    let namespace = ["-m", "-r"];
+    let tried = Command::new("unshare")
+        .args(namespace)
+        .args(["sh", "-c", "mount -t tmpfs -o size=1m tmpfs /mnt"])
+        .output();
+    if !tried.is_ok_and(|done| done.status.success()) {
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    command.args(namespace).args(["sh", "-c", script]);
+    command.args(arguments);
+    Some(command)
+}
+
+#[test]
+fn a_full_disk_is_said_in_one_line_and_nothing_is_left() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let script = "mount -t tmpfs -o size=1m tmpfs \"$1\" || exit 99
+        \"$0\" gen-data \"$1/data\" -n 4 -s 10
+        status=$?
+        ls -A \"$1\" > \"$2\"
+        exit $status";
+    let mount = root.path().join("mount");
+    std::fs::create_dir(&mount).expect("made");
+    let list = root.path().join("list");
+    let words = [env!("CARGO_BIN_EXE_catalog"), text(&mount), text(&list)];
+    let Some(mut command) = on_a_small_disk(script, &words) else {
+        println!("skipped: a small file system cannot be mounted here without root");
+        return;
+    };
+    let line = refusal(2, &mut command);
+    assert!(line.contains("No space left on device"), "{line}");
+    assert!(line.contains("nothing was left behind"), "{line}");
+    assert_eq!(std::fs::read_to_string(&list).expect("written"), "");
+}

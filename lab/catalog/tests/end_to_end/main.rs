@@ -1,0 +1,5 @@
+//! The workload's binary, from its command line to what it prints and leaves behind.
+
+mod command;
+mod common;
+mod interruptions;

@@ -1,0 +1,230 @@
+//! Prepares a C++ build: package, sources, tools, and the folder in the cache that it runs in.
+
+mod description;
+mod sources;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use heapdrome_packages::{Cache, CratePin, Lock, Shelf, fetch_crate};
+
+use crate::definition::{Build, Pin};
+use crate::settings::Values;
+use crate::tools::{Tool, Wanted, quoted};
+use crate::{Event, Prepared, Program, ProgramError};
+use description::Description;
+
+/// The programs of a build, with the lines that they say about their versions.
+struct Tools {
+    compiler: Tool,
+    compiler_version: String,
+    archiver: Tool,
+    runner: Tool,
+    runner_version: String,
+}
+
+/// Makes a build ready; see [`Program::prepare`].
+pub(crate) fn prepare(
+    program: &Program,
+    build: &Build,
+    cache: &Cache,
+    values: &Values<'_>,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Prepared, ProgramError> {
+    let name = &program.name;
+    let compiler = values.word("compiler");
+    let tools = Tools::find(name, compiler, std::env::var_os("PATH").as_ref())?;
+    let pin = CratePin::from(&build.package);
+    on_event(Event::Fetching {
+        package: pin.label(),
+    });
+    let package = fetch_crate(cache, &pin)?;
+    let count = values.number("units") as usize;
+    let units = sources::list(build, count, &package)?;
+    let place = format!("{name}-{}-{count}", tools.compiler.name);
+    on_event(Event::Locking {
+        program: name.clone(),
+    });
+    let lock = cache.lock(&place)?;
+    let directory = cache.shelf(Shelf::Workloads)?.join(&place);
+    on_event(Event::Writing {
+        directory: directory.clone(),
+    });
+    let description = Description {
+        build,
+        compiler: &tools.compiler.path,
+        archiver: &tools.archiver.path,
+        units: &units,
+    };
+    write_folder(&lock, &directory, &package, &description, &tools.runner)?;
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(Prepared {
+        command: tools.command(jobs),
+        prepare: Some(tools.clean_command(&directory)),
+        directory,
+        notes: tools.notes(build, &values.in_words(), units.len(), jobs),
+        environment: BTreeMap::new(),
+        server: None,
+        metrics: Vec::new(),
+        success: vec![0],
+        repeatable_output: tools.silent().is_some(),
+        _lock: lock,
+    })
+}
+
+/// Makes the folder whole in the staging folder and puts it in the place of the old one, whose
+/// objects go with it.
+fn write_folder(
+    lock: &Lock,
+    directory: &Path,
+    package: &Path,
+    description: &Description<'_>,
+    runner: &Tool,
+) -> Result<(), ProgramError> {
+    let staging = lock.staging()?;
+    let folder = staging.path().join("build");
+    let (file, text) = match runner.name.as_str() {
+        "make" => ("Makefile", description.makefile()),
+        _ => ("build.ninja", description.ninja()),
+    };
+    let failed = |source| ProgramError::Write {
+        path: folder.join(file),
+        source,
+    };
+    fs::create_dir_all(folder.join(description::OBJECTS)).map_err(failed)?;
+    // Paths in the description are relative to this link, so that they have no odd characters.
+    std::os::unix::fs::symlink(package, folder.join(description::PACKAGE)).map_err(failed)?;
+    fs::write(folder.join(file), text).map_err(failed)?;
+    for (header, text) in &description.build.generated {
+        let path = folder.join(description::GENERATED).join(header);
+        let failed = |source| ProgramError::Write {
+            path: path.clone(),
+            source,
+        };
+        fs::create_dir_all(path.parent().unwrap_or(&folder)).map_err(failed)?;
+        fs::write(&path, text).map_err(failed)?;
+    }
+    Ok(lock.place(&folder, directory)?)
+}
+
+impl Tools {
+    fn find(program: &str, compiler: &str, path: Option<&OsString>) -> Result<Self, ProgramError> {
+        let (names, advice): (&[_], _) = match compiler {
+            "any" => (
+                &["g++", "clang++"],
+                "install it, on Debian with `apt install g++`",
+            ),
+            "gcc" => (&["g++"], "install it, on Debian with `apt install g++`"),
+            _ => (
+                &["clang++"],
+                "install it, on Debian with `apt install clang`",
+            ),
+        };
+        let find = |what, names: &[&'static str], advice| {
+            Wanted {
+                program,
+                what,
+                names,
+                advice,
+            }
+            .find_in(path)
+        };
+        let compiler = find("a C++ compiler", names, advice)?;
+        let archiver = find(
+            "an archiver",
+            &["ar"],
+            "install it, on Debian with `apt install binutils`",
+        )?;
+        let runner = find(
+            "a program that runs a build",
+            &["ninja", "ninja-build", "make"],
+            "install one, on Debian with `apt install ninja-build`",
+        )?;
+        Ok(Self {
+            compiler_version: compiler.version("--version")?,
+            runner_version: runner.version("--version")?,
+            compiler,
+            archiver,
+            runner,
+        })
+    }
+
+    /// The build, silent where the runner can be, so that its output is the same in every run.
+    fn command(&self, jobs: usize) -> Vec<String> {
+        let mut command = vec![self.runner.name.clone()];
+        command.extend(self.silent().map(str::to_owned));
+        command.extend(["-j".to_owned(), jobs.to_string()]);
+        command
+    }
+
+    /// What makes the runner silent. An older ninja cannot be: it tells each file as it is done, in
+    /// an order that differs from run to run.
+    fn silent(&self) -> Option<&'static str> {
+        match self.runner.name.as_str() {
+            "make" => Some("--silent"),
+            _ if is_at_least(&self.runner_version, 1, 11) => Some("--quiet"),
+            _ => None,
+        }
+    }
+
+    /// The clean before each run, for a shell in any folder.
+    fn clean_command(&self, directory: &Path) -> String {
+        let name = self.runner.name.as_str();
+        let folder = quoted(&directory.to_string_lossy());
+        match name {
+            "make" => format!("make --silent -C {folder} clean"),
+            _ => format!("{name} -C {folder} -t clean > /dev/null"),
+        }
+    }
+
+    fn notes(&self, build: &Build, parameters: &str, units: usize, jobs: usize) -> Vec<String> {
+        let pin = &build.package;
+        let mut notes = vec![
+            format!(
+                "{units} translation units of {}, from the package {} {} (SHA-256 {})",
+                build.project, pin.name, pin.version, pin.sha256
+            ),
+            format!(
+                "compiled by {} with {}",
+                self.compiler_version,
+                build.flags.join(" ")
+            ),
+            format!(
+                "run by {} {} with {jobs} jobs",
+                self.runner.name, self.runner_version
+            ),
+            format!("parameters: {parameters}"),
+        ];
+        notes.extend(self.compiler.passed_over.iter().map(|wrapper| {
+            let used = self.compiler.path.display();
+            format!(
+                "{} is a compiler cache and was passed over for {used}",
+                wrapper.display()
+            )
+        }));
+        notes
+    }
+}
+
+impl From<&Pin> for CratePin {
+    fn from(pin: &Pin) -> Self {
+        Self {
+            name: pin.name.clone(),
+            version: pin.version.clone(),
+            sha256: pin.sha256.clone(),
+        }
+    }
+}
+
+/// Whether a version such as `1.11.1` is `major.minor` or later.
+fn is_at_least(version: &str, major: u32, minor: u32) -> bool {
+    let mut parts = version
+        .split('.')
+        .map(|part| part.parse::<u32>().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (major, minor)
+}
+
+#[cfg(test)]
+mod tests;

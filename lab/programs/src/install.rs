@@ -1,0 +1,140 @@
+//! Installs what programs need, with the system's own package manager.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::process::Command;
+
+use crate::{Availability, Program, ProgramError};
+
+/// Packages that are missing, and the command that installs them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Debian packages, each once, sorted.
+    pub packages: Vec<String>,
+    /// The command, to be run by root.
+    pub command: Vec<String>,
+}
+
+/// What the programs lack; `None` when nothing is missing.
+pub fn missing(programs: &[&Program]) -> Option<Missing> {
+    let lacks = |program: &&Program| match program.availability() {
+        Availability::Available => Vec::new(),
+        Availability::NotInstalled { packages, .. } => packages,
+    };
+    Missing::of(programs.iter().flat_map(lacks).collect())
+}
+
+impl Missing {
+    fn of(mut packages: Vec<String>) -> Option<Self> {
+        packages.sort_unstable();
+        packages.dedup();
+        if packages.is_empty() {
+            return None;
+        }
+        let words = ["apt-get", "install", "--yes", "--no-install-recommends"];
+        let command = words.map(str::to_owned).into_iter();
+        Some(Self {
+            command: command.chain(packages.iter().cloned()).collect(),
+            packages,
+        })
+    }
+
+    /// What a person should know before the command runs: packages that start something.
+    pub fn warning(&self) -> Option<&'static str> {
+        self.packages
+            .iter()
+            .any(|it| it == "redis-server")
+            .then_some(
+                "Debian starts a Redis server with the package redis-server, now and at each boot; \
+             `systemctl disable --now redis-server` ends that, and heapdrome does not need it",
+            )
+    }
+
+    /// Announces the exact command, then runs it with the person's terminal.
+    ///
+    /// # Errors
+    /// When the person is not root, with the line to run instead; when there is no apt-get; or when
+    /// it fails.
+    pub fn install(&self, announce: &mut dyn FnMut(&str)) -> Result<(), ProgramError> {
+        self.install_as(is_root(), announce)
+    }
+
+    fn install_as(&self, root: bool, announce: &mut dyn FnMut(&str)) -> Result<(), ProgramError> {
+        let line = self.command.join(" ");
+        if !root {
+            return Err(ProgramError::NotRoot {
+                command: format!("sudo {line}"),
+            });
+        }
+        if let Some(warning) = self.warning() {
+            announce(warning);
+        }
+        announce(&format!("running: {line}"));
+        let failed = |reason: String| ProgramError::InstallFailed {
+            command: line.clone(),
+            reason,
+        };
+        let status = Command::new(&self.command[0])
+            .args(&self.command[1..])
+            // Questions have nobody to answer them.
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .env_remove("LD_PRELOAD")
+            .status()
+            .map_err(|error| failed(error.to_string()))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(failed(status.to_string()))
+        }
+    }
+}
+
+/// Whether this process has root's rights: `/proc/self` belongs to the effective user.
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two() -> Missing {
+        let packages = ["z3", "redis-server", "z3"].map(String::from).to_vec();
+        Missing::of(packages).expect("something is missing")
+    }
+
+    #[test]
+    fn the_command_names_each_package_once() {
+        assert_eq!(two().packages, ["redis-server", "z3"]);
+        assert_eq!(
+            two().command.join(" "),
+            "apt-get install --yes --no-install-recommends redis-server z3"
+        );
+        assert_eq!(Missing::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn who_is_not_root_gets_the_line_and_nothing_runs() {
+        let mut said = Vec::new();
+        let error = two().install_as(false, &mut |line| said.push(line.to_owned()));
+        assert_eq!(
+            error.expect_err("not root").to_string(),
+            "only root can install packages; run: sudo apt-get install --yes \
+             --no-install-recommends redis-server z3"
+        );
+        assert!(said.is_empty());
+    }
+
+    #[test]
+    fn the_command_is_announced_before_it_runs_and_its_failure_told() {
+        let mut missing = two();
+        missing.command = ["false", "redis-server"].map(String::from).to_vec();
+        let mut said = Vec::new();
+        let error = missing.install_as(true, &mut |line| said.push(line.to_owned()));
+        assert!(said[0].contains("starts a Redis server"), "{said:?}");
+        assert_eq!(said[1], "running: false redis-server");
+        assert_eq!(
+            error.expect_err("it fails").to_string(),
+            "`false redis-server` failed: exit status: 1; run it yourself to see more"
+        );
+    }
+}

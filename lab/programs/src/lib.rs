@@ -1,0 +1,138 @@
+//! Programs that people trust, with loads that heapdrome prepares, so that everyone can race the
+//! same ones.
+//!
+//! A program is a data file below `data/`, which describes it, and a module, which turns it into a
+//! command that can be raced: it looks the program up, generates the input into the cache, and says
+//! in [`Prepared::notes`] exactly what will run.
+//!
+//! ```no_run
+//! use heapdrome_packages::Cache;
+//! use heapdrome_programs::find;
+//!
+//! let program = find("sqlite")?;
+//! let settings = program.settings(&["quick=yes"])?;
+//! let prepared = program.prepare(&Cache::open()?, &settings, &mut |event| println!("{event}"))?;
+//! println!("{} in {}", prepared.command.join(" "), prepared.directory.display());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod availability;
+mod build;
+mod definition;
+mod error;
+mod install;
+mod loads;
+mod random;
+mod request;
+mod settings;
+mod tools;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use heapdrome_packages::{Cache, Lock};
+use heapdrome_record::{Metric, Server};
+
+use request::Request;
+
+pub use availability::Availability;
+pub use definition::{Parameter, Program, list};
+pub use error::{ProgramError, Unknown};
+pub use install::{Missing, missing};
+pub use settings::Settings;
+
+/// What `prepare` is about to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The package is looked up in the cache, and fetched if it is not there.
+    Fetching {
+        /// Name and version of the package.
+        package: String,
+    },
+    /// The program's folder is locked; another heapdrome that races it is waited for.
+    Locking {
+        /// The name of the program.
+        program: String,
+    },
+    /// The build's description, or the program's input, is written.
+    Writing {
+        /// The folder.
+        directory: PathBuf,
+    },
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fetching { package } => write!(out, "fetching {package}"),
+            Self::Locking { program } => write!(out, "locking the folder of {program}"),
+            Self::Writing { directory } => write!(out, "writing {}", directory.display()),
+        }
+    }
+}
+
+/// A program that is ready to be raced.
+///
+/// While it lives, no other heapdrome prepares the same one, and the cache is not cleaned: two races
+/// in one folder would remove each other's files.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The program and its arguments; where there is a server, those of its load.
+    pub command: Vec<String>,
+    /// A shell command line to run before each run, from any folder.
+    pub prepare: Option<String>,
+    /// The folder in which the command must run.
+    pub directory: PathBuf,
+    /// What a reader of the result must know to repeat it: package, sources, versions, parameters.
+    pub notes: Vec<String>,
+    /// Variables that the command must have, for every entrant the same.
+    pub environment: BTreeMap<String, String>,
+    /// The server to measure while the command loads it, if there is one.
+    pub server: Option<Server>,
+    /// Figures that the command prints itself.
+    pub metrics: Vec<Metric>,
+    /// Exit statuses of the command that count as success.
+    pub success: Vec<i32>,
+    /// Whether every run prints the same, so that a difference is the allocator's fault.
+    pub repeatable_output: bool,
+    _lock: Lock,
+}
+
+/// The program of this name.
+///
+/// # Errors
+/// When there is none, with the nearest name.
+pub fn find(name: &str) -> Result<&'static Program, Unknown> {
+    list()
+        .iter()
+        .find(|program| program.name == name)
+        .ok_or_else(|| Unknown::nearest_to(name))
+}
+
+impl Program {
+    /// Whether what the program needs is installed.
+    pub fn availability(&self) -> Availability {
+        self.availability_in(std::env::var_os("PATH").as_ref())
+    }
+
+    /// Fetches or generates what the program needs and writes its folder in the cache.
+    ///
+    /// # Errors
+    /// When a parameter is unknown or wrong, a program or the package cannot be had, the input
+    /// cannot be generated, or the cache cannot be written to.
+    pub fn prepare(
+        &self,
+        cache: &Cache,
+        settings: &Settings,
+        on_event: &mut dyn FnMut(Event),
+    ) -> Result<Prepared, ProgramError> {
+        let values = self.values(settings)?;
+        if let Some(build) = &self.build {
+            return build::prepare(self, build, cache, &values, on_event);
+        }
+        let request = Request::new(self, values, cache)?;
+        let load = loads::find(&self.name).ok_or_else(|| Unknown::nearest_to(&self.name))?;
+        load(&request, on_event)
+    }
+}

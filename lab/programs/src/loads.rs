@@ -1,0 +1,31 @@
+//! The loads of programs that are installed, one file each.
+
+mod ghostscript;
+mod git;
+mod lua;
+mod python;
+mod redis;
+mod rocksdb;
+mod sqlite;
+mod z3;
+
+use crate::request::Request;
+use crate::{Event, Prepared, ProgramError};
+
+/// Makes a load ready.
+pub(crate) type Load = fn(&Request<'_>, &mut dyn FnMut(Event)) -> Result<Prepared, ProgramError>;
+
+/// The load of the program of this name.
+pub(crate) fn find(name: &str) -> Option<Load> {
+    Some(match name {
+        "ghostscript" => ghostscript::prepare,
+        "git" => git::prepare,
+        "lua" => lua::prepare,
+        "python" => python::prepare,
+        "redis" => redis::prepare,
+        "rocksdb" => rocksdb::prepare,
+        "sqlite" => sqlite::prepare,
+        "z3" => z3::prepare,
+        _ => return None,
+    })
+}

@@ -1,0 +1,118 @@
+//! A Redis server, loaded by its own benchmark through a socket in a private folder.
+
+use heapdrome_record::{Better, Metric, Nanoseconds, Server};
+
+use crate::request::{Request, words, write_file};
+use crate::tools::quoted;
+use crate::{Event, Prepared, ProgramError};
+
+const SOCKET: &str = "redis.sock";
+
+/// The whole of the server's settings. It listens to no network and writes nothing to disk.
+/// `jemalloc-bg-thread` would start a thread in the jemalloc that Debian's server is linked with,
+/// whichever allocator serves.
+const SETTINGS: &str = "\
+port 0
+unixsocket redis.sock
+unixsocketperm 700
+save \"\"
+appendonly no
+daemonize no
+io-threads 1
+jemalloc-bg-thread no
+activedefrag no
+";
+
+/// The kinds of request whose rates are figures, and the names of those.
+const RATES: [(&str, &str); 7] = [
+    ("SET", "set_per_s"),
+    ("GET", "get_per_s"),
+    ("LPUSH", "lpush_per_s"),
+    ("RPOP", "rpop_per_s"),
+    ("SADD", "sadd_per_s"),
+    ("HSET", "hset_per_s"),
+    ("ZADD", "zadd_per_s"),
+];
+
+/// How long the server may take to answer.
+const READY_WITHIN: Nanoseconds = Nanoseconds(60_000_000_000);
+
+pub(super) fn prepare(
+    request: &Request<'_>,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Prepared, ProgramError> {
+    let [server, benchmark, client] = [0, 1, 2].map(|place| quoted(&request.tool(place)));
+    let load = load(
+        &benchmark,
+        request.values.number("requests"),
+        request.values.number("value_bytes"),
+        request.values.number("pipeline"),
+    );
+    let input = request.input(&[SETTINGS, &load], on_event, &|folder| {
+        write_file(&folder.join("redis.conf"), SETTINGS)?;
+        write_file(&folder.join("load.sh"), &load)
+    })?;
+    // The shell is part of the load, which runs without the allocator.
+    let mut prepared = request.prepared(input, words(&["sh", "load.sh"]));
+    prepared.server = Some(Server {
+        serve: format!("exec {server} redis.conf"),
+        ready: format!("{client} -s {SOCKET} ping"),
+        ready_within: READY_WITHIN,
+    });
+    prepared.metrics = RATES.map(metric).into();
+    // Rates differ from run to run, and the keys are drawn anew in each.
+    prepared.repeatable_output = false;
+    Ok(prepared)
+}
+
+/// Values of a thousand bytes, then the asked size in their places, so that the heap has holes; then
+/// reads, and the other kinds of data.
+fn load(benchmark: &str, requests: u64, value_bytes: u64, pipeline: u64) -> String {
+    let keys = (requests / 4).max(1);
+    let step = |share: u64, bytes: u64, tests: &str| {
+        let count = (requests / share).max(1);
+        format!(
+            "{benchmark} -s {SOCKET} -q -c 16 -P {pipeline} -r {keys} -n {count} -d {bytes} -t {tests}\n"
+        )
+    };
+    [
+        "set -e\n".to_owned(),
+        step(2, 1000, "set"),
+        step(1, value_bytes, "set"),
+        step(1, value_bytes, "get"),
+        step(2, value_bytes, "lpush,rpop,sadd,hset,zadd"),
+    ]
+    .concat()
+}
+
+fn metric((kind, name): (&str, &str)) -> Metric {
+    Metric {
+        name: name.to_owned(),
+        // HSET ends with SET.
+        pattern: format!(r"\b{kind}: ([0-9.]+) requests per second"),
+        better: Better::Higher,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_load_has_every_kind_of_request_that_is_a_figure() {
+        let load = load("redis-benchmark", 1000, 64, 16);
+        for (kind, _) in RATES {
+            assert!(load.contains(&kind.to_lowercase()), "{kind}");
+        }
+        assert!(load.contains("-r 250 -n 500 -d 1000 -t set\n"), "{load}");
+        assert!(load.contains("-r 250 -n 1000 -d 64 -t get\n"), "{load}");
+    }
+
+    #[test]
+    fn the_server_reaches_no_network_and_no_disk() {
+        for line in ["port 0", "save \"\"", "appendonly no", "unixsocketperm 700"] {
+            assert!(SETTINGS.lines().any(|it| it == line), "{line}");
+        }
+        assert!(SETTINGS.contains(SOCKET));
+    }
+}

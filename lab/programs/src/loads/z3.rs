@@ -1,0 +1,111 @@
+//! Z3 decides problems that are written here.
+
+use std::io::{self, Write};
+
+use crate::random::Random;
+use crate::request::{Request, stream_file, words};
+use crate::{Event, Prepared, ProgramError};
+
+/// What the problems look like; to be raised when they change.
+const VERSION: &str = "z3 problems 1";
+/// Unknowns, and inequalities, of a system.
+const UNKNOWNS: u64 = 18;
+/// Leaves of a tree that is put in order.
+const LEAVES: u64 = 5;
+
+pub(super) fn prepare(
+    request: &Request<'_>,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Prepared, ProgramError> {
+    let problems = request.values.number("problems");
+    let stamp = [VERSION, &problems.to_string()];
+    let input = request.input(&stamp, on_event, &|folder| {
+        stream_file(&folder.join("problems.smt2"), |file| write(file, problems))
+    })?;
+    let command = words(&[
+        &request.tool(0),
+        "smt.random_seed=1",
+        "sat.random_seed=1",
+        "problems.smt2",
+    ]);
+    Ok(request.prepared(input, command))
+}
+
+/// Writes `count` pairs of problems, each forgotten before the next.
+fn write(out: &mut impl Write, count: u64) -> io::Result<()> {
+    for number in 0..count {
+        system(out, &mut Random::new(11 + number))?;
+        writeln!(out, "(check-sat)\n(reset)")?;
+        order(out)?;
+        writeln!(out, "(check-sat)\n(reset)")?;
+    }
+    Ok(())
+}
+
+/// As many inequalities as unknowns, with five-digit factors: exact fractions grow long.
+fn system(out: &mut impl Write, random: &mut Random) -> io::Result<()> {
+    writeln!(out, "(set-logic QF_LRA)")?;
+    for unknown in 0..UNKNOWNS {
+        writeln!(
+            out,
+            "(declare-const x{unknown} Real)\n(assert (<= 0 x{unknown} 1000))"
+        )?;
+    }
+    for _ in 0..UNKNOWNS {
+        write!(out, "(assert (>= (+")?;
+        for unknown in 0..UNKNOWNS {
+            match random.below(20_000) {
+                factor @ 10_000.. => write!(out, " (* {} x{unknown})", factor - 10_000)?,
+                factor => write!(out, " (* (- {}) x{unknown})", 10_000 - factor)?,
+            }
+        }
+        writeln!(out, ") {}))", 1 + random.below(1000))?;
+    }
+    Ok(())
+}
+
+/// Two trees of one operator over the same leaves, equal because it commutes and associates: every
+/// use of a law is a new term.
+fn order(out: &mut impl Write) -> io::Result<()> {
+    let leaf = |number: u64| format!("(f {number})");
+    let grown = |tree: String, number| format!("(g {tree} {})", leaf(number));
+    let up = (1..LEAVES).fold(leaf(0), grown);
+    let down = (0..LEAVES - 1).rev().fold(leaf(LEAVES - 1), grown);
+    writeln!(
+        out,
+        "(declare-fun f (Int) Int)\n(declare-fun g (Int Int) Int)\n\
+         (assert (forall ((x Int) (y Int)) (! (= (g x y) (g y x)) :pattern ((g x y)))))\n\
+         (assert (forall ((x Int) (y Int) (z Int)) \
+         (! (= (g (g x y) z) (g x (g y z))) :pattern ((g (g x y) z)))))\n\
+         (assert (not (= {up} {down})))"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_problems_are_whole_and_the_same_each_time() {
+        let text = |count| {
+            let mut text = Vec::new();
+            write(&mut text, count).expect("memory");
+            String::from_utf8(text).expect("ASCII")
+        };
+        let two = text(2);
+        assert_eq!(two, text(2));
+        assert!(
+            two.starts_with(&text(1)),
+            "more problems begin with the same"
+        );
+        assert_eq!(two.matches("(check-sat)").count(), 4);
+        assert_eq!(two.matches("(>= ").count(), 2 * UNKNOWNS as usize);
+        let depth = two.bytes().fold(0, |depth, byte| match byte {
+            b'(' => depth + 1,
+            b')' => depth - 1,
+            _ => depth,
+        });
+        assert_eq!(depth, 0, "parentheses match");
+        assert!(two.contains("(not (= (g (g (g (g (f 0) (f 1)) (f 2)) (f 3)) (f 4)) (g (g"));
+    }
+}

@@ -1,0 +1,37 @@
+//! Numbers that only look random.
+
+/// A generator whose numbers must never change, since the inputs of programs follow from them: the
+/// 64-bit linear congruential generator of Knuth's MMIX, of which the upper half is used.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `limit`, which must not be 0.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    /// One of `words`, which must not be empty.
+    pub(crate) fn word<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.below(words.len() as u64) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_never_change() {
+        let mut random = Random::new(42);
+        let numbers: Vec<_> = (0..5).map(|_| random.below(1000)).collect();
+        assert_eq!(numbers, [334, 26, 538, 503, 294]);
+    }
+}

@@ -1,0 +1,186 @@
+//! What every load needs to be made ready: its tools, its folder in the cache, its notes.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use heapdrome_packages::{Cache, ChildError, Job, Lock, Shelf, last_lines, sha256_of_bytes};
+
+use crate::settings::Values;
+use crate::tools::Tool;
+use crate::{Availability, Event, Prepared, Program, ProgramError};
+
+/// How many characters of the hash of an input stand in the name of its folder.
+const STAMP: usize = 12;
+
+/// What was asked for, and where to make it.
+pub(crate) struct Request<'a> {
+    pub program: &'a Program,
+    pub values: Values<'a>,
+    pub cache: &'a Cache,
+    pub tools: Vec<Tool>,
+    versions: Vec<String>,
+}
+
+/// A folder with the program's input, whole and locked.
+pub(crate) struct Input {
+    pub directory: PathBuf,
+    lock: Lock,
+}
+
+impl<'a> Request<'a> {
+    /// Looks up the programs that are needed.
+    pub(crate) fn new(
+        program: &'a Program,
+        values: Values<'a>,
+        cache: &'a Cache,
+    ) -> Result<Self, ProgramError> {
+        let path = std::env::var_os("PATH");
+        if let Availability::NotInstalled { reason, packages } =
+            program.availability_in(path.as_ref())
+        {
+            return Err(ProgramError::NotInstalled {
+                reason,
+                packages: packages.join(" "),
+            });
+        }
+        let mut tools = Vec::new();
+        let mut versions = Vec::new();
+        for need in &program.needs {
+            let Some(tool) = need.find_in(path.as_ref()) else {
+                continue;
+            };
+            let version = tool.version(&need.version)?;
+            versions.push(format!("{} is {version}", tool.path.display()));
+            tools.push(tool);
+        }
+        Ok(Self {
+            program,
+            values,
+            cache,
+            tools,
+            versions,
+        })
+    }
+
+    /// The path of the needed program of this place, as a word of a command.
+    pub(crate) fn tool(&self, place: usize) -> String {
+        let tool = self.tools.get(place);
+        tool.map_or_else(String::new, |tool| tool.path.to_string_lossy().into_owned())
+    }
+
+    /// The folder whose content follows from `stamp`; if it is not in the cache, `fill` makes it in
+    /// another place first, so that a folder that is there is whole.
+    pub(crate) fn input(
+        &self,
+        stamp: &[&str],
+        on_event: &mut dyn FnMut(Event),
+        fill: &dyn Fn(&Path) -> Result<(), ProgramError>,
+    ) -> Result<Input, ProgramError> {
+        let name = &self.program.name;
+        let hash = sha256_of_bytes(stamp.join("\0").as_bytes());
+        let place = format!("{name}-{}", &hash[..STAMP]);
+        on_event(Event::Locking {
+            program: name.clone(),
+        });
+        let lock = self.cache.lock(&place)?;
+        let directory = self.cache.shelf(Shelf::Workloads)?.join(&place);
+        if !directory.exists() {
+            on_event(Event::Writing {
+                directory: directory.clone(),
+            });
+            let staging = lock.staging()?;
+            let folder = staging.path().join("input");
+            std::fs::create_dir(&folder).map_err(write_error(&folder))?;
+            fill(&folder)?;
+            lock.place(&folder, &directory)?;
+        }
+        Ok(Input { directory, lock })
+    }
+
+    /// What made the input, for stamps: another version may make another input.
+    pub(crate) fn version(&self, place: usize) -> &str {
+        self.versions.get(place).map_or("", String::as_str)
+    }
+
+    /// Runs a program that makes a part of the input.
+    pub(crate) fn generate(
+        &self,
+        program: &OsStr,
+        adjust: &dyn Fn(&mut std::process::Command),
+    ) -> Result<(), ProgramError> {
+        let logs = self.cache.shelf(Shelf::Logs)?;
+        let log = logs.join(format!("input-{}.log", self.program.name));
+        std::fs::write(&log, "").map_err(write_error(&log))?;
+        let mut job = Job::new(program, &log);
+        adjust(job.command());
+        let failed = |error: ChildError| match error {
+            ChildError::Interrupted => ProgramError::Interrupted,
+            other => {
+                let last = last_lines(&log, 1);
+                let said = last.iter().find(|line| !line.starts_with("$ "));
+                let said = said.map(|line| format!(": {line}")).unwrap_or_default();
+                ProgramError::Generate {
+                    program: self.program.name.clone(),
+                    reason: format!("{other}{said}"),
+                }
+            }
+        };
+        job.run(self.cache.interrupt()).map_err(failed)
+    }
+
+    /// A command with nothing special about it, in the folder of its input.
+    pub(crate) fn prepared(&self, input: Input, command: Vec<String>) -> Prepared {
+        let mut notes = self.versions.clone();
+        let parameters = self.values.in_words();
+        if !parameters.is_empty() {
+            notes.push(format!("parameters: {parameters}"));
+        }
+        Prepared {
+            command,
+            prepare: None,
+            directory: input.directory,
+            notes,
+            environment: BTreeMap::new(),
+            server: None,
+            metrics: Vec::new(),
+            success: vec![0],
+            repeatable_output: true,
+            _lock: input.lock,
+        }
+    }
+}
+
+/// Says which file could not be written.
+pub(crate) fn write_error(path: &Path) -> impl FnOnce(std::io::Error) -> ProgramError + use<> {
+    let path = path.to_owned();
+    move |source| ProgramError::Write { path, source }
+}
+
+/// Writes a file.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), ProgramError> {
+    std::fs::write(path, text).map_err(write_error(path))
+}
+
+/// Writes a file that is too large to be put together in memory first.
+pub(crate) fn stream_file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+) -> Result<(), ProgramError> {
+    let whole = || -> std::io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        write(&mut file)?;
+        file.flush()
+    };
+    whole().map_err(write_error(path))
+}
+
+/// Owned words of a command.
+pub(crate) fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! The programs that a load needs: where they are and which version.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::ProgramError;
+
+/// Programs that answer a compilation from a store or another machine instead of compiling: with
+/// them the race would measure no compiler.
+const WRAPPERS: [&str; 4] = ["ccache", "sccache", "distcc", "icecc"];
+
+/// A program that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tool {
+    /// Its name, as it is called.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// A wrapper of the same name that was passed over.
+    pub passed_over: Option<PathBuf>,
+}
+
+/// What is looked for, and what to say when it is not there.
+pub(crate) struct Wanted<'a> {
+    /// The program of heapdrome's that needs it.
+    pub program: &'a str,
+    /// What kind of program.
+    pub what: &'static str,
+    /// The names that it goes by, best first.
+    pub names: &'a [&'static str],
+    /// What to install.
+    pub advice: &'static str,
+}
+
+impl Wanted<'_> {
+    /// The first of the names that is a program in `path`, a list like `PATH`.
+    pub(crate) fn find_in(&self, path: Option<&OsString>) -> Result<Tool, ProgramError> {
+        let found = self.names.iter().find_map(|name| find_program(name, path));
+        found.ok_or_else(|| ProgramError::ProgramMissing {
+            program: self.program.to_owned(),
+            what: self.what.to_owned(),
+            looked_for: self.names.join(" or "),
+            advice: self.advice.to_owned(),
+        })
+    }
+}
+
+/// The first program of this name in `path`, a list like `PATH`; a name with a `/` is a path.
+pub(crate) fn find_program(name: &str, path: Option<&OsString>) -> Option<Tool> {
+    if name.contains('/') {
+        return is_program(Path::new(name)).then(|| Tool {
+            name: name.to_owned(),
+            path: PathBuf::from(name),
+            passed_over: None,
+        });
+    }
+    let mut passed_over = None;
+    for folder in std::env::split_paths(path?) {
+        // A relative folder in PATH means another one when the build runs elsewhere.
+        let candidate = folder.join(name);
+        if !folder.is_absolute() || !is_program(&candidate) {
+            continue;
+        }
+        if is_wrapper(&candidate) {
+            passed_over.get_or_insert(candidate);
+            continue;
+        }
+        return Some(Tool {
+            name: name.to_owned(),
+            path: candidate,
+            passed_over,
+        });
+    }
+    None
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path)
+        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// Whether the name leads to a wrapper, as the links in `/usr/lib/ccache` do.
+fn is_wrapper(path: &Path) -> bool {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real.file_name()
+        .is_some_and(|name| WRAPPERS.iter().any(|wrapper| name == *wrapper))
+}
+
+impl Tool {
+    /// The first line that the program prints about its version.
+    pub(crate) fn version(&self, option: &str) -> Result<String, ProgramError> {
+        let broken = |reason: String| ProgramError::ProgramBroken {
+            path: self.path.clone(),
+            reason,
+        };
+        let mut command = Command::new(&self.path);
+        command.arg(option).env("LC_ALL", "C").stdin(Stdio::null());
+        let output = command
+            .output()
+            .map_err(|error| broken(error.to_string()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        match text.lines().next().map(str::trim) {
+            Some(line) if output.status.success() && !line.is_empty() => Ok(line.to_owned()),
+            _ => Err(broken(format!(
+                "{} {option} ended with {}",
+                self.name, output.status
+            ))),
+        }
+    }
+}
+
+/// `word` as one word for a shell.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    const WANTED: Wanted<'static> = Wanted {
+        program: "build",
+        what: "a C++ compiler",
+        names: &["g++", "clang++"],
+        advice: "install g++",
+    };
+
+    fn program(path: &Path, text: &str) {
+        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(path, mode).expect("made executable");
+    }
+
+    fn find(folders: &[PathBuf]) -> Result<Tool, ProgramError> {
+        WANTED.find_in(Some(
+            &std::env::join_paths(folders).expect("no colon in the folders"),
+        ))
+    }
+
+    #[test]
+    fn a_missing_program_is_told_in_one_line_with_advice() {
+        for path in [None, Some(OsString::from("/nowhere"))] {
+            let error = WANTED
+                .find_in(path.as_ref())
+                .expect_err("nothing there")
+                .to_string();
+            assert_eq!(
+                error,
+                "build needs a C++ compiler, and g++ or clang++ was not found in \
+                 PATH; install g++"
+            );
+        }
+    }
+
+    #[test]
+    fn a_compiler_cache_is_passed_over_and_told() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (links, bin) = (folder.path().join("links"), folder.path().join("bin"));
+        program(&bin.join("ccache"), "#!/bin/sh\n");
+        program(&bin.join("g++"), "#!/bin/sh\n");
+        std::fs::create_dir(&links).expect("a folder");
+        symlink(bin.join("ccache"), links.join("g++")).expect("a link");
+        let tool = find(&[links.clone(), bin.clone()]).expect("the real one");
+        assert_eq!(tool.path, bin.join("g++"));
+        assert_eq!(tool.passed_over, Some(links.join("g++")));
+    }
+
+    #[test]
+    fn a_file_that_is_no_program_does_not_count() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("g++"), "text").expect("a file");
+        std::fs::create_dir(folder.path().join("clang++")).expect("a folder");
+        assert!(find(&[folder.path().to_owned()]).is_err());
+        program(&folder.path().join("sub").join("clang++"), "#!/bin/sh\n");
+        let tool = find(&[folder.path().to_owned(), folder.path().join("sub")]);
+        assert_eq!(tool.expect("the second name").name, "clang++");
+    }
+
+    #[test]
+    fn a_program_that_does_not_start_is_told() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        program(&folder.path().join("g++"), "#!/bin/sh\nexit 7\n");
+        let tool = find(&[folder.path().to_owned()]).expect("it is there");
+        let message = tool.version("--version").expect_err("it fails").to_string();
+        assert!(message.contains("exit status: 7"), "{message}");
+        program(
+            &folder.path().join("g++"),
+            "#!/bin/sh\necho g++ 1.2\necho more\n",
+        );
+        assert_eq!(tool.version("--version").expect("it answers"), "g++ 1.2");
+    }
+}

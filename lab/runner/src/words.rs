@@ -1,0 +1,110 @@
+//! The command line of the runner.
+
+use heapdrome_workloads::{Parameters, find, list};
+
+/// Which heap a workload runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeapName {
+    /// The C library's interface.
+    Libc,
+    /// The cheapest one that could be.
+    Cheapest,
+}
+
+impl HeapName {
+    /// As it is written after `--heap`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Libc => "libc",
+            Self::Cheapest => "cheapest",
+        }
+    }
+}
+
+/// The command line, taken apart.
+#[derive(Debug)]
+pub(crate) struct Words {
+    /// The workload.
+    pub(crate) workload: String,
+    /// Its parameters.
+    pub(crate) rest: Vec<String>,
+    /// The heap that it runs on.
+    pub(crate) heap: HeapName,
+    /// How many pairs of runs its own cost is measured by, where that is asked for.
+    pub(crate) pairs: Option<usize>,
+}
+
+const USAGE: &str =
+    "write: heapdrome-runner WORKLOAD [PARAMETER...] [--heap libc|cheapest | --cost [PAIRS]]";
+/// Pairs of runs where no number is given.
+const PAIRS: usize = 9;
+
+impl Words {
+    /// Takes a command line apart.
+    ///
+    /// # Errors
+    /// One line that says what is wrong.
+    pub(crate) fn read(words: &[String]) -> Result<Self, String> {
+        let (workload, rest) = words.split_first().ok_or_else(|| USAGE.to_owned())?;
+        let mut read = Self {
+            workload: workload.clone(),
+            rest: Vec::new(),
+            heap: HeapName::Libc,
+            pairs: None,
+        };
+        let mut rest = rest.iter().peekable();
+        while let Some(word) = rest.next() {
+            match word.as_str() {
+                "--heap" => read.heap = heap(rest.next())?,
+                "--cost" => {
+                    let pairs = rest.next_if(|next| next.parse::<usize>().is_ok());
+                    read.pairs = Some(pairs_of(pairs)?);
+                }
+                option if option.starts_with("--") => {
+                    return Err(format!("there is no option '{option}'; {USAGE}"));
+                }
+                _ => read.rest.push(word.clone()),
+            }
+        }
+        Ok(read)
+    }
+
+    /// The parameters for the workload.
+    ///
+    /// # Errors
+    /// One line that says what is wrong.
+    pub(crate) fn parameters(&self) -> Result<Parameters, String> {
+        let description = find(&self.workload).ok_or_else(|| {
+            let names: Vec<_> = list().iter().map(|one| one.name).collect();
+            let (name, known) = (&self.workload, names.join(", "));
+            format!("there is no workload '{name}'; there are {known}")
+        })?;
+        Parameters::parse(description, &self.rest).map_err(|refusal| refusal.to_string())
+    }
+
+    /// The workload and its parameters as they were written.
+    pub(crate) fn title(&self) -> String {
+        let words = std::iter::once(&self.workload).chain(&self.rest);
+        words.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn heap(name: Option<&String>) -> Result<HeapName, String> {
+    match name.map(String::as_str) {
+        Some("libc") => Ok(HeapName::Libc),
+        Some("cheapest") => Ok(HeapName::Cheapest),
+        Some(other) => Err(format!(
+            "there is no heap '{other}'; take libc (what is preloaded, or else the C library's) or \
+             cheapest"
+        )),
+        None => Err("--heap needs libc or cheapest".to_owned()),
+    }
+}
+
+fn pairs_of(word: Option<&String>) -> Result<usize, String> {
+    let pairs = word.map_or(Ok(PAIRS), |word| word.parse());
+    match pairs {
+        Ok(pairs @ 3..=1000) => Ok(pairs),
+        _ => Err("--cost needs from 3 to 1000 pairs of runs".to_owned()),
+    }
+}

@@ -1,0 +1,161 @@
+//! How many bytes are requested at once, over all threads.
+//!
+//! Each thread counts on its own and passes its balance on when it has moved by
+//! [`FLUSH`] bytes either way. On one thread the peak is exact. On more, a thread that has not
+//! passed its balance on hides less than [`FLUSH`] bytes, and one that passes it on may place its
+//! own high-water mark up to twice that too late, so that the peak is within [`BATCH`] bytes per
+//! thread of the truth.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// How far the peak may be off, for each thread where there are several.
+pub const BATCH: u64 = 64 * 1024;
+
+/// The balance at which a thread passes it on.
+const FLUSH: i64 = BATCH as i64 / 2;
+
+/// The bytes in use and their peak, over all threads.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    current: AtomicI64,
+    peak: AtomicI64,
+}
+
+impl Account {
+    /// The bytes that were passed on as in use.
+    pub(crate) fn current(&self) -> u64 {
+        // Relaxed: a count; nothing else is read on the strength of it.
+        self.current.load(Ordering::Relaxed).max(0).unsigned_abs()
+    }
+
+    /// The greatest number of bytes in use at once.
+    pub(crate) fn peak(&self) -> u64 {
+        // Relaxed: as in `current`; callers read it when the threads have met at a gate.
+        self.peak.load(Ordering::Relaxed).max(0).unsigned_abs()
+    }
+
+    /// The share of one thread.
+    pub(crate) fn share(&self) -> Share<'_> {
+        Share {
+            account: self,
+            balance: 0,
+            highest: 0,
+        }
+    }
+}
+
+/// What one thread has requested and given back since it last passed its balance on.
+#[derive(Debug)]
+pub(crate) struct Share<'a> {
+    account: &'a Account,
+    balance: i64,
+    highest: i64,
+}
+
+impl Share<'_> {
+    /// Counts a block that was allocated.
+    #[inline]
+    pub(crate) fn add(&mut self, size: usize) {
+        self.balance += size as i64;
+        self.highest = self.highest.max(self.balance);
+        if self.balance >= FLUSH {
+            self.flush();
+        }
+    }
+
+    /// Counts a block that was freed, by whichever thread had allocated it.
+    #[inline]
+    pub(crate) fn subtract(&mut self, size: usize) {
+        self.balance -= size as i64;
+        if self.balance <= -FLUSH {
+            self.flush();
+        }
+    }
+
+    /// Passes the balance on.
+    #[cold]
+    pub(crate) fn flush(&mut self) {
+        // Relaxed: the sum of all balances is right in any order, and so is the greatest mark.
+        let before = self
+            .account
+            .current
+            .fetch_add(self.balance, Ordering::Relaxed);
+        self.account
+            .peak
+            .fetch_max(before + self.highest, Ordering::Relaxed);
+        self.balance = 0;
+        self.highest = 0;
+    }
+
+    /// The bytes in use as far as this thread knows.
+    pub(crate) fn in_use(&self) -> u64 {
+        self.account.current().saturating_add_signed(self.balance)
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_of_one_thread_is_exact() {
+        let account = Account::default();
+        let mut share = account.share();
+        let (mut shadow, mut shadow_peak) = (0_u64, 0);
+        let mut blocks = Vec::new();
+        let mut random = crate::random::Random::new(5, 0);
+        for _ in 0..100_000 {
+            if blocks.is_empty() || random.below(100) < 52 {
+                let size = random.between(1, 100_000) as usize;
+                blocks.push(size);
+                shadow += size as u64;
+                share.add(size);
+            } else {
+                let size = blocks.swap_remove(random.below(blocks.len() as u64) as usize);
+                shadow -= size as u64;
+                share.subtract(size);
+            }
+            shadow_peak = shadow_peak.max(shadow);
+        }
+        share.flush();
+        assert_eq!((account.current(), account.peak()), (shadow, shadow_peak));
+    }
+
+    /// Threads are interleaved by hand, so that the true peak is known.
+    #[test]
+    fn the_peak_of_several_threads_is_within_a_batch_for_each() {
+        const THREADS: usize = 7;
+        for seed in 0..20 {
+            let account = Account::default();
+            let mut shares: Vec<_> = (0..THREADS).map(|_| account.share()).collect();
+            let mut random = crate::random::Random::new(seed, 0);
+            let (mut now, mut peak) = (0_u64, 0);
+            let mut blocks = Vec::new();
+            for _ in 0..50_000 {
+                let share = &mut shares[random.below(THREADS as u64) as usize];
+                if blocks.is_empty() || random.below(2) == 0 {
+                    let size = random.between(1, 9000) as usize;
+                    blocks.push(size);
+                    share.add(size);
+                    now += size as u64;
+                } else {
+                    let size = blocks.swap_remove(random.below(blocks.len() as u64) as usize);
+                    share.subtract(size);
+                    now -= size as u64;
+                }
+                peak = peak.max(now);
+            }
+            drop(shares);
+            let off = account.peak().abs_diff(peak);
+            assert!(off <= THREADS as u64 * BATCH, "{off} of {peak}");
+            assert_eq!(account.current(), now);
+        }
+    }
+}

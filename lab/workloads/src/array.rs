@@ -1,0 +1,126 @@
+//! A workload's own arrays, which the allocator under test does not serve.
+
+use std::ops::{Deref, DerefMut};
+
+use crate::Failure;
+
+/// Types for which zero bytes are a value.
+///
+/// # Safety
+/// All-zero bytes are a valid value.
+pub(crate) unsafe trait Zeroed: Copy {}
+
+// SAFETY: zero is a number.
+unsafe impl Zeroed for u8 {}
+// SAFETY: zero is a number.
+unsafe impl Zeroed for u32 {}
+// SAFETY: zero is a number.
+unsafe impl Zeroed for u64 {}
+// SAFETY: zero is a number.
+unsafe impl Zeroed for usize {}
+// SAFETY: zero is the null pointer.
+unsafe impl Zeroed for *mut u8 {}
+
+/// What so many bytes occupy in pages of their own.
+pub(crate) fn occupied(bytes: u64) -> u64 {
+    const PAGE: u64 = 4096;
+    bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE)
+}
+
+/// A fixed number of values in pages of their own: mapped, and written once so that no page fault
+/// is left for later.
+#[derive(Debug)]
+pub(crate) struct Array<T> {
+    first: *mut T,
+    length: usize,
+}
+
+// SAFETY: an array owns its pages; what it holds is plain data, and pointers in it are only
+// dereferenced by whoever vouches for them.
+unsafe impl<T: Zeroed> Send for Array<T> {}
+
+impl<T: Zeroed> Array<T> {
+    /// `length` zero values.
+    ///
+    /// # Errors
+    /// When the system has no memory for them.
+    pub(crate) fn new(length: usize) -> Result<Self, Failure> {
+        let bytes = length.saturating_mul(size_of::<T>()).max(1);
+        let lack = Failure::Bookkeeping { bytes };
+        if bytes > isize::MAX as usize {
+            return Err(lack);
+        }
+        // SAFETY: a new private mapping touches nothing that exists.
+        let place = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+                -1,
+                0,
+            )
+        };
+        match place == libc::MAP_FAILED {
+            true => Err(lack),
+            false => Ok(Self {
+                first: place.cast(),
+                length,
+            }),
+        }
+    }
+
+    /// The bytes that it occupies, whole pages, to be reported as bookkeeping.
+    pub(crate) fn bytes(&self) -> u64 {
+        occupied((self.length as u64).saturating_mul(size_of::<T>() as u64))
+    }
+}
+
+impl<T> Deref for Array<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the mapping holds `length` values, zero at first, and lives as long as `self`;
+        // a page's start is aligned for any `T`.
+        unsafe { std::slice::from_raw_parts(self.first, self.length) }
+    }
+}
+
+impl<T> DerefMut for Array<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`; `self` is borrowed for writing.
+        unsafe { std::slice::from_raw_parts_mut(self.first, self.length) }
+    }
+}
+
+impl<T> Drop for Array<T> {
+    fn drop(&mut self) {
+        let bytes = (self.length * size_of::<T>()).max(1);
+        // SAFETY: the mapping is ours, has this length, and no slice of it outlives `self`.
+        unsafe { libc::munmap(self.first.cast(), bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_zero_and_stay_as_written() {
+        let mut array = Array::<u64>::new(10_000).unwrap();
+        assert!(array.iter().all(|value| *value == 0));
+        array[9999] = 7;
+        assert_eq!(
+            (array[9999], array.len(), array.bytes()),
+            (7, 10_000, 81_920)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_refused() {
+        let array = Array::<u64>::new(usize::MAX / 2);
+        assert!(matches!(array, Err(Failure::Bookkeeping { .. })));
+    }
+}

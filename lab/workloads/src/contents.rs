@@ -1,0 +1,231 @@
+//! What is written into a block when it is allocated and looked for when it is freed.
+//!
+//! A block of 8 bytes or more begins with its tag; from 16 bytes on it ends with the tag's
+//! complement, from 9 to 15 with as much of the complement's end as fits behind the tag. A smaller
+//! block holds as much of the tag as fits.
+
+use crate::Failure;
+use crate::random::mix;
+
+/// The tag of a block: `key` is the caller's name for it, such as its slot and round.
+#[inline]
+pub(crate) fn tag(key: u64, size: usize) -> u64 {
+    mix(key ^ (size as u64).rotate_left(40) ^ 0x9e37_79b9_7f4a_7c15)
+}
+
+/// The alignment that malloc owes a block of this size: that of the largest type that fits.
+#[inline]
+pub(crate) fn due_alignment(size: usize, asked: usize) -> usize {
+    let due = 1 << (size | 1).ilog2().min(4);
+    if asked == 0 { due } else { asked }
+}
+
+/// Writes a tag.
+///
+/// # Safety
+/// `block` is valid for writes of `size` bytes, and nobody else reads or writes it.
+#[inline]
+pub(crate) unsafe fn write(block: *mut u8, size: usize, tag: u64) {
+    // SAFETY: all writes lie within `size` bytes, which the caller vouches for; unaligned writes
+    // ask for no alignment.
+    unsafe {
+        if size >= 8 {
+            // The end first, for below 16 bytes both overlap, and the tag must stay whole.
+            let end = block.add(size - 8).cast::<u64>();
+            end.write_unaligned((!tag).to_le());
+            block.cast::<u64>().write_unaligned(tag.to_le());
+        } else {
+            write_small(block, size, tag);
+        }
+    }
+}
+
+/// [`write`] for a block of less than 8 bytes: two or three writes that may overlap, for a copy of a
+/// length that is not known beforehand is a call.
+///
+/// # Safety
+/// As for [`write`], and `size` is below 8.
+#[inline]
+unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
+    // SAFETY: all places are below `size`, which the caller vouches for.
+    unsafe {
+        if size >= 4 {
+            let (begin, end) = (tag as u32, (tag >> (8 * (size - 4))) as u32);
+            block.cast::<u32>().write_unaligned(begin.to_le());
+            block
+                .add(size - 4)
+                .cast::<u32>()
+                .write_unaligned(end.to_le());
+        } else if size > 0 {
+            for place in [0, size / 2, size - 1] {
+                block.add(place).write((tag >> (8 * place)) as u8);
+            }
+        }
+    }
+}
+
+/// Reads a tag back: what the block holds, folded into one number.
+///
+/// # Errors
+/// [`Failure::Corrupt`] when the block holds something else than [`write`] wrote.
+///
+/// # Safety
+/// `block` is valid for reads of `size` bytes, and nobody else writes it.
+#[inline]
+pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u64, Failure> {
+    if size < 8 {
+        // SAFETY: the caller vouches for the block.
+        return unsafe { verify_small(block, size, tag) };
+    }
+    // SAFETY: both reads lie within `size` bytes, which the caller vouches for; unaligned reads ask
+    // for no alignment.
+    let (begin, end) = unsafe {
+        let end = block.add(size - 8).cast::<u64>().read_unaligned();
+        (block.cast::<u64>().read_unaligned(), end)
+    };
+    let (begin, end) = (u64::from_le(begin), u64::from_le(end));
+    // Below 16 bytes the end begins with bytes of the tag, which are looked at as such. The shift is
+    // done in two halves, for at 8 bytes it is the whole word. No branch depends on the size: sizes
+    // are random, and a branch that cannot be predicted costs more than a fast allocator's malloc.
+    let half = 4 * 16_usize.saturating_sub(size);
+    let off = ((end ^ !tag) >> half) >> half;
+    if (begin ^ tag) | off != 0 {
+        return Err(match begin == tag {
+            true => corrupt(block, size, !tag, end),
+            false => corrupt(block, size, tag, begin),
+        });
+    }
+    Ok(begin.wrapping_add(end.rotate_left(17)))
+}
+
+/// [`verify`] for a block of less than 8 bytes.
+///
+/// # Safety
+/// As for [`verify`], and `size` is below 8.
+#[inline]
+unsafe fn verify_small(block: *const u8, size: usize, tag: u64) -> Result<u64, Failure> {
+    let mut found = 0;
+    // SAFETY: all places are below `size`, which the caller vouches for.
+    unsafe {
+        if size >= 4 {
+            let begin = u32::from_le(block.cast::<u32>().read_unaligned());
+            let end = u32::from_le(block.add(size - 4).cast::<u32>().read_unaligned());
+            found = u64::from(begin) | (u64::from(end) << (8 * (size - 4)));
+        } else if size > 0 {
+            for place in [0, size / 2, size - 1] {
+                found |= u64::from(block.add(place).read()) << (8 * place);
+            }
+        }
+    }
+    let due = tag & ((1 << (8 * size)) - 1);
+    match found == due {
+        true => Ok(found),
+        false => Err(corrupt(block, size, due, found)),
+    }
+}
+
+#[cold]
+fn corrupt(block: *const u8, size: usize, expected: u64, found: u64) -> Failure {
+    Failure::Corrupt {
+        address: block.addr(),
+        size,
+        expected,
+        found,
+    }
+}
+
+/// Writes every byte that [`write`] left as it was.
+///
+/// # Safety
+/// As for [`write`].
+#[inline]
+pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
+    if size > 16 {
+        // SAFETY: from behind the tag up to the last 8 bytes.
+        unsafe { block.add(8).write_bytes(byte, size - 16) };
+    }
+}
+
+/// Writes one byte of each page of a block but the first, so that all of it is resident; the ends,
+/// which hold the tag, stay as they are.
+///
+/// # Safety
+/// As for [`write`].
+#[inline]
+pub(crate) unsafe fn touch_pages(block: *mut u8, size: usize) {
+    let mut place = PAGE;
+    while place + 8 < size {
+        // SAFETY: `place` is below `size`. Volatile, for nothing reads these bytes.
+        unsafe { block.add(place).write_volatile(1) };
+        place += PAGE;
+    }
+}
+
+/// The smallest page of the machines that heapdrome runs on.
+const PAGE: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_that_is_written_is_looked_at() {
+        for size in 1..64_usize {
+            let tag = tag(size as u64, size);
+            // Up to 16 bytes these are all.
+            for place in (0..size.min(8)).chain(size.saturating_sub(8)..size) {
+                let mut block = vec![0xa5_u8; size];
+                // SAFETY: `block` has `size` bytes and is ours alone.
+                unsafe {
+                    write(block.as_mut_ptr(), size, tag);
+                    assert!(verify(block.as_ptr(), size, tag).is_ok());
+                    block[place] ^= 1;
+                    let found = verify(block.as_ptr(), size, tag);
+                    assert!(
+                        matches!(found, Err(Failure::Corrupt { .. })),
+                        "{size} {place}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn filling_writes_the_rest_and_spares_the_tag() {
+        for size in 1..64 {
+            let tag = u64::from_le_bytes([3; 8]);
+            let mut block = vec![0_u8; size];
+            // SAFETY: `block` has `size` bytes and is ours alone.
+            unsafe {
+                write(block.as_mut_ptr(), size, tag);
+                fill(block.as_mut_ptr(), size, 7);
+                assert!(verify(block.as_ptr(), size, tag).is_ok(), "{size}");
+            }
+            assert!(block.iter().all(|byte| *byte != 0), "{size}");
+        }
+    }
+
+    #[test]
+    fn pages_are_touched_and_tags_survive() {
+        for size in [4096, 4097, 8191, 8192, 8193, 8200, 8201, 20_000] {
+            let mut block = vec![0_u8; size];
+            // SAFETY: `block` has `size` bytes and is ours alone.
+            unsafe {
+                write(block.as_mut_ptr(), size, 77);
+                touch_pages(block.as_mut_ptr(), size);
+                assert!(verify(block.as_ptr(), size, 77).is_ok(), "{size}");
+            }
+            let page_holds = |page: &[u8]| page.iter().any(|byte| *byte != 0);
+            assert!(block.chunks(PAGE).all(page_holds), "{size}");
+        }
+    }
+
+    #[test]
+    fn alignment_is_that_of_the_largest_type_that_fits() {
+        let due: Vec<_> = [0, 1, 2, 3, 4, 7, 8, 15, 16, 1000]
+            .map(|size| due_alignment(size, 0))
+            .into();
+        assert_eq!(due, [1, 1, 2, 2, 4, 4, 8, 8, 16, 16]);
+        assert_eq!(due_alignment(3, 64), 64);
+    }
+}

@@ -1,0 +1,395 @@
+//! The cheapest heap that could be: what a workload costs when the allocator costs next to nothing.
+//!
+//! Each thread keeps a list of free blocks for every size (in steps of 16 bytes) and gives out the
+//! one that came back last. Fresh blocks are cut from memory that was written before, so that no
+//! page fault is left. Nothing is ever returned to the system, joined or split. A freed block goes
+//! to the list of the thread that frees it; full batches of them move on to other threads, one
+//! atomic exchange for each 64 KiB, so that a producer does not run dry while its consumer hoards.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::array::{Array, Zeroed};
+use crate::{Failure, Heap};
+
+/// Sizes up to this have a list for each 16 bytes.
+const FINE: usize = 1 << 20;
+/// Larger ones, up to this, for each 64 KiB; beyond it there are no blocks.
+const COARSE: usize = 1 << 30;
+const BEYOND_FINE: usize = FINE + 1;
+const FINE_CLASSES: usize = FINE / 16 + 1;
+const CLASSES: usize = FINE_CLASSES + (COARSE >> 16);
+/// The bytes of blocks that move between threads at once.
+const BATCH_BYTES: usize = 64 * 1024;
+/// What a thread takes at once to cut its fresh blocks from.
+const CHUNK: usize = 4 << 20;
+
+/// A free block. The second word is used in the first block of a batch only.
+struct Node {
+    next: *mut Node,
+    next_batch: *mut Node,
+}
+
+/// One thread's free blocks of one size.
+#[derive(Clone, Copy)]
+struct List {
+    /// The block that came back last.
+    head: *mut Node,
+    /// How many blocks follow from `head`.
+    count: usize,
+    /// A full batch, or null.
+    full: *mut Node,
+    /// Batches that were taken over from other threads.
+    taken: *mut Node,
+}
+
+// SAFETY: null pointers and a zero count are an empty list.
+unsafe impl Zeroed for List {}
+
+/// One thread's free blocks and the memory that it cuts fresh ones from.
+struct Cache {
+    lists: Array<List>,
+    next: usize,
+    end: usize,
+}
+
+/// What the threads share; it lives as long as the process, as blocks may.
+struct Shared {
+    first: usize,
+    length: usize,
+    touched: usize,
+    used: AtomicUsize,
+    batches: Box<[AtomicPtr<Node>]>,
+    idle: Mutex<Vec<&'static mut Cache>>,
+}
+
+/// The heap. Its memory stays reserved until the process ends.
+#[derive(Clone, Copy)]
+pub struct Lifo {
+    shared: &'static Shared,
+}
+
+// SAFETY: the raw pointers in the idle caches lead to free blocks, which belong to whoever takes
+// the cache from the mutex.
+unsafe impl Sync for Shared {}
+
+thread_local! {
+    /// The heap that the cache belongs to, by address, and this thread's cache of it.
+    static OWN: Cell<(*const Shared, *mut Cache)> = const { Cell::new((ptr::null(), ptr::null_mut())) };
+}
+
+impl Lifo {
+    /// A heap with `bytes` of memory that is written now, and eight times as much that is written
+    /// when it is needed.
+    ///
+    /// # Errors
+    /// When the system has no such memory.
+    pub fn new(bytes: u64) -> Result<Self, Failure> {
+        let lack = Failure::Bookkeeping {
+            bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
+        };
+        let touched = usize::try_from(bytes).map_err(|_| lack.clone())?;
+        let touched = touched.next_multiple_of(CHUNK);
+        let length = touched.checked_mul(9).ok_or_else(|| lack.clone())?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new private mapping touches nothing that exists.
+        let first = unsafe { libc::mmap(ptr::null_mut(), length, access, flags, -1, 0) };
+        if first == libc::MAP_FAILED {
+            return Err(lack);
+        }
+        let first = first.cast::<u8>();
+        for place in (0..touched).step_by(4096) {
+            // SAFETY: `place` is inside the new mapping, which nobody else knows.
+            unsafe { first.add(place).write_volatile(0) };
+        }
+        let shared = Box::new(Shared {
+            first: first.expose_provenance(),
+            length,
+            touched,
+            used: AtomicUsize::new(0),
+            batches: (0..CLASSES).map(|_| AtomicPtr::default()).collect(),
+            idle: Mutex::new(Vec::new()),
+        });
+        Ok(Self {
+            shared: Box::leak(shared),
+        })
+    }
+
+    /// The bytes that were cut into blocks or set aside for it.
+    pub fn used_bytes(&self) -> u64 {
+        // Relaxed: a count that is read when the threads are done.
+        self.shared.used.load(Ordering::Relaxed) as u64
+    }
+
+    /// The bytes that were written before the heap was used.
+    pub fn touched_bytes(&self) -> u64 {
+        self.shared.touched as u64
+    }
+
+    /// Does something with this thread's cache.
+    #[inline]
+    fn with_cache<R>(&self, act: impl FnOnce(&mut Cache) -> R) -> Option<R> {
+        let (owner, cache) = OWN.get();
+        let cache = match ptr::eq(owner, self.shared) {
+            true => cache,
+            false => self.adopt()?,
+        };
+        // SAFETY: a cache lives as long as the process and is in one thread's `OWN` or in the list
+        // of idle ones, never both; `act` does not come back here.
+        Some(act(unsafe { &mut *cache }))
+    }
+
+    /// Gives this thread a cache, one that an earlier thread left if there is one.
+    #[cold]
+    fn adopt(&self) -> Option<*mut Cache> {
+        let idle = locked(&self.shared.idle).pop();
+        let cache: *mut Cache = match idle {
+            Some(cache) => cache,
+            None => Box::leak(Box::new(Cache {
+                lists: Array::new(CLASSES).ok()?,
+                next: 0,
+                end: 0,
+            })),
+        };
+        give_back(OWN.replace((self.shared, cache)));
+        Some(cache)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lists a cache as idle in its heap.
+fn give_back((owner, cache): (*const Shared, *mut Cache)) {
+    if !owner.is_null() {
+        // SAFETY: both live as long as the process; the thread has just let go of the cache.
+        let (owner, cache) = unsafe { (&*owner, &mut *cache) };
+        locked(&owner.idle).push(cache);
+    }
+}
+
+/// The list that a size belongs to.
+#[inline]
+fn class(size: usize) -> Option<usize> {
+    match size {
+        0..=FINE => Some(size.max(1).div_ceil(16)),
+        BEYOND_FINE..=COARSE => Some(FINE_CLASSES + ((size - 1) >> 16)),
+        _ => None,
+    }
+}
+
+/// The bytes of a block in a list.
+#[inline]
+fn bytes_of(class: usize) -> usize {
+    match class < FINE_CLASSES {
+        true => class * 16,
+        false => (class - FINE_CLASSES + 1) << 16,
+    }
+}
+
+#[inline]
+fn batch_of(class: usize) -> usize {
+    (BATCH_BYTES / bytes_of(class)).max(1)
+}
+
+impl Cache {
+    /// A free block, if this thread or the others have one.
+    #[inline]
+    fn take(&mut self, class: usize, shared: &Shared) -> *mut Node {
+        let list = &mut self.lists[class];
+        if list.head.is_null() {
+            list.refill(&shared.batches[class]);
+        }
+        let node = list.head;
+        if !node.is_null() {
+            // SAFETY: a node in a list is a free block, which only this thread knows.
+            list.head = unsafe { (*node).next };
+            list.count = list.count.saturating_sub(1);
+        }
+        node
+    }
+
+    /// Puts a block first in its list.
+    ///
+    /// # Safety
+    /// `node` is a block of this class that nobody uses.
+    #[inline]
+    unsafe fn give(&mut self, class: usize, node: *mut Node, shared: &Shared) {
+        let list = &mut self.lists[class];
+        // SAFETY: the block is ours and has at least 16 bytes, aligned to 16.
+        unsafe { (*node).next = list.head };
+        list.head = node;
+        list.count += 1;
+        if list.count >= batch_of(class) {
+            list.put_aside(&shared.batches[class]);
+        }
+    }
+
+    /// A block that was never given out, or null when all memory is used up.
+    fn cut(&mut self, bytes: usize, alignment: usize, shared: &Shared) -> *mut u8 {
+        let mut place = self.next.next_multiple_of(alignment.max(16));
+        if place + bytes > self.end {
+            let whole = (bytes + alignment).next_multiple_of(CHUNK);
+            // Relaxed: each thread gets another part; the part itself needs no order.
+            let used = shared.used.fetch_add(whole, Ordering::Relaxed);
+            if used.saturating_add(whole) > shared.length {
+                return ptr::null_mut();
+            }
+            self.end = shared.first + used + whole;
+            place = (shared.first + used).next_multiple_of(alignment.max(16));
+        }
+        self.next = place + bytes;
+        ptr::with_exposed_provenance_mut(place)
+    }
+}
+
+impl List {
+    /// Makes the list non-empty if there is a batch anywhere.
+    #[cold]
+    fn refill(&mut self, batches: &AtomicPtr<Node>) {
+        self.head = std::mem::replace(&mut self.full, ptr::null_mut());
+        if self.head.is_null() {
+            if self.taken.is_null() {
+                // Acquire: pairs with the release in `pass_on`, so that the nodes of the batches
+                // are seen. Taking all of them at once leaves no room for the ABA problem.
+                self.taken = batches.swap(ptr::null_mut(), Ordering::Acquire);
+            }
+            self.head = self.taken;
+            if !self.taken.is_null() {
+                // SAFETY: a batch that was taken is this thread's alone.
+                self.taken = unsafe { (*self.taken).next_batch };
+            }
+        }
+        self.count = 0;
+    }
+
+    /// Puts a full list aside; the one put aside before goes to the other threads.
+    #[cold]
+    fn put_aside(&mut self, batches: &AtomicPtr<Node>) {
+        let batch = std::mem::replace(&mut self.full, self.head);
+        self.head = ptr::null_mut();
+        self.count = 0;
+        if batch.is_null() {
+            return;
+        }
+        // Relaxed: the head is only compared; `compare_exchange` decides.
+        let mut first = batches.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the batch is this thread's until the exchange succeeds.
+            unsafe { (*batch).next_batch = first };
+            // Release: pairs with the acquire in `refill`.
+            match batches.compare_exchange_weak(first, batch, Ordering::Release, Ordering::Relaxed)
+            {
+                Ok(_) => return,
+                Err(now) => first = now,
+            }
+        }
+    }
+}
+
+impl Heap for Lifo {
+    #[inline]
+    fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
+        let allocate = |class| {
+            self.with_cache(|cache| {
+                let node = cache.take(class, self.shared);
+                if !node.is_null() && (alignment <= 16 || node.addr().is_multiple_of(alignment)) {
+                    return node.cast();
+                }
+                if !node.is_null() {
+                    // SAFETY: the node was just taken from this list.
+                    unsafe { cache.give(class, node, self.shared) };
+                }
+                cache.cut(bytes_of(class), alignment, self.shared)
+            })
+        };
+        class(size).and_then(allocate).unwrap_or(ptr::null_mut())
+    }
+
+    #[inline]
+    unsafe fn free(&self, block: *mut u8, size: usize) {
+        if let Some(class) = class(size) {
+            // SAFETY: the caller brings a block of this size, which nobody uses any more.
+            self.with_cache(|cache| unsafe { cache.give(class, block.cast(), self.shared) });
+        }
+    }
+
+    fn enter(&self) {
+        self.with_cache(|_| ());
+    }
+
+    fn leave(&self) {
+        give_back(OWN.replace((ptr::null(), ptr::null_mut())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_block_that_came_back_last_is_given_out_first() {
+        let heap = Lifo::new(1 << 20).unwrap();
+        let blocks: Vec<_> = (0..3).map(|_| heap.allocate(100, 0)).collect();
+        for block in &blocks {
+            // SAFETY: allocated above with this size.
+            unsafe { heap.free(*block, 100) };
+        }
+        let again: Vec<_> = (0..3).map(|_| heap.allocate(112, 0)).collect();
+        let reversed: Vec<_> = blocks.iter().rev().copied().collect();
+        assert_eq!(again, reversed);
+        heap.leave();
+    }
+
+    #[test]
+    fn blocks_do_not_overlap_whatever_their_size() {
+        let heap = Lifo::new(1 << 20).unwrap();
+        let mut spans = Vec::new();
+        for size in [1, 8, 16, 17, 4096, FINE, FINE + 1, (2 << 20) + 5] {
+            for alignment in [0, 64, 4096] {
+                let block = heap.allocate(size, alignment);
+                assert!(!block.is_null() && block.addr().is_multiple_of(alignment.max(16)));
+                spans.push((block.addr(), block.addr() + size));
+            }
+        }
+        spans.sort_unstable();
+        assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+        assert!(heap.allocate(COARSE + 1, 0).is_null());
+        heap.leave();
+    }
+
+    #[test]
+    fn memory_that_is_used_up_ends_in_null() {
+        let heap = Lifo::new(1).unwrap();
+        let given = (0..100).take_while(|_| !heap.allocate(FINE, 0).is_null());
+        let given = given.count();
+        assert!((18..=36).contains(&given), "{given}");
+        heap.leave();
+    }
+
+    /// One thread allocates, another frees: what is freed comes back to the first.
+    #[test]
+    fn freed_blocks_find_their_way_back() {
+        let heap = Lifo::new(1 << 20).unwrap();
+        let (send, receive) = std::sync::mpsc::sync_channel::<usize>(100);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for address in receive {
+                    // SAFETY: the other thread allocated it with this size and forgot it.
+                    unsafe { heap.free(ptr::with_exposed_provenance_mut(address), 64) };
+                }
+                heap.leave();
+            });
+            for _ in 0..1_000_000 {
+                send.send(heap.allocate(64, 0).expose_provenance()).unwrap();
+            }
+            drop(send);
+        });
+        heap.leave();
+        assert!(heap.used_bytes() <= 16 << 20, "{}", heap.used_bytes());
+    }
+}

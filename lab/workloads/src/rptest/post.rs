@@ -1,0 +1,238 @@
+//! Handing blocks from thread to thread.
+//!
+//! Each receiver has an inbox, and each sender a fixed number of parcels, made before anything is
+//! measured. A parcel that has been emptied goes back to its sender. A sender whose parcels are all
+//! under way has to wait for one, so that what is under way stays bounded; nothing is ever dropped.
+//! A hand-over costs one exchange of a word each way, whatever the number of blocks.
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::slot::Slot;
+use crate::Failure;
+use crate::array::Array;
+
+/// Blocks on their way to the thread that frees them.
+#[derive(Debug)]
+pub(crate) struct Parcel {
+    next: *mut Parcel,
+    sender: usize,
+    /// The blocks.
+    pub(crate) slots: Array<Slot>,
+}
+
+// SAFETY: whoever holds the box is the only one that touches the parcel and the blocks in it.
+unsafe impl Send for Parcel {}
+
+/// Parcels that any thread may add to; one takes all of them at once.
+#[derive(Debug, Default)]
+struct Stack {
+    head: AtomicPtr<Parcel>,
+}
+
+impl Stack {
+    fn push(&self, parcel: Box<Parcel>) {
+        let parcel = Box::into_raw(parcel);
+        // Relaxed: the head is only compared; what it points to is not read here.
+        let mut head = self.head.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: nobody else knows `parcel` until the exchange below succeeds.
+            unsafe { (*parcel).next = head };
+            // Release, partner of the acquire in `take`: whoever takes the parcel sees what was
+            // written into it. A head that was taken and came back in the meantime does no harm,
+            // because parcels are only ever taken all together.
+            let (success, failure) = (Ordering::Release, Ordering::Relaxed);
+            match self
+                .head
+                .compare_exchange_weak(head, parcel, success, failure)
+            {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// All parcels, the first that was added first.
+    fn take(&self) -> Parcels {
+        // Relaxed: an empty stack is the common case, and nothing is read through the pointer.
+        if self.head.load(Ordering::Relaxed).is_null() {
+            return Parcels::none();
+        }
+        // Acquire: partner of the release in `push`. Parcels below the head were released by
+        // earlier exchanges of the same word, which a later exchange carries along.
+        let mut taken = self.head.swap(ptr::null_mut(), Ordering::Acquire);
+        let mut reversed = ptr::null_mut();
+        while !taken.is_null() {
+            // SAFETY: the chain was swapped out of the stack, so that it is held here alone.
+            let next = unsafe { std::mem::replace(&mut (*taken).next, reversed) };
+            reversed = taken;
+            taken = next;
+        }
+        Parcels(reversed)
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+/// Parcels in the order in which they were sent.
+#[derive(Debug)]
+pub(crate) struct Parcels(*mut Parcel);
+
+impl Parcels {
+    pub(crate) fn none() -> Self {
+        Self(ptr::null_mut())
+    }
+}
+
+impl Iterator for Parcels {
+    type Item = Box<Parcel>;
+
+    fn next(&mut self) -> Option<Box<Parcel>> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: the pointer came from `Box::into_raw` in `push`, and the chain is held here alone.
+        let parcel = unsafe { Box::from_raw(self.0) };
+        self.0 = parcel.next;
+        Some(parcel)
+    }
+}
+
+impl Drop for Parcels {
+    fn drop(&mut self) {
+        self.for_each(drop);
+    }
+}
+
+/// Keeps two threads' words apart: the pair of cache lines that a processor fetches together.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Apart(Stack);
+
+/// The inboxes of receivers, and the places to which senders' emptied parcels come back.
+#[derive(Debug)]
+pub(crate) struct Post {
+    inboxes: Vec<Apart>,
+    returns: Vec<Apart>,
+    bytes: u64,
+}
+
+impl Post {
+    /// For so many receivers and senders; each sender has `parcels` parcels of `room` blocks.
+    ///
+    /// # Errors
+    /// When the system has no memory for the parcels.
+    pub(crate) fn new(
+        receivers: usize,
+        senders: usize,
+        parcels: usize,
+        room: usize,
+    ) -> Result<Self, Failure> {
+        let boxes = |count| (0..count).map(|_| Apart::default()).collect();
+        let mut post = Self {
+            inboxes: boxes(receivers),
+            returns: boxes(senders),
+            bytes: 0,
+        };
+        for sender in 0..senders {
+            for _ in 0..parcels {
+                let (next, slots) = (ptr::null_mut(), Array::new(room)?);
+                post.bytes += slots.bytes();
+                post.give_back(Box::new(Parcel {
+                    next,
+                    sender,
+                    slots,
+                }));
+            }
+        }
+        Ok(post)
+    }
+
+    /// The bytes that all parcels occupy.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Sends a parcel.
+    pub(crate) fn send(&self, receiver: usize, parcel: Box<Parcel>) {
+        self.inboxes[receiver].0.push(parcel);
+    }
+
+    /// What has been sent to a receiver since it last asked.
+    pub(crate) fn receive(&self, receiver: usize) -> Parcels {
+        self.inboxes[receiver].0.take()
+    }
+
+    /// Returns an emptied parcel to its sender.
+    pub(crate) fn give_back(&self, parcel: Box<Parcel>) {
+        self.returns[parcel.sender].0.push(parcel);
+    }
+
+    /// The parcels that have come back to a sender since it last asked.
+    pub(crate) fn returned(&self, sender: usize) -> Parcels {
+        self.returns[sender].0.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parcels_arrive_in_order_and_return_to_their_sender() {
+        let post = Post::new(2, 2, 3, 4).unwrap();
+        // Each parcel has a page of its own.
+        assert_eq!(post.bytes(), 2 * 3 * 4096);
+        for (key, mut parcel) in post.returned(1).enumerate() {
+            parcel.slots[0].key = key as u32;
+            post.send(0, parcel);
+        }
+        assert_eq!(post.receive(1).count(), 0);
+        let received: Vec<_> = post.receive(0).collect();
+        let keys: Vec<_> = received.iter().map(|parcel| parcel.slots[0].key).collect();
+        assert_eq!(keys, [0, 1, 2]);
+        assert_eq!(post.returned(1).count(), 0);
+        received
+            .into_iter()
+            .for_each(|parcel| post.give_back(parcel));
+        assert_eq!((post.returned(1).count(), post.returned(0).count()), (3, 3));
+    }
+
+    #[test]
+    fn nothing_is_lost_or_doubled_between_threads() {
+        const EACH: u32 = 20_000;
+        let post = Post::new(1, 3, 2, 1).unwrap();
+        let send = |sender: usize| {
+            let mut sent = 0;
+            while sent < EACH {
+                for mut parcel in post.returned(sender) {
+                    // A parcel that comes back after the last was sent stays here.
+                    if sent < EACH {
+                        parcel.slots[0].key = sent;
+                        parcel.slots[0].size = sender as u32;
+                        post.send(0, parcel);
+                        sent += 1;
+                    }
+                }
+                std::thread::yield_now();
+            }
+        };
+        let mut next = [0; 3];
+        std::thread::scope(|scope| {
+            (0..3).for_each(|sender| drop(scope.spawn(move || send(sender))));
+            while next != [EACH; 3] {
+                for parcel in post.receive(0) {
+                    let slot = parcel.slots[0];
+                    assert_eq!(slot.key, next[slot.size as usize]);
+                    next[slot.size as usize] += 1;
+                    post.give_back(parcel);
+                }
+                std::thread::yield_now();
+            }
+        });
+    }
+}

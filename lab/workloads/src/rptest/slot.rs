@@ -1,0 +1,17 @@
+//! A place for one block.
+
+use crate::array::Zeroed;
+
+/// A block that is in use, or none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    /// The block; null where there is none.
+    pub(crate) block: *mut u8,
+    /// Its size as requested.
+    pub(crate) size: u32,
+    /// What its contents are made of.
+    pub(crate) key: u32,
+}
+
+// SAFETY: zero bytes are a null pointer and two zeros, a slot without a block.
+unsafe impl Zeroed for Slot {}

@@ -1,0 +1,331 @@
+//! Threads that start together, end together, and fail together.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, ScopedJoinHandle};
+
+use crate::Failure;
+use crate::process::{Elapsed, Memory, Moment};
+
+/// Why a thread leaves its work early.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// Because of what it found.
+    Failed(Failure),
+    /// Because another thread failed.
+    Stopped,
+}
+
+impl From<Failure> for Halt {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// What the threads of one run share.
+#[derive(Debug)]
+pub(crate) struct Team {
+    stopped: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+    /// Where all threads meet the one that started them.
+    starter: Gate,
+    /// Where the threads meet each other.
+    meeting: Gate,
+}
+
+/// A place that opens when everybody is there, or when the team is stopped.
+#[derive(Debug)]
+struct Gate {
+    expected: usize,
+    /// How many wait, and how often the gate has opened.
+    state: Mutex<(usize, u64)>,
+    opened: Condvar,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Gate {
+    fn new(expected: usize) -> Self {
+        let (state, opened) = (Mutex::new((0, 0)), Condvar::new());
+        Self {
+            expected,
+            state,
+            opened,
+        }
+    }
+
+    fn wait(&self, stopped: &AtomicBool) -> Result<(), Halt> {
+        let mut state = locked(&self.state);
+        state.0 += 1;
+        let turn = state.1;
+        if state.0 == self.expected {
+            *state = (0, turn + 1);
+            self.opened.notify_all();
+            return Ok(());
+        }
+        // Relaxed: `stop` takes the lock between setting the flag and waking, which orders both.
+        while state.1 == turn && !stopped.load(Ordering::Relaxed) {
+            state = self
+                .opened
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        match state.1 == turn {
+            true => Err(Halt::Stopped),
+            false => Ok(()),
+        }
+    }
+
+    fn wake(&self) {
+        drop(locked(&self.state));
+        self.opened.notify_all();
+    }
+}
+
+impl Team {
+    fn new(threads: usize) -> Self {
+        Self {
+            stopped: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            starter: Gate::new(threads + 1),
+            meeting: Gate::new(threads),
+        }
+    }
+
+    /// Waits until all threads of the team are here.
+    ///
+    /// # Errors
+    /// [`Halt::Stopped`] when one of them will not come.
+    pub(crate) fn meet(&self) -> Result<(), Halt> {
+        self.meeting.wait(&self.stopped)
+    }
+
+    /// To be asked now and then, at the latest before waiting for what another thread should do.
+    ///
+    /// # Errors
+    /// [`Halt::Stopped`] when another thread has failed.
+    #[inline]
+    pub(crate) fn go_on(&self) -> Result<(), Halt> {
+        // Relaxed: whether a thread learns of it now or a round later changes nothing.
+        match self.stopped.load(Ordering::Relaxed) {
+            true => Err(Halt::Stopped),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends the work of all; the first failure is the one that is reported.
+    fn stop(&self, failure: Option<Failure>) {
+        let mut first = locked(&self.failure);
+        *first = first.take().or(failure);
+        drop(first);
+        // Relaxed: whoever waits reads it under the gate's lock, which `wake` takes after this.
+        self.stopped.store(true, Ordering::Relaxed);
+        self.starter.wake();
+        self.meeting.wake();
+    }
+}
+
+/// Stops the team when the thread that holds it panics, so that nobody waits for it.
+struct StopOnPanic<'a>(&'a Team);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop(None);
+        }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub(crate) struct Finished<R> {
+    /// The threads' results, in the order of their numbers.
+    pub(crate) results: Vec<R>,
+    /// From the moment when all threads were ready to the one when the last had ended its work.
+    pub(crate) elapsed: Elapsed,
+    /// Memory when all threads were ready.
+    pub(crate) before: Memory,
+    /// Memory when the last had ended its work; all threads still live.
+    pub(crate) after: Memory,
+}
+
+/// Runs `work` on `threads` threads at once.
+///
+/// Each thread calls `prepare` with its number; when all are ready, time runs, and each calls
+/// `work`. When all have done their work, time stops, and each calls `finish`. Starting threads,
+/// `prepare`, `finish` and ending threads are not measured.
+///
+/// # Errors
+/// The first failure of any thread; the others are stopped as soon as they ask
+/// [`Team::go_on`] or [`Team::meet`].
+pub(crate) fn run<T, R: Send>(
+    threads: usize,
+    prepare: impl Fn(usize) -> Result<T, Failure> + Sync,
+    work: impl Fn(usize, &mut T, &Team) -> Result<(), Halt> + Sync,
+    finish: impl Fn(T) -> R + Sync,
+) -> Result<Finished<R>, Failure> {
+    let team = Team::new(threads);
+    let (shared, prepare, work, finish) = (&team, &prepare, &work, &finish);
+    let life = move |number| -> Result<R, Halt> {
+        let _guard = StopOnPanic(shared);
+        let whole = || {
+            let mut own = prepare(number)?;
+            shared.starter.wait(&shared.stopped)?;
+            shared.starter.wait(&shared.stopped)?;
+            work(number, &mut own, shared)?;
+            shared.starter.wait(&shared.stopped)?;
+            shared.starter.wait(&shared.stopped)?;
+            Ok(finish(own))
+        };
+        whole().inspect_err(|halt| match halt {
+            Halt::Failed(failure) => shared.stop(Some(failure.clone())),
+            Halt::Stopped => {}
+        })
+    };
+    let done = std::thread::scope(|scope| {
+        let mut handles = Vec::with_capacity(threads);
+        for number in 0..threads {
+            match Builder::new().spawn_scoped(scope, move || life(number)) {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    team.stop(Some(Failure::Thread(error.to_string())));
+                    break;
+                }
+            }
+        }
+        let measured = measure(&team);
+        let ends: Vec<_> = handles.into_iter().map(join).collect();
+        let results: Result<Vec<R>, Halt> = ends.into_iter().collect();
+        measured.and_then(|measured| Ok((results?, measured)))
+    });
+    conclude(&team, done)
+}
+
+/// What a thread left behind; its panic becomes this thread's.
+fn join<R>(handle: ScopedJoinHandle<'_, Result<R, Halt>>) -> Result<R, Halt> {
+    let ended = handle.join();
+    ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Memory before, time, and memory after.
+type Measured = (Memory, Elapsed, Memory);
+
+/// The results of all, or the failure that came first.
+fn conclude<R>(
+    team: &Team,
+    done: Result<(Vec<R>, Measured), Halt>,
+) -> Result<Finished<R>, Failure> {
+    let failure = locked(&team.failure).take();
+    match (failure, done) {
+        (None, Ok((results, (before, elapsed, after)))) => Ok(Finished {
+            results,
+            elapsed,
+            before,
+            after,
+        }),
+        (Some(failure), _) | (None, Err(Halt::Failed(failure))) => Err(failure),
+        (None, Err(Halt::Stopped)) => Err(Failure::Thread("it was stopped".to_owned())),
+    }
+}
+
+/// The starting thread's part.
+fn measure(team: &Team) -> Result<Measured, Halt> {
+    team.starter.wait(&team.stopped)?;
+    let before = Memory::read();
+    let begin = Moment::now();
+    team.starter.wait(&team.stopped)?;
+    team.starter.wait(&team.stopped)?;
+    let elapsed = begin.elapsed();
+    let after = Memory::read();
+    team.starter.wait(&team.stopped)?;
+    Ok((before, elapsed, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+    use std::time::Duration;
+
+    #[test]
+    fn nobody_works_before_all_are_ready() {
+        let ready = AtomicUsize::new(0);
+        let finished = run(
+            4,
+            |number| {
+                std::thread::sleep(Duration::from_millis(number as u64 * 10));
+                ready.fetch_add(1, Ordering::SeqCst);
+                Ok(number)
+            },
+            |_, _, team| {
+                assert_eq!(ready.load(Ordering::SeqCst), 4);
+                team.meet()?;
+                std::thread::sleep(Duration::from_millis(20));
+                Ok(())
+            },
+            |number| number * 10,
+        );
+        let finished = finished.unwrap();
+        assert_eq!(finished.results, [0, 10, 20, 30]);
+        assert!(finished.elapsed.wall >= Duration::from_millis(20));
+        assert!(finished.after.peak_resident > 0 && finished.before.resident > 0);
+    }
+
+    #[test]
+    fn one_failure_ends_all_that_wait() {
+        let failure = Failure::NoMemory {
+            size: 1,
+            requested: 2,
+        };
+        let finished = run(
+            3,
+            |_| Ok(()),
+            |number, (), team| match number {
+                1 => Err(failure.clone().into()),
+                _ => team.meet(),
+            },
+            |()| (),
+        );
+        assert_eq!(finished.map(|_| ()), Err(failure));
+    }
+
+    #[test]
+    fn a_failure_before_the_start_ends_all() {
+        let failure = Failure::Bookkeeping { bytes: 5 };
+        let prepare = |number| match number {
+            2 => Err(failure.clone()),
+            _ => Ok(()),
+        };
+        let finished = run(3, prepare, |_, (), _| Ok(()), |()| ());
+        assert_eq!(finished.map(|_| ()), Err(failure));
+    }
+
+    #[test]
+    fn one_failure_ends_those_that_only_ask() {
+        let finished = run(
+            2,
+            |_| Ok(()),
+            |number, (), team| match number {
+                0 => Err(Failure::Bookkeeping { bytes: 5 }.into()),
+                _ => loop {
+                    team.go_on()?;
+                    std::thread::yield_now();
+                },
+            },
+            |()| (),
+        );
+        assert!(finished.is_err());
+    }
+
+    #[test]
+    #[should_panic(expected = "explicit panic")]
+    fn a_panic_leaves_nobody_waiting() {
+        let work = |number, (): &mut (), team: &Team| match number {
+            0 => panic!(),
+            _ => team.meet(),
+        };
+        let _ = run(2, |_| Ok(()), work, |()| ());
+    }
+}

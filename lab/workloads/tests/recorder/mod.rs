@@ -1,0 +1,227 @@
+//! A heap that writes down every call, and can be told to fail.
+
+#![allow(dead_code)] // Each test program uses another part of it.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, mpsc};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use heapdrome_record::WorkloadReport;
+use heapdrome_workloads::{Failure, Heap, Libc, Parameters, find, run};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    Enter,
+    Leave,
+    Allocate { size: usize, alignment: usize },
+    Free { size: usize },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    pub thread: ThreadId,
+    pub address: usize,
+    pub call: Call,
+}
+
+/// What goes wrong, with the allocation of this number.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    Null(usize),
+    /// The first byte of this block and each later one changes when its thread asks for the next.
+    Corrupt(usize),
+    Misaligned(usize),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    events: Vec<Event>,
+    allocations: usize,
+    /// The block in use that each thread allocated last.
+    latest: HashMap<ThreadId, usize>,
+}
+
+/// The C library's heap behind a lock, so that the order of events is that of the calls.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    state: Mutex<State>,
+    fault: Option<Fault>,
+}
+
+impl Recorder {
+    pub fn failing(fault: Fault) -> Self {
+        Self {
+            fault: Some(fault),
+            ..Self::default()
+        }
+    }
+
+    pub fn events(self) -> Vec<Event> {
+        self.state.into_inner().unwrap().events
+    }
+
+    fn note(&self, address: usize, call: Call) {
+        let mut state = self.state.lock().unwrap();
+        state.note(address, call);
+    }
+}
+
+impl State {
+    fn note(&mut self, address: usize, call: Call) {
+        let thread = std::thread::current().id();
+        self.events.push(Event {
+            thread,
+            address,
+            call,
+        });
+    }
+}
+
+impl State {
+    /// Changes the block that this thread allocated last, which it has written by now.
+    fn corrupt_latest(&mut self) {
+        let latest = self.latest.get(&std::thread::current().id());
+        if let Some(address) = latest {
+            let block = std::ptr::with_exposed_provenance_mut::<u8>(*address);
+            // SAFETY: the block is in use, since `free` strikes blocks off. The workload that owns
+            // it may look at it at this very moment, which this test is there to provoke.
+            unsafe { block.write_volatile(!block.read_volatile()) };
+        }
+    }
+}
+
+impl Heap for Recorder {
+    fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
+        let mut state = self.state.lock().unwrap();
+        state.allocations += 1;
+        let number = state.allocations;
+        match self.fault {
+            Some(Fault::Null(at)) if number == at => return std::ptr::null_mut(),
+            Some(Fault::Misaligned(at)) if number == at => {
+                return Libc.allocate(size + 16, 0).wrapping_add(1);
+            }
+            Some(Fault::Corrupt(at)) if number > at => state.corrupt_latest(),
+            _ => {}
+        }
+        let block = Libc.allocate(size, alignment);
+        let thread = std::thread::current().id();
+        state.latest.insert(thread, block.expose_provenance());
+        state.note(block.addr(), Call::Allocate { size, alignment });
+        block
+    }
+
+    unsafe fn free(&self, block: *mut u8, size: usize) {
+        let mut state = self.state.lock().unwrap();
+        state.latest.retain(|_, latest| *latest != block.addr());
+        state.note(block.addr(), Call::Free { size });
+        // SAFETY: the caller vouches for the block, which `Libc` gave.
+        unsafe { Libc.free(block, size) };
+    }
+
+    fn enter(&self) {
+        self.note(0, Call::Enter);
+    }
+
+    fn leave(&self) {
+        self.note(0, Call::Leave);
+    }
+}
+
+pub fn parameters(workload: &str, words: &str) -> Parameters {
+    let words: Vec<_> = words.split_whitespace().collect();
+    Parameters::parse(find(workload).unwrap(), &words).unwrap()
+}
+
+/// Runs a workload under the recorder; a run that hangs fails the test.
+pub fn run_on(
+    heap: Recorder,
+    workload: &str,
+    words: &str,
+) -> (Result<WorkloadReport, Failure>, Recorder) {
+    let parameters = parameters(workload, words);
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || {
+        let result = run(&parameters, &heap);
+        let _ = send.send((result, heap));
+    });
+    let limit = Duration::from_secs(120);
+    receive.recv_timeout(limit).expect("the run hangs")
+}
+
+pub fn record(workload: &str, words: &str) -> (WorkloadReport, Vec<Event>) {
+    let (result, heap) = run_on(Recorder::default(), workload, words);
+    (result.unwrap(), heap.events())
+}
+
+/// What became of one block.
+#[derive(Clone, Copy, Debug)]
+pub struct Life {
+    pub size: usize,
+    pub alignment: usize,
+    pub address: usize,
+    pub born: usize,
+    pub by: ThreadId,
+    pub died: usize,
+    pub freed_by: ThreadId,
+}
+
+/// All blocks, in the order of their allocation; times are places in the list of events.
+///
+/// Panics when a block is freed twice, with another size, or never.
+pub fn lives(events: &[Event]) -> Vec<Life> {
+    let mut open: HashMap<usize, usize> = HashMap::new();
+    let mut lives: Vec<Life> = Vec::new();
+    for (time, event) in events.iter().enumerate() {
+        match event.call {
+            Call::Allocate { size, alignment } => {
+                assert_eq!(open.insert(event.address, lives.len()), None);
+                lives.push(Life {
+                    size,
+                    alignment,
+                    address: event.address,
+                    born: time,
+                    by: event.thread,
+                    died: usize::MAX,
+                    freed_by: event.thread,
+                });
+            }
+            Call::Free { size } => {
+                let life = &mut lives[open.remove(&event.address).unwrap()];
+                assert_eq!(life.size, size);
+                (life.died, life.freed_by) = (time, event.thread);
+            }
+            Call::Enter | Call::Leave => {}
+        }
+    }
+    assert!(open.is_empty(), "{} blocks were never freed", open.len());
+    lives
+}
+
+/// The greatest sum of sizes in use at once.
+pub fn shadow_peak(events: &[Event]) -> u64 {
+    let mut now = 0;
+    let sums = events.iter().map(|event| {
+        match event.call {
+            Call::Allocate { size, .. } => now += size as u64,
+            Call::Free { size } => now -= size as u64,
+            Call::Enter | Call::Leave => {}
+        }
+        now
+    });
+    sums.max().unwrap_or(0)
+}
+
+/// How often the last block in use is freed.
+pub fn times_empty(events: &[Event]) -> usize {
+    let mut now = 0_u64;
+    let after = events.iter().filter_map(|event| {
+        match event.call {
+            Call::Allocate { .. } => now += 1,
+            Call::Free { .. } => now -= 1,
+            Call::Enter | Call::Leave => return None,
+        }
+        Some(now)
+    });
+    after.filter(|now| *now == 0).count()
+}

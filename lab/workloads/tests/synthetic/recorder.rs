@@ -1,0 +1,123 @@
+//! A heap that passes calls on to the C library and remembers them.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::thread::ThreadId;
+
+use heapdrome_workloads::{Heap, Libc};
+
+/// What a fresh block is filled with.
+const FRESH: u8 = 0xee;
+
+/// A call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    /// Who called.
+    pub(crate) thread: ThreadId,
+    /// Whether a block was allocated; otherwise it was freed.
+    pub(crate) allocated: bool,
+    /// The block's number, in the order of allocation.
+    pub(crate) block: usize,
+    /// Its size.
+    pub(crate) size: usize,
+    /// Of a freed block: how many of its bytes are as they were when it was allocated.
+    pub(crate) fresh: usize,
+}
+
+/// The true state of the heap.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shadow {
+    /// Blocks in use.
+    pub(crate) live: usize,
+    /// The peak of the bytes in use.
+    pub(crate) peak: u64,
+    current: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    events: Vec<Event>,
+    shadow: Shadow,
+    /// The number and size of the block at an address.
+    blocks: HashMap<usize, (usize, usize)>,
+    allocated: usize,
+}
+
+/// The heap.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder(Mutex<State>);
+
+impl Recorder {
+    /// All calls in their order.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.0.lock().unwrap().events.clone()
+    }
+
+    /// The calls of each thread, in the order of their first.
+    pub(crate) fn by_thread(&self) -> Vec<Vec<Event>> {
+        let mut threads: Vec<Vec<Event>> = Vec::new();
+        for event in self.events() {
+            match threads.iter_mut().find(|one| one[0].thread == event.thread) {
+                Some(own) => own.push(event),
+                None => threads.push(vec![event]),
+            }
+        }
+        threads
+    }
+
+    /// The sizes of all blocks in the order of allocation.
+    pub(crate) fn sizes(&self) -> Vec<u64> {
+        let events = self.events();
+        let allocated = events.iter().filter(|event| event.allocated);
+        allocated.map(|event| event.size as u64).collect()
+    }
+
+    /// The heap as it is now.
+    pub(crate) fn shadow(&self) -> Shadow {
+        self.0.lock().unwrap().shadow
+    }
+}
+
+impl Heap for Recorder {
+    fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
+        let block = Libc.allocate(size, alignment);
+        // SAFETY: the block has `size` bytes, which nobody else knows yet.
+        unsafe { block.write_bytes(FRESH, size) };
+        let mut state = self.0.lock().unwrap();
+        let number = state.allocated;
+        state.allocated += 1;
+        assert!(state.blocks.insert(block.addr(), (number, size)).is_none());
+        state.shadow.live += 1;
+        state.shadow.current += size as u64;
+        state.shadow.peak = state.shadow.peak.max(state.shadow.current);
+        state.events.push(Event {
+            thread: std::thread::current().id(),
+            allocated: true,
+            block: number,
+            size,
+            fresh: size,
+        });
+        block
+    }
+
+    unsafe fn free(&self, block: *mut u8, size: usize) {
+        let mut state = self.0.lock().unwrap();
+        let known = state.blocks.remove(&block.addr());
+        let (number, true_size) = known.expect("only blocks in use are freed");
+        assert_eq!(size, true_size, "a block is freed with its size");
+        // SAFETY: the block is in use and has `size` bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(block, size) };
+        let fresh = bytes.iter().filter(|byte| **byte == FRESH).count();
+        state.shadow.live -= 1;
+        state.shadow.current -= size as u64;
+        state.events.push(Event {
+            thread: std::thread::current().id(),
+            allocated: false,
+            block: number,
+            size,
+            fresh,
+        });
+        // SAFETY: the caller vouches for the block.
+        unsafe { Libc.free(block, size) };
+    }
+}
