@@ -1,0 +1,246 @@
+//! From intervals to a verdict, and the words for it.
+
+use heapdrome_record::Holds;
+use heapdrome_statistics::Interval;
+
+use super::{HoldsFor, Range};
+use crate::tables::interval;
+
+/// Parts of a claim that are told in full; of more, the number is told.
+const TOLD: usize = 3;
+
+/// What was found about a claim.
+pub(super) enum Found {
+    /// Its parts, and what it speaks of besides and cannot be had.
+    Parts {
+        /// The parts.
+        parts: Vec<Part>,
+        /// The entrants that it names and that are not here.
+        absent: Vec<String>,
+    },
+    /// Nothing here can decide it.
+    Untestable(String),
+    /// What it speaks of has not been run.
+    NotRun(String),
+}
+
+/// On which side of a claim an interval lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Wholly where the claim puts it.
+    Inside,
+    /// Wholly elsewhere.
+    Outside,
+    /// Neither.
+    Unclear,
+}
+
+/// One comparison that a claim speaks of.
+pub(super) struct Part {
+    /// What is compared, and where.
+    pub(super) label: String,
+    /// The interval, or why there is none.
+    pub(super) found: Result<Interval, String>,
+    /// What the claim says of it.
+    pub(super) range: Range,
+}
+
+impl Part {
+    fn side(&self) -> Side {
+        match &self.found {
+            Ok(found) => self.range.side(found),
+            Err(_) => Side::Unclear,
+        }
+    }
+
+    fn tell(&self) -> String {
+        match &self.found {
+            Ok(found) => format!(
+                "{} {}",
+                self.label,
+                interval(found.estimate, found.low, found.high)
+            ),
+            Err(why) => format!("{}: {why}", self.label),
+        }
+    }
+}
+
+impl Range {
+    /// On which side of its ends an interval lies.
+    pub(super) fn side(&self, found: &Interval) -> Side {
+        let low = self.low.unwrap_or(f64::NEG_INFINITY);
+        let high = self.high.unwrap_or(f64::INFINITY);
+        if found.low.is_nan() || found.high.is_nan() {
+            Side::Unclear
+        } else if found.low > low && found.high < high {
+            Side::Inside
+        } else if found.high < low || found.low > high {
+            Side::Outside
+        } else {
+            Side::Unclear
+        }
+    }
+}
+
+/// The verdict on a claim that is made of parts, with the figures that say so.
+pub(super) fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, String) {
+    let of = |side: Side| -> Vec<&Part> { parts.iter().filter(|p| p.side() == side).collect() };
+    let [inside, outside, unclear] = [Side::Inside, Side::Outside, Side::Unclear].map(of);
+    let (holds, telling, wanted) = decide([&inside, &outside, &unclear], holds_for);
+    // Those that race cannot speak for one that does not: it could overturn the verdict, but for a
+    // case that contradicts what is said of all, or that shows what is said of some.
+    let holds = match holds {
+        Holds::Held | Holds::NotHeld if !absent.is_empty() && !settled(holds, holds_for) => {
+            Holds::CannotBeTested
+        }
+        holds => holds,
+    };
+    let mut because = format!("{wanted}: {}", told(telling));
+    if parts.is_empty() {
+        "nothing to compare".clone_into(&mut because);
+    }
+    if !absent.is_empty() {
+        because = format!("{because}; cannot be had here: {}", absent.join(", "));
+    }
+    (holds, because)
+}
+
+/// Whether nothing that is added could overturn a verdict.
+fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
+    matches!(
+        (holds, holds_for),
+        (Holds::NotHeld, HoldsFor::All) | (Holds::Held, HoldsFor::Some)
+    )
+}
+
+/// The verdict where cells or entrants that a claim names could have been run and were not: open
+/// unless they could not overturn it.
+pub(super) fn without(
+    unrun: &[&str],
+    holds_for: HoldsFor,
+    (holds, because): (Holds, String),
+) -> (Holds, String) {
+    if unrun.is_empty() {
+        return (holds, because);
+    }
+    let because = format!("{because}; not run: {}", unrun.join(", "));
+    match holds {
+        Holds::Held | Holds::NotHeld if !settled(holds, holds_for) => (Holds::Undecided, because),
+        holds => (holds, because),
+    }
+}
+
+/// The verdict, the parts that decide it, and how many they are in words.
+fn decide<'a>(
+    [inside, outside, unclear]: [&'a Vec<&'a Part>; 3],
+    holds_for: HoldsFor,
+) -> (Holds, &'a [&'a Part], String) {
+    let all = inside.len() + outside.len() + unclear.len();
+    let agree = format!("{} of {all} agree", inside.len());
+    let contradict = format!("{} of {all} contradict", outside.len());
+    let open = format!("{} of {all} are open", unclear.len());
+    let held = match holds_for {
+        HoldsFor::All => inside.len() == all,
+        HoldsFor::Most => 2 * inside.len() > all,
+        HoldsFor::Some => !inside.is_empty(),
+    };
+    let not_held = match holds_for {
+        HoldsFor::All => !outside.is_empty(),
+        HoldsFor::Most => 2 * outside.len() >= all,
+        HoldsFor::Some => outside.len() == all,
+    };
+    match (held, not_held) {
+        _ if all == 0 => (Holds::Undecided, unclear, open),
+        (true, _) => (Holds::Held, inside, agree),
+        (_, true) => (Holds::NotHeld, outside, contradict),
+        _ => (Holds::Undecided, unclear, open),
+    }
+}
+
+fn told(parts: &[&Part]) -> String {
+    let told: Vec<String> = parts.iter().take(TOLD).map(|part| part.tell()).collect();
+    let more = match parts.len().checked_sub(TOLD) {
+        Some(more) if more > 0 => format!("; and {more} more"),
+        _ => String::new(),
+    };
+    format!("{}{more}", told.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(low: f64, high: f64) -> Part {
+        let found = Interval {
+            estimate: f64::midpoint(low, high),
+            low,
+            high,
+        };
+        Part {
+            label: "a over b".to_owned(),
+            found: Ok(found),
+            range: Range {
+                low: Some(1.0),
+                high: Some(2.0),
+            },
+        }
+    }
+
+    fn verdict(parts: &[Part], holds_for: HoldsFor) -> Holds {
+        weigh(parts, &[], holds_for).0
+    }
+
+    #[test]
+    fn all_most_and_some_differ_where_they_should() {
+        let inside = || part(1.1, 1.9);
+        let outside = || part(2.1, 2.2);
+        let unclear = || part(0.9, 1.1);
+        for (parts, expected) in [
+            (vec![inside(), inside()], [Holds::Held; 3]),
+            (vec![outside(), outside()], [Holds::NotHeld; 3]),
+            (vec![unclear(), unclear()], [Holds::Undecided; 3]),
+            (
+                vec![inside(), inside(), outside()],
+                [Holds::NotHeld, Holds::Held, Holds::Held],
+            ),
+            (
+                vec![inside(), unclear(), unclear()],
+                [Holds::Undecided, Holds::Undecided, Holds::Held],
+            ),
+            (
+                vec![outside(), outside(), unclear()],
+                [Holds::NotHeld, Holds::NotHeld, Holds::Undecided],
+            ),
+        ] {
+            let found = [HoldsFor::All, HoldsFor::Most, HoldsFor::Some];
+            assert_eq!(found.map(|holds_for| verdict(&parts, holds_for)), expected);
+        }
+    }
+
+    #[test]
+    fn whoever_is_absent_keeps_a_claim_on_all_from_holding_and_not_from_failing() {
+        let absent = ["llalloc".to_owned()];
+        let (holds, because) = weigh(&[part(1.1, 1.2)], &absent, HoldsFor::All);
+        assert_eq!(holds, Holds::CannotBeTested);
+        assert!(because.contains("cannot be had here: llalloc"), "{because}");
+        let (holds, _) = weigh(&[part(3.0, 4.0)], &absent, HoldsFor::All);
+        assert_eq!(holds, Holds::NotHeld);
+        for (found, holds_for, expected) in [
+            (part(1.1, 1.2), HoldsFor::Most, Holds::CannotBeTested),
+            (part(3.0, 4.0), HoldsFor::Most, Holds::CannotBeTested),
+            (part(1.1, 1.2), HoldsFor::Some, Holds::Held),
+            (part(3.0, 4.0), HoldsFor::Some, Holds::CannotBeTested),
+        ] {
+            assert_eq!(weigh(&[found], &absent, holds_for).0, expected);
+        }
+    }
+
+    #[test]
+    fn figures_that_decide_are_told_and_many_are_counted() {
+        let parts: Vec<Part> = (0..5).map(|_| part(3.0, 5.0)).collect();
+        let (_, because) = weigh(&parts, &[], HoldsFor::All);
+        assert!(because.starts_with("5 of 5 contradict: a over b 4.000 (3.000 to 5.000)"));
+        assert!(because.ends_with("; and 2 more"), "{because}");
+        assert_eq!(weigh(&[], &[], HoldsFor::All).0, Holds::Undecided);
+    }
+}

@@ -1,0 +1,337 @@
+//! The comparisons that a claim is made of, and their intervals.
+//!
+//! A claim is one statement, whatever the number of its comparisons: their intervals hold together
+//! with 95%, so that one of many that strays by chance does not contradict it.
+
+use heapdrome_record::Member;
+use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, Rule, mean_interval};
+
+use super::evidence::{Found, Part};
+use super::{EVERYONE, Range, Scope, Sizes, Test};
+use crate::figures::{missing, of_cell, resolution, row, samples};
+use crate::tables::{ALPHA, data_ratio, degradation, pair};
+use crate::{Contender, Suite};
+
+/// An entrant with its name in the catalogue.
+type Racer<'a> = (&'a Contender, &'a str);
+
+/// Some entrants' figure over others'.
+pub(super) fn ratios(
+    suite: &Suite,
+    members: &[&Member],
+    scope: &Scope,
+    (figure, range): (&str, Range),
+    [of, to]: [&Vec<String>; 2],
+) -> Found {
+    let (of, absent_of) = racers(suite, of);
+    let (to, absent_to) = racers(suite, to);
+    if of.is_empty() || to.is_empty() {
+        return cannot(&absent_of, &absent_to);
+    }
+    let members = match in_scope(suite, members, scope) {
+        Ok(members) => members,
+        Err(found) => return found,
+    };
+    let mut compared = Vec::new();
+    for member in members {
+        for one in &of {
+            let others = to.iter().filter(|other| other.1 != one.1);
+            compared.extend(others.map(|other| (member, *one, *other)));
+        }
+    }
+    compared.retain(|(member, one, other)| takes_part(member, one) && takes_part(member, other));
+    let rule = Rule::new(ALPHA, compared.len());
+    let part = |(member, one, other): &(&Member, Racer<'_>, Racer<'_>)| {
+        let both = figure_of(member, one.1, figure)
+            .and_then(|own| Ok((own, figure_of(member, other.1, figure)?)));
+        Part {
+            label: format!("{} over {} in {}", one.0.name, other.0.name, place(member)),
+            found: both.and_then(|(own, other)| {
+                within_rounds(rule.compare(&own, &other, resolution(figure)))
+            }),
+            range,
+        }
+    };
+    Found::Parts {
+        parts: compared.iter().map(part).collect(),
+        absent: absent_of.into_iter().chain(absent_to).collect(),
+    }
+}
+
+/// The mean of a figure.
+pub(super) fn figures(
+    suite: &Suite,
+    members: &[&Member],
+    scope: &Scope,
+    (figure, range): (&str, Range),
+    of: &[String],
+) -> Found {
+    each(suite, members, scope, of, |count| {
+        let confidence = 1.0 - ALPHA / count as f64;
+        move |member, allocator| {
+            let own = figure_of(member, allocator, figure)?;
+            let few = || "too few rounds for an interval".to_owned();
+            mean_interval(&own, confidence).ok_or_else(few)
+        }
+    })
+    .within(range)
+}
+
+/// A figure over another of the same entrant.
+pub(super) fn shares(
+    suite: &Suite,
+    members: &[&Member],
+    scope: &Scope,
+    ([figure, whole], range): ([&str; 2], Range),
+    of: &[String],
+) -> Found {
+    each(suite, members, scope, of, |count| {
+        let rule = Rule::new(ALPHA, count);
+        move |member, allocator| {
+            let own = figure_of(member, allocator, figure)?;
+            let whole = figure_of(member, allocator, whole)?;
+            within_rounds(rule.compare(&own, &whole, resolution(figure)))
+        }
+    })
+    .within(range)
+}
+
+/// One part for each entrant and race; `rule` makes the intervals for that many.
+fn each<F>(
+    suite: &Suite,
+    members: &[&Member],
+    scope: &Scope,
+    of: &[String],
+    rule: impl FnOnce(usize) -> F,
+) -> Found
+where
+    F: Fn(&Member, &str) -> Result<Interval, String>,
+{
+    let (of, absent) = racers(suite, of);
+    if of.is_empty() {
+        return cannot(&absent, &[]);
+    }
+    let members = match in_scope(suite, members, scope) {
+        Ok(members) => members,
+        Err(found) => return found,
+    };
+    let all = members
+        .iter()
+        .flat_map(|member| of.iter().map(|one| (*member, *one)));
+    let all: Vec<_> = all
+        .filter(|(member, one)| takes_part(member, one))
+        .collect();
+    let find = rule(all.len().max(1));
+    let part = |(member, one): &(&Member, Racer<'_>)| Part {
+        label: format!("{} in {}", one.0.name, place(member)),
+        found: find(member, one.1),
+        range: Range::default(),
+    };
+    Found::Parts {
+        parts: all.iter().map(part).collect(),
+        absent,
+    }
+}
+
+/// The degradation of some entrants.
+pub(super) fn degradations(
+    suite: &Suite,
+    members: &[&Member],
+    between: &Sizes,
+    range: Range,
+    of: &[String],
+) -> Found {
+    let (of, absent) = racers(suite, of);
+    if of.is_empty() {
+        return cannot(&absent, &[]);
+    }
+    let Some((both, ratio)) = sized(suite, members, between) else {
+        return not_run(&[&between.large, &between.small]);
+    };
+    let confidence = 1.0 - ALPHA / of.len() as f64;
+    let part = |one: &Racer<'_>| Part {
+        label: format!("degradation of {}", one.0.name),
+        found: degradation(both, one.1, ratio, confidence)
+            .ok_or_else(|| "it has too few runs in one of the cells".to_owned()),
+        range,
+    };
+    Found::Parts {
+        parts: of.iter().map(part).collect(),
+        absent,
+    }
+}
+
+/// The large cell's data over the small one's.
+///
+/// It is counted, so that there is nothing to be unsure of.
+pub(super) fn data_ratios(
+    suite: &Suite,
+    members: &[&Member],
+    between: &Sizes,
+    range: Range,
+) -> Found {
+    let Some((_, ratio)) = sized(suite, members, between) else {
+        return not_run(&[&between.large, &between.small]);
+    };
+    let part = Part {
+        label: "size of the data, large over small,".to_owned(),
+        found: Ok(Interval {
+            estimate: ratio,
+            low: ratio,
+            high: ratio,
+        }),
+        range,
+    };
+    Found::Parts {
+        parts: vec![part],
+        absent: Vec::new(),
+    }
+}
+
+/// The two cells, and how much more data the large one has.
+pub(super) fn sized<'a>(
+    suite: &Suite,
+    members: &[&'a Member],
+    between: &Sizes,
+) -> Option<([&'a Member; 2], f64)> {
+    let both = pair(suite, [&between.large, &between.small], members)?;
+    Some((both, data_ratio(suite, both, &between.size)?))
+}
+
+/// The entrants of these names that have an allocator, and the names of those that have none. Of
+/// everyone, only those that the document has and that are here.
+pub(super) fn racers<'a>(suite: &'a Suite, names: &[String]) -> (Vec<Racer<'a>>, Vec<String>) {
+    let own = |one: &'a Contender| Some((one, one.allocator.as_deref()?));
+    if names.iter().any(|name| name == EVERYONE) {
+        let document = suite.entrants.iter().filter(|one| !one.added);
+        return (document.filter_map(own).collect(), Vec::new());
+    }
+    let named = names.iter().filter_map(|name| suite.contender(name));
+    let (here, gone): (Vec<_>, Vec<_>) = named.partition(|one| one.allocator.is_some());
+    let gone = gone.iter().map(|one| one.name.clone()).collect();
+    (here.into_iter().filter_map(own).collect(), gone)
+}
+
+/// The races that a claim speaks of, or why there are none.
+fn in_scope<'a>(
+    suite: &Suite,
+    members: &[&'a Member],
+    scope: &Scope,
+) -> Result<Vec<&'a Member>, Found> {
+    let cells = scope.cells.iter();
+    let run: Vec<&Member> = cells
+        .flat_map(|cell| of_cell(members, &suite.name, cell))
+        .collect();
+    if run.is_empty() {
+        let names: Vec<&str> = scope.cells.iter().map(String::as_str).collect();
+        return Err(not_run(&names));
+    }
+    if scope.at.is_empty() {
+        return Ok(run);
+    }
+    let fits = |member: &&Member| member.swept.is_some_and(|value| scope.at.contains(&value));
+    let found: Vec<&Member> = run.into_iter().filter(fits).collect();
+    if found.is_empty() {
+        let values: Vec<String> = scope.at.iter().map(u64::to_string).collect();
+        return Err(Found::Untestable(format!(
+            "it speaks of {} {}, which were not run here",
+            values.join(", "),
+            parameter(suite, scope)
+        )));
+    }
+    Ok(found)
+}
+
+/// The values of the sweep that a claim speaks of and that no race of its cells has, in words.
+pub(super) fn left_out(suite: &Suite, members: &[&Member], scope: &Scope) -> Option<String> {
+    let cells = scope.cells.iter();
+    let run: Vec<Option<u64>> = cells
+        .flat_map(|cell| of_cell(members, &suite.name, cell))
+        .map(|member| member.swept)
+        .collect();
+    let values: Vec<String> = scope
+        .at
+        .iter()
+        .filter(|value| !run.contains(&Some(**value)))
+        .map(u64::to_string)
+        .collect();
+    (!values.is_empty()).then(|| format!("{} {}", values.join(", "), parameter(suite, scope)))
+}
+
+/// The cells that a claim speaks of and that were not run, and the entrants that it names and that
+/// could have raced there and did not.
+pub(super) fn unrun<'a>(suite: &'a Suite, members: &[&Member], test: &'a Test) -> Vec<&'a str> {
+    let Some(scope) = test.scope() else {
+        return Vec::new();
+    };
+    let runs = |cell: &String| of_cell(members, &suite.name, cell);
+    let cells = scope.cells.iter().filter(|cell| runs(cell).is_empty());
+    let run: Vec<&Member> = scope.cells.iter().flat_map(runs).collect();
+    let (named, _) = racers(
+        suite,
+        &test.entrants().into_iter().cloned().collect::<Vec<_>>(),
+    );
+    let out = named
+        .into_iter()
+        .filter(|racer| !run.iter().any(|it| takes_part(it, racer)));
+    let names = out.map(|(contender, _)| contender.name.as_str());
+    cells.map(String::as_str).chain(names).collect()
+}
+
+/// What the cells of a claim sweep.
+fn parameter<'a>(suite: &'a Suite, scope: &Scope) -> &'a str {
+    let mut cells = scope.cells.iter();
+    let sweep = cells.find_map(|cell| suite.cell(cell)?.sweep.as_ref());
+    sweep.map_or("", |sweep| &sweep.parameter)
+}
+
+fn not_run(cells: &[&str]) -> Found {
+    Found::NotRun(format!("not run: {}", cells.join(", ")))
+}
+
+fn cannot(absent: &[String], more: &[String]) -> Found {
+    let names: Vec<&str> = absent.iter().chain(more).map(String::as_str).collect();
+    Found::Untestable(format!("cannot be had here: {}", names.join(", ")))
+}
+
+/// Whether an entrant was in a race, whatever came of it.
+fn takes_part(member: &Member, racer: &Racer<'_>) -> bool {
+    let mut rows = member.result.entrants.iter();
+    rows.any(|row| row.allocator == racer.1)
+}
+
+fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>, String> {
+    let found = row(&member.result, allocator).and_then(|row| samples(row, figure));
+    found.ok_or_else(|| format!("{allocator} {}", missing(&member.result, allocator)))
+}
+
+fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
+    let few = || format!("fewer than {FEWEST_ROUNDS} rounds give no interval");
+    let found = found.ok_or_else(few)?;
+    Ok(Interval {
+        estimate: found.ratio,
+        low: found.low,
+        high: found.high,
+    })
+}
+
+/// The cell of a member, and its value.
+fn place(member: &Member) -> String {
+    let cell = member.cell.split_once('/').map_or("", |(_, cell)| cell);
+    match member.swept {
+        Some(value) => format!("{cell} at {value}"),
+        None => cell.to_owned(),
+    }
+}
+
+impl Found {
+    /// The same with a range for every part.
+    fn within(mut self, range: Range) -> Self {
+        if let Self::Parts { parts, .. } = &mut self {
+            for part in parts {
+                part.range = range;
+            }
+        }
+        self
+    }
+}

@@ -1,0 +1,249 @@
+//! A suite as its data file tells it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use heapdrome_record::Scale;
+use serde::Deserialize;
+
+use crate::{Claim, PublishedTable, SuiteError, TablePlan};
+
+/// A document's measurements, as they can be repeated.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    /// The name by which it is run.
+    pub name: String,
+    /// What its report is headed.
+    pub title: String,
+    /// What it measures, in a few sentences.
+    pub summary: String,
+    /// What it repeats, if anything was published.
+    pub document: Option<Document>,
+    /// The allocator that the others are compared with, by its name in the catalogue.
+    pub baseline: String,
+    /// The allocators.
+    #[serde(rename = "entrant")]
+    pub entrants: Vec<Contender>,
+    /// The races, in the order in which they are run.
+    #[serde(rename = "cell")]
+    pub cells: Vec<Cell>,
+    /// The tables to make of them.
+    #[serde(default, rename = "table")]
+    pub tables: Vec<TablePlan>,
+    /// What was published as figures.
+    #[serde(default, rename = "published")]
+    pub published: Vec<PublishedTable>,
+    /// What was published as sentences.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+    /// How this differs from what was published, and what else a reader should know.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+}
+
+/// What a suite repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Document {
+    /// Its title and author.
+    pub title: String,
+    /// The machine that its figures come from.
+    pub machine: String,
+}
+
+/// An allocator of a suite.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contender {
+    /// The name by which the document calls it.
+    pub name: String,
+    /// Its name in the catalogue.
+    pub allocator: Option<String>,
+    /// Why it cannot be had; for one that has an allocator, what to say where the catalogue does
+    /// not know it.
+    pub absent: Option<String>,
+    /// Whether the document does not have it.
+    #[serde(default)]
+    pub added: bool,
+    /// The cells that it takes part in; empty for all.
+    #[serde(default)]
+    pub cells: Vec<String>,
+    /// How it differs from what the document measured.
+    pub note: Option<String>,
+}
+
+/// A race, or one for each value of a parameter.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Its name, unique in the suite.
+    pub name: String,
+    /// What it is, for progress and tables.
+    pub title: String,
+    /// The workload.
+    pub workload: String,
+    /// Parameters at every scale, as `name=value`.
+    #[serde(default)]
+    pub words: Vec<String>,
+    /// The parameters that the number of operations grows with, each with its power.
+    #[serde(default)]
+    pub counts: BTreeMap<String, i32>,
+    /// The parameter that takes several values.
+    pub sweep: Option<Sweep>,
+    /// Untimed runs for each allocator that watch the memory of the process tree.
+    #[serde(default)]
+    pub memory_runs: u32,
+    /// The form of minutes; none leaves the cell out.
+    pub quick: Option<Form>,
+    /// The usual form.
+    pub usual: Option<Form>,
+    /// The document's own.
+    pub published: Option<Form>,
+}
+
+/// A parameter that takes several values.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// The parameter.
+    pub parameter: String,
+    /// Its values.
+    pub values: Vec<u64>,
+    /// Values that are used only where the machine has as many processors.
+    #[serde(default)]
+    #[serde(rename = "with-as-many-processors")]
+    pub with_as_many_processors: Vec<u64>,
+}
+
+/// How much of a cell is run.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Form {
+    /// Further parameters, as `name=value`.
+    #[serde(default)]
+    pub words: Vec<String>,
+    /// Rounds.
+    pub rounds: u32,
+    /// The sweep's values, where they are others.
+    pub values: Option<Vec<u64>>,
+}
+
+impl Suite {
+    /// Reads a suite.
+    ///
+    /// # Errors
+    /// When the text is not one, or its parts do not fit each other.
+    pub fn read(text: &str) -> Result<Self, SuiteError> {
+        let suite: Self = toml::from_str(text).map_err(|error| {
+            let place = error.span().map(|span| {
+                let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+                format!(" (line {line})")
+            });
+            let message = error.message().replace('\n', " ");
+            SuiteError::Unreadable(format!("{message}{}", place.unwrap_or_default()))
+        })?;
+        suite.checked()
+    }
+
+    fn checked(self) -> Result<Self, SuiteError> {
+        let reason = self
+            .twice()
+            .or_else(|| self.unfounded_entrant())
+            .or_else(|| self.unknown_reference())
+            .or_else(|| self.bad_cell())
+            .or_else(|| self.published.iter().find_map(PublishedTable::fault));
+        match reason {
+            None => Ok(self),
+            Some(reason) => Err(SuiteError::Contradiction {
+                suite: self.name,
+                reason,
+            }),
+        }
+    }
+
+    /// A name that is there twice.
+    fn twice(&self) -> Option<String> {
+        let cells = self.cells.iter().map(|cell| ("cell", &cell.name));
+        let entrants = self.entrants.iter().map(|one| ("entrant", &one.name));
+        let mut seen = BTreeSet::new();
+        cells
+            .chain(entrants)
+            .find(|name| !seen.insert(*name))
+            .map(|(what, name)| format!("the {what} {name} is there twice"))
+    }
+
+    /// An entrant that neither has an allocator nor says why.
+    fn unfounded_entrant(&self) -> Option<String> {
+        let entrant = self
+            .entrants
+            .iter()
+            .find(|one| one.allocator.is_none() && one.absent.is_none())?;
+        Some(format!(
+            "the entrant {} needs an allocator, or absent = \"why\"",
+            entrant.name
+        ))
+    }
+
+    /// A cell or an entrant that is spoken of and is not there.
+    fn unknown_reference(&self) -> Option<String> {
+        let of_tables = self.tables.iter().flat_map(TablePlan::cells);
+        let of_claims = self.claims.iter().flat_map(|claim| claim.test.cells());
+        let of_entrants = self.entrants.iter().flat_map(|one| one.cells.iter());
+        let mut cells = of_tables.chain(of_claims).chain(of_entrants);
+        if let Some(cell) = cells.find(|name| self.cell(name).is_none()) {
+            return Some(format!("there is no cell {cell}"));
+        }
+        let mut names = self.claims.iter().flat_map(|claim| claim.test.entrants());
+        let unknown = names.find(|name| self.contender(name).is_none())?;
+        Some(format!("there is no entrant {unknown}"))
+    }
+
+    fn bad_cell(&self) -> Option<String> {
+        self.cells.iter().find_map(|cell| {
+            let forms = [&cell.quick, &cell.usual, &cell.published];
+            let mut forms = forms.into_iter().flatten();
+            if forms.clone().next().is_none() {
+                return Some(format!("the cell {} has no form", cell.name));
+            }
+            forms
+                .any(|form| form.rounds == 0)
+                .then(|| format!("the cell {} has a form without rounds", cell.name))
+        })
+    }
+
+    /// The cell of this name.
+    pub fn cell(&self, name: &str) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.name == name)
+    }
+
+    /// The entrant that the document calls so.
+    pub fn contender(&self, name: &str) -> Option<&Contender> {
+        self.entrants.iter().find(|one| one.name == name)
+    }
+}
+
+impl Contender {
+    /// Its name in tables: the document's, and the catalogue's where that is another.
+    pub fn label(&self) -> String {
+        match &self.allocator {
+            Some(allocator) if *allocator != self.name => format!("{} ({allocator})", self.name),
+            _ => self.name.clone(),
+        }
+    }
+
+    /// Whether it takes part in a cell.
+    pub fn races_in(&self, cell: &str) -> bool {
+        self.cells.is_empty() || self.cells.iter().any(|name| name == cell)
+    }
+}
+
+impl Cell {
+    /// What of it is run at a scale.
+    pub fn form(&self, scale: Scale) -> Option<&Form> {
+        match scale {
+            Scale::Quick => self.quick.as_ref(),
+            Scale::Usual => self.usual.as_ref(),
+            Scale::Published => self.published.as_ref(),
+        }
+    }
+}

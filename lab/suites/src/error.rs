@@ -1,0 +1,53 @@
+//! What can be wrong with a suite.
+
+/// Why a suite cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SuiteError {
+    /// There is none of this name.
+    #[error("there is no suite '{name}'{hint}; there are {known}, and files such as ./mine.toml")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The nearest name, if one is near.
+        hint: String,
+        /// Every name.
+        known: String,
+    },
+    /// The text is not a suite.
+    #[error("this is not a suite: {0}")]
+    Unreadable(String),
+    /// Its parts do not fit each other.
+    #[error("suite {suite}: {reason}")]
+    Contradiction {
+        /// The suite.
+        suite: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A cell was asked for that no suite has.
+    #[error("--only {asked}: there is no such cell; there are {known}")]
+    UnknownCell {
+        /// What was asked for.
+        asked: String,
+        /// The cells that there are.
+        known: String,
+    },
+}
+
+impl SuiteError {
+    pub(crate) fn unknown(name: &str) -> Self {
+        let names = crate::list().iter().map(|suite| suite.name.as_str());
+        let mut known: Vec<&str> = names.collect();
+        known.push(crate::ALL);
+        let near = known
+            .iter()
+            .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+            .filter(|(distance, candidate)| *distance <= candidate.len().min(name.len()) / 2)
+            .min();
+        Self::Unknown {
+            name: name.to_owned(),
+            hint: near.map_or_else(String::new, |(_, near)| format!(", did you mean {near}?")),
+            known: known.join(", "),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Suites: what published documents measured, as data that can be run again.
+//!
+//! A suite names the cells of its document's tables (a workload with its parameters), the
+//! document's allocators by the names that it gives them, the tables to print, the figures that
+//! were published, and the document's sentences as claims that races can decide. Nothing here
+//! starts a process: [`Suite::races`] says what is to be raced, and [`evaluate`] makes tables and
+//! verdicts of the results.
+
+mod claims;
+mod definition;
+mod error;
+mod figures;
+mod published;
+mod races;
+mod results;
+mod tables;
+
+pub use claims::{Claim, HoldsFor, Test};
+pub use definition::{Cell, Contender, Document, Form, Suite, Sweep};
+pub use error::SuiteError;
+pub use published::PublishedTable;
+pub use races::{Probe, Race, Selection, probe};
+pub use results::{Evaluation, evaluate};
+pub use tables::{Makes, Shown, TablePlan, Unit};
+
+use std::sync::LazyLock;
+
+const FILES: [&str; 5] = [
+    include_str!("../suites/alloc-perf-test.toml"),
+    include_str!("../suites/elfmalloc.toml"),
+    include_str!("../suites/rpmalloc.toml"),
+    include_str!("../suites/preload.toml"),
+    include_str!("../suites/real.toml"),
+];
+
+/// The name that stands for every suite.
+pub const ALL: &str = "all";
+
+static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {
+    let read = |text: &&str| Suite::read(text).expect("the suites' own data files are right");
+    FILES.iter().map(read).collect()
+});
+
+/// Every suite, in the order in which `all` runs them.
+pub fn list() -> &'static [Suite] {
+    &SUITES
+}
+
+/// The suites that a name stands for: one, or for `all` every one.
+///
+/// # Errors
+/// When there is none of this name, with the nearest one.
+pub fn find(name: &str) -> Result<Vec<Suite>, SuiteError> {
+    if name == ALL {
+        return Ok(list().to_vec());
+    }
+    match list().iter().find(|suite| suite.name == name) {
+        Some(suite) => Ok(vec![suite.clone()]),
+        None => Err(SuiteError::unknown(name)),
+    }
+}

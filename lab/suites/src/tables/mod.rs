@@ -1,0 +1,286 @@
+//! The tables of a suite.
+
+mod degradation;
+mod runs;
+mod sweep;
+mod text;
+
+use heapdrome_record::{Member, Table};
+use heapdrome_statistics::Rule;
+use serde::Deserialize;
+
+use crate::figures::{resolution, row, samples};
+use crate::{Contender, PublishedTable, Suite};
+
+pub(crate) use degradation::{data_ratio, degradation, pair};
+pub(crate) use text::{NONE, interval, number};
+
+/// Probability that any interval of one column of a table does not hold the true figure.
+pub(crate) const ALPHA: f64 = 0.05;
+
+/// A table to make.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TablePlan {
+    /// What it shows.
+    pub title: String,
+    /// What it is made of.
+    pub makes: Makes,
+    /// What a reader should know about it.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// What a table is made of.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Makes {
+    /// Mean, deviation, user and system time, least and greatest of each allocator in a cell.
+    Runs {
+        /// The cell.
+        cell: String,
+    },
+    /// Allocators against the values that a cell sweeps.
+    Sweep {
+        /// The cell.
+        cell: String,
+        /// The figure.
+        figure: String,
+        /// How it is shown.
+        shown: Shown,
+    },
+    /// Cells against allocators.
+    Cells {
+        /// The cells.
+        cells: Vec<String>,
+        /// The figure.
+        figure: String,
+        /// How it is shown.
+        shown: Shown,
+    },
+    /// `time(large) / time(small) / (size(large) / size(small))`.
+    Degradation {
+        /// The cell with more data.
+        large: String,
+        /// The cell with less.
+        small: String,
+        /// The figure that tells the size of the data.
+        size: String,
+    },
+    /// The largest of the first runs, one column for each cell.
+    Largest {
+        /// The cells.
+        cells: Vec<String>,
+        /// The figure.
+        figure: String,
+        /// How many runs.
+        of: usize,
+        /// The unit.
+        unit: Unit,
+    },
+    /// Mean and variance of a figure.
+    Variance {
+        /// The cell.
+        cell: String,
+        /// The figure.
+        figure: String,
+        /// The unit.
+        unit: Unit,
+    },
+    /// How much less of each figure than under the baseline, in percent.
+    Savings {
+        /// The cell.
+        cell: String,
+        /// The figures.
+        figures: Vec<String>,
+    },
+}
+
+/// How a figure is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shown {
+    /// The mean, in millions.
+    Millions,
+    /// The mean, in MiB.
+    Mib,
+    /// The mean of what is above one, in percent.
+    PercentAboveOne,
+    /// The ratio to the baseline with its interval.
+    Ratio,
+    /// The baseline's figure over it, with its interval: a multiple where less is better.
+    Inverse,
+}
+
+/// A unit of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Unit {
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// 1024 bytes, of a figure in bytes.
+    KiB,
+    /// 1024 times as much.
+    MiB,
+    /// 1024 times as much again.
+    GiB,
+}
+
+impl Unit {
+    /// How many of the figure's own units it is.
+    pub(crate) fn size(self) -> f64 {
+        match self {
+            Self::Seconds => 1.0,
+            Self::KiB => 1024.0,
+            Self::MiB => 1024.0 * 1024.0,
+            Self::GiB => 1024.0 * 1024.0 * 1024.0,
+        }
+    }
+
+    /// Its sign.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            Self::Seconds => "s",
+            Self::KiB => "KiB",
+            Self::MiB => "MiB",
+            Self::GiB => "GiB",
+        }
+    }
+}
+
+impl TablePlan {
+    /// The cells that it speaks of.
+    pub(crate) fn cells(&self) -> Vec<&String> {
+        match &self.makes {
+            Makes::Runs { cell }
+            | Makes::Sweep { cell, .. }
+            | Makes::Variance { cell, .. }
+            | Makes::Savings { cell, .. } => vec![cell],
+            Makes::Cells { cells, .. } | Makes::Largest { cells, .. } => cells.iter().collect(),
+            Makes::Degradation { large, small, .. } => vec![large, small],
+        }
+    }
+}
+
+/// Every table of a suite that has a row, each published one after the measured one it belongs to.
+pub(crate) fn make(suite: &Suite, members: &[&Member]) -> Vec<Table> {
+    let mut tables = Vec::new();
+    let mut shown = vec![false; suite.published.len()];
+    let mut publish = |tables: &mut Vec<Table>, wanted: &dyn Fn(&PublishedTable) -> bool| {
+        for (published, shown) in suite.published.iter().zip(&mut shown) {
+            if !*shown && wanted(published) {
+                *shown = true;
+                let mut table = published.table();
+                table.title = format!("{}: {}", suite.name, table.title);
+                tables.push(table);
+            }
+        }
+    };
+    for plan in &suite.tables {
+        let made = one(suite, plan, members).filter(|table| !table.rows.is_empty());
+        if let Some(mut table) = made {
+            table.title = format!("{}: {}", suite.name, table.title);
+            tables.push(table);
+            publish(&mut tables, &|one| one.after.as_ref() == Some(&plan.title));
+        }
+    }
+    let any = members.iter().any(|member| of_suite(suite, member));
+    if any {
+        publish(&mut tables, &|one| one.after.is_none());
+    }
+    tables
+}
+
+fn of_suite(suite: &Suite, member: &Member) -> bool {
+    let name = member.cell.split_once('/').map(|(suite, _)| suite);
+    name == Some(suite.name.as_str())
+}
+
+fn one(suite: &Suite, plan: &TablePlan, members: &[&Member]) -> Option<Table> {
+    let (heads, rows, notes) = match &plan.makes {
+        Makes::Runs { cell } => runs::runs(suite, cell, members),
+        Makes::Variance { cell, figure, unit } => {
+            runs::variance(suite, cell, figure, *unit, members)
+        }
+        Makes::Savings { cell, figures } => runs::savings(suite, cell, figures, members),
+        Makes::Sweep {
+            cell,
+            figure,
+            shown,
+        } => sweep::sweep(suite, cell, figure, *shown, members),
+        Makes::Cells {
+            cells,
+            figure,
+            shown,
+        } => sweep::cells(suite, cells, figure, *shown, members),
+        Makes::Largest {
+            cells,
+            figure,
+            of,
+            unit,
+        } => sweep::largest(suite, cells, (figure, *of, *unit), members),
+        Makes::Degradation { large, small, size } => {
+            degradation::table(suite, [large, small], size, members)
+        }
+    }?;
+    Some(Table {
+        title: plan.title.clone(),
+        published: None,
+        heads,
+        rows,
+        notes: plan.notes.iter().cloned().chain(notes).collect(),
+    })
+}
+
+/// Heads, rows and notes.
+type Parts = (Vec<String>, Vec<Vec<String>>, Vec<String>);
+
+/// The entrants of a suite that have an allocator, the document's first.
+fn racing(suite: &Suite) -> impl Iterator<Item = (&Contender, &str)> {
+    let own = |added| {
+        let entrants = suite.entrants.iter();
+        entrants.filter(move |one| one.added == added)
+    };
+    let all = own(false).chain(own(true));
+    all.filter_map(|one| Some((one, one.allocator.as_deref()?)))
+}
+
+/// The samples of a figure of an allocator in a race, if its row counts.
+fn figure_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
+    samples(row(&member.result, allocator)?, figure)
+}
+
+/// The rule for the comparisons of one race.
+fn rule_of(member: &Member) -> Rule {
+    let rivals = member.result.entrants.len().saturating_sub(2);
+    Rule::new(ALPHA, rivals)
+}
+
+/// The ratio of an allocator to the baseline within the rounds, with its interval where there are
+/// rounds enough; `inverse` turns it over.
+fn ratio_cell(
+    member: &Member,
+    rule: &Rule,
+    (allocator, figure): (&str, &str),
+    inverse: bool,
+) -> Option<String> {
+    let own = figure_of(member, allocator, figure)?;
+    if allocator == member.result.baseline {
+        return Some("1".to_owned());
+    }
+    let base = figure_of(member, &member.result.baseline, figure)?;
+    let turn = |ratio: f64| if inverse { 1.0 / ratio } else { ratio };
+    Some(match rule.compare(&own, &base, resolution(figure)) {
+        Some(found) => {
+            let (mut low, mut high) = (turn(found.low), turn(found.high));
+            if inverse {
+                std::mem::swap(&mut low, &mut high);
+            }
+            interval(turn(found.ratio), low, high)
+        }
+        None => {
+            let mean = |all: &[f64]| heapdrome_statistics::mean(all);
+            number(turn(mean(&own)? / mean(&base)?))
+        }
+    })
+}

@@ -1,0 +1,114 @@
+//! Tables of one race: its runs summarised.
+
+use heapdrome_record::Member;
+use heapdrome_statistics::{mean, standard_deviation};
+
+use super::{NONE, Parts, Unit, figure_of, interval, number, racing, rule_of};
+use crate::Suite;
+use crate::figures::{of_cell, resolution};
+
+/// Mean, deviation, user, system, least, greatest: what hyperfine prints.
+pub(super) fn runs(suite: &Suite, cell: &str, members: &[&Member]) -> Option<Parts> {
+    let member = *of_cell(members, &suite.name, cell).first()?;
+    let heads = [
+        "allocator",
+        "mean [s]",
+        "σ [s]",
+        "user [s]",
+        "system [s]",
+        "min [s]",
+        "max [s]",
+        "runs",
+    ];
+    let row = |(contender, allocator): (&crate::Contender, &str)| {
+        let wall = figure_of(member, allocator, "wall_s")?;
+        let of_mean = |figure| figure_of(member, allocator, figure).and_then(|all| mean(&all));
+        let known = || wall.iter().copied().filter(|sample| sample.is_finite());
+        let cell = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), number);
+        Some(vec![
+            contender.label(),
+            cell(mean(&wall)),
+            cell(standard_deviation(&wall)),
+            cell(of_mean("user_s")),
+            cell(of_mean("system_s")),
+            cell(known().reduce(f64::min)),
+            cell(known().reduce(f64::max)),
+            known().count().to_string(),
+        ])
+    };
+    let rows = racing(suite).filter_map(row).collect();
+    Some((heads.map(str::to_owned).to_vec(), rows, Vec::new()))
+}
+
+/// Mean and variance of a figure.
+pub(super) fn variance(
+    suite: &Suite,
+    cell: &str,
+    figure: &str,
+    unit: Unit,
+    members: &[&Member],
+) -> Option<Parts> {
+    let member = *of_cell(members, &suite.name, cell).first()?;
+    let sign = unit.sign();
+    let heads = vec![
+        "allocator".to_owned(),
+        format!("mean [{sign}]"),
+        format!("variance [{sign}²]"),
+        "runs".to_owned(),
+    ];
+    let row = |(contender, allocator): (&crate::Contender, &str)| {
+        let own = figure_of(member, allocator, figure)?;
+        let own: Vec<f64> = own.iter().map(|sample| sample / unit.size()).collect();
+        let variance = standard_deviation(&own).map(|deviation| deviation * deviation);
+        let runs = own.iter().filter(|sample| sample.is_finite()).count();
+        Some(vec![
+            contender.label(),
+            number(mean(&own)?),
+            variance.map_or_else(|| NONE.to_owned(), number),
+            runs.to_string(),
+        ])
+    };
+    let rows = racing(suite).filter_map(row).collect();
+    Some((heads, rows, Vec::new()))
+}
+
+/// How much less than the baseline, in percent; less than nothing is more.
+pub(super) fn savings(
+    suite: &Suite,
+    cell: &str,
+    figures: &[String],
+    members: &[&Member],
+) -> Option<Parts> {
+    let member = *of_cell(members, &suite.name, cell).first()?;
+    let rule = rule_of(member);
+    let baseline = &member.result.baseline;
+    let saved = |allocator: &str, figure: &str| {
+        let own = figure_of(member, allocator, figure)?;
+        let base = figure_of(member, baseline, figure)?;
+        let percent = |ratio: f64| (1.0 - ratio) * 100.0;
+        Some(match rule.compare(&own, &base, resolution(figure)) {
+            Some(found) => interval(
+                percent(found.ratio),
+                percent(found.high),
+                percent(found.low),
+            ),
+            None => number(percent(mean(&own)? / mean(&base)?)),
+        })
+    };
+    let head = |figure: &String| {
+        let name = figure.trim_end_matches("_s").trim_end_matches("_bytes");
+        format!("{} saved [%]", name.replace('_', " "))
+    };
+    let mut heads = vec!["allocator".to_owned()];
+    heads.extend(figures.iter().map(head));
+    let rivals = racing(suite).filter(|(_, allocator)| allocator != baseline);
+    let row = |(contender, allocator): (&crate::Contender, &str)| {
+        crate::figures::row(&member.result, allocator)?;
+        let cells = figures.iter().map(|figure| saved(allocator, figure));
+        let mut row = vec![contender.label()];
+        row.extend(cells.map(|cell| cell.unwrap_or_else(|| NONE.to_owned())));
+        Some(row)
+    };
+    let rows = rivals.filter_map(row).collect();
+    Some((heads, rows, Vec::new()))
+}

@@ -1,0 +1,281 @@
+//! The data files: whole, and true to the documents.
+
+use heapdrome_record::Scale;
+use heapdrome_suites::{HoldsFor, Makes, Selection, Shown, Suite, Test, find, list};
+
+fn suite(name: &str) -> &'static Suite {
+    let found = list().iter().find(|suite| suite.name == name);
+    found.expect("a suite of this name")
+}
+
+fn published(name: &str, title: &str, row: &str) -> Vec<String> {
+    let tables = &suite(name).published;
+    let table = tables.iter().find(|table| table.title == title);
+    let rows = &table.expect("a table of this title").rows;
+    let found = rows.iter().find(|cells| cells[0] == row);
+    found.expect("a row of this name")[1..].to_vec()
+}
+
+#[test]
+fn every_file_is_a_suite() {
+    let names: Vec<&str> = list().iter().map(|suite| suite.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "alloc-perf-test",
+            "elfmalloc",
+            "rpmalloc",
+            "preload",
+            "real"
+        ]
+    );
+    assert_eq!(find("all").expect("all").len(), 5);
+    let unknown = find("rpmaloc").expect_err("no such suite").to_string();
+    assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
+}
+
+#[test]
+fn published_figures_are_the_documents() {
+    let apt = |title, row| published("alloc-perf-test", title, row);
+    assert_eq!(
+        apt("n = 8", "Chimera (new default)"),
+        ["4.326", "0.072", "18.813", "5.873", "4.209", "4.436", "10"]
+    );
+    assert_eq!(
+        apt("n = 8", "Chimera (oldmalloc)"),
+        [
+            "89.478", "0.406", "214.957", "226.522", "88.767", "90.021", "10"
+        ]
+    );
+    assert_eq!(
+        apt("n = 4", "Arch (libsnmallocshim-checks)"),
+        ["1.883", "0.050", "5.483", "1.062", "1.786", "1.945", "10"]
+    );
+    assert_eq!(
+        apt("n = 4", "Chimera (old default / no release)"),
+        ["5.626", "0.401", "12.570", "2.867", "4.923", "6.077", "10"]
+    );
+    let degradation = "degradation";
+    assert_eq!(apt(degradation, "Chimera (oldmalloc)"), ["3.08846"]);
+    assert_eq!(apt(degradation, "Arch (glibc)"), ["0.88617"]);
+    let resident = "largest resident memory";
+    assert_eq!(
+        apt(resident, "Chimera (libsnmallocshim-checks)"),
+        ["4.02", "8.03"]
+    );
+    assert_eq!(apt(resident, "Arch (glibc)"), ["3.09", "6.15"]);
+    let preload = |title, row| published("preload", title, row);
+    assert_eq!(
+        preload("part A: wall and user time", "mimalloc"),
+        ["69.548", "451.682"]
+    );
+    assert_eq!(
+        preload("part B: wall time", "default"),
+        ["230.172", "1.246"]
+    );
+    assert_eq!(
+        preload("part B: memory", "bumpmalloc"),
+        ["3909529.333", "21.333"]
+    );
+}
+
+/// The published means give the published degradation, so neither was mistyped.
+#[test]
+fn published_times_and_degradations_agree() {
+    let figure = |title: &str, row: &str| -> f64 {
+        published("alloc-perf-test", title, row)[0]
+            .parse()
+            .expect("a number")
+    };
+    for row in &suite("alloc-perf-test").published[0].rows {
+        let name = &row[0];
+        let computed = figure("n = 8", name) / figure("n = 4", name) / 1.98382;
+        let printed = figure("degradation", name);
+        assert!(
+            (computed - printed).abs() < 6e-5,
+            "{name}: {computed} {printed}"
+        );
+    }
+}
+
+#[test]
+fn every_document_has_its_sentences() {
+    for (name, least) in [
+        ("alloc-perf-test", 15),
+        ("elfmalloc", 20),
+        ("rpmalloc", 9),
+        ("preload", 14),
+    ] {
+        assert!(suite(name).claims.len() >= least, "{name}");
+    }
+    for suite in list() {
+        let own = |claim: &heapdrome_suites::Claim| !matches!(claim.test, Test::Untestable { .. });
+        let untestable = suite.claims.iter().filter(|claim| !own(claim)).count();
+        assert!(untestable <= 1, "{}: {untestable}", suite.name);
+        assert_eq!(suite.document.is_none(), suite.claims.is_empty());
+    }
+}
+
+/// The document's overhead is of mapped memory; its table is there for every setting, beside that of
+/// resident memory.
+#[test]
+fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
+    let suite = suite("rpmalloc");
+    let shows = |cell: &str, wanted: &str| {
+        suite.tables.iter().any(|table| match &table.makes {
+            Makes::Sweep {
+                cell: own,
+                figure,
+                shown,
+            } => own == cell && figure == wanted && *shown == Shown::PercentAboveOne,
+            _ => false,
+        })
+    };
+    for cell in &suite.cells {
+        for figure in ["overhead_mapped", "overhead"] {
+            assert!(shows(&cell.name, figure), "{} {figure}", cell.name);
+        }
+    }
+}
+
+/// A reading stands in the sentence: whoever reads "held" knows for how many comparisons.
+#[test]
+fn what_is_tested_for_most_or_some_says_so() {
+    for suite in list() {
+        for claim in &suite.claims {
+            let scope = match &claim.test {
+                Test::Ratio { scope, .. }
+                | Test::Figure { scope, .. }
+                | Test::Share { scope, .. } => scope,
+                _ => continue,
+            };
+            let words: &[&str] = match scope.holds_for {
+                HoldsFor::All => continue,
+                HoldsFor::Most => &["most", "more than half"],
+                HoldsFor::Some => &["some", "few"],
+            };
+            let said = words.iter().any(|word| claim.claim.contains(word));
+            assert!(said, "{}: {}", suite.name, claim.claim);
+        }
+    }
+}
+
+fn selection(scale: Scale, processors: usize) -> Selection<'static> {
+    Selection {
+        scale,
+        processors,
+        only: &[],
+        allocators: &[],
+    }
+}
+
+#[test]
+fn published_settings_are_the_documents() {
+    let races = suite("rpmalloc").races(&selection(Scale::Published, 8));
+    let race = races
+        .iter()
+        .find(|race| race.cell == "rpmalloc/512-160000" && race.swept == Some(8))
+        .expect("the last setting");
+    let mut words = race.words.clone();
+    words.sort();
+    let mut expected = [
+        "threads=8",
+        "mode=0",
+        "distribution=2",
+        "cross=2",
+        "loops=20000",
+        "blocks=20000",
+        "ops=2000",
+        "min=512",
+        "max=160000",
+    ];
+    expected.sort_unstable();
+    assert_eq!(words, expected);
+    assert_eq!(race.factor, Some(1.0));
+    let races = suite("preload").races(&selection(Scale::Published, 2));
+    let malloctest = races.iter().find(|race| race.workload == "malloctest");
+    let words = &malloctest.expect("part B").words;
+    for word in [
+        "threads=1",
+        "repeats=500",
+        "iterations=1000000",
+        "lower=10",
+        "upper=1000",
+    ] {
+        assert!(words.iter().any(|own| own == word), "{word}");
+    }
+}
+
+#[test]
+fn threads_that_the_machine_has_not_are_left_out_and_the_factor_is_told() {
+    let values = |processors, scale| -> Vec<Option<u64>> {
+        let races = suite("elfmalloc").races(&selection(scale, processors));
+        let own = races
+            .iter()
+            .filter(|race| race.cell == "elfmalloc/threadtest-small");
+        own.map(|race| race.swept).collect()
+    };
+    let some = |values: &[u64]| values.iter().copied().map(Some).collect::<Vec<_>>();
+    assert_eq!(values(2, Scale::Usual), some(&[1, 2, 4, 8]));
+    assert_eq!(values(24, Scale::Usual), some(&[1, 2, 4, 8, 16, 24]));
+    assert_eq!(values(32, Scale::Quick), some(&[1, 2]));
+    let races = suite("alloc-perf-test").races(&selection(Scale::Usual, 2));
+    let factor = races[0].factor.expect("counts are known");
+    assert!((factor - 25.0).abs() < 1e-9, "size 20 of 100, squared");
+    assert_eq!((races.len(), races[0].rounds), (2, 10));
+}
+
+#[test]
+fn cells_and_allocators_can_be_picked() {
+    let only = ["16-1000=2".to_owned()];
+    let allocators = ["system".to_owned(), "jemalloc".to_owned()];
+    let picked = Selection {
+        only: &only,
+        allocators: &allocators,
+        ..selection(Scale::Usual, 2)
+    };
+    let races = suite("rpmalloc").races(&picked);
+    assert_eq!(races.len(), 1);
+    assert_eq!((races[0].swept, races[0].allocators.len()), (Some(2), 1));
+    let suites = find("rpmalloc").expect("a suite");
+    assert!(Suite::check_only(&suites, &only).is_ok());
+    let wrong = ["17-1000".to_owned()];
+    let told = Suite::check_only(&suites, &wrong).expect_err("no such cell");
+    assert!(told.to_string().contains("rpmalloc/16-1000"), "{told}");
+}
+
+#[test]
+fn files_that_contradict_themselves_are_refused() {
+    let right = include_str!("../suites/preload.toml");
+    assert!(Suite::read(right).is_ok());
+    for (old, new, expected) in [
+        (
+            "baseline = \"system\"",
+            "base = \"system\"",
+            "unknown field",
+        ),
+        (
+            "cell = \"build\", figure",
+            "cell = \"built\", figure",
+            "no cell built",
+        ),
+        (
+            "of = [\"rpmalloc\"]",
+            "of = [\"rpmaloc\"]",
+            "no entrant rpmaloc",
+        ),
+        ("rounds = 5", "rounds = 0", "without rounds"),
+        ("name = \"mimalloc3\"", "name = \"jemalloc\"", "twice"),
+        (
+            "[\"default\", \"75.320\", \"-\"]",
+            "[\"default\", \"75.320\"]",
+            "3 heads",
+        ),
+    ] {
+        let wrong = right.replacen(old, new, 1);
+        assert_ne!(wrong, right, "{old}");
+        let told = Suite::read(&wrong).expect_err(new).to_string();
+        assert!(told.contains(expected), "{told}");
+        assert!(!told.contains('\n'), "{told}");
+    }
+}

@@ -1,0 +1,433 @@
+//! Tables and verdicts of made-up races.
+
+mod made_up;
+
+use heapdrome_record::{Collection, Holds, Table};
+use heapdrome_suites::{Suite, evaluate};
+use made_up::{Row, collection, member};
+
+const SUITE: &str = r#"
+name = "t"
+title = "T"
+summary = "made up"
+baseline = "system"
+[document]
+title = "D"
+machine = "M"
+[[entrant]]
+name = "libc"
+allocator = "system"
+[[entrant]]
+name = "quick"
+allocator = "a"
+[[entrant]]
+name = "slow"
+allocator = "b"
+[[entrant]]
+name = "lost"
+absent = "in no registry"
+[[entrant]]
+name = "modern"
+allocator = "c"
+added = true
+[[cell]]
+name = "one"
+title = "one"
+workload = "w"
+quick = { rounds = 5 }
+[[cell]]
+name = "two"
+title = "two"
+workload = "w"
+quick = { rounds = 5 }
+[[cell]]
+name = "swept"
+title = "swept"
+workload = "w"
+sweep = { parameter = "threads", values = [1, 2] }
+quick = { rounds = 5 }
+"#;
+
+fn suite(more: &str) -> Suite {
+    Suite::read(&format!("{SUITE}\n{more}")).expect("a suite")
+}
+
+fn claim(test: &str) -> Suite {
+    suite(&format!(
+        "[[claim]]\nclaim = \"It is so.\"\nsource = \"1\"\ntest = {test}"
+    ))
+}
+
+/// The verdict on one claim over these races, and why.
+fn verdict(test: &str, races: &Collection) -> (Holds, String) {
+    let evaluation = evaluate(&[claim(test)], races);
+    let [one] = evaluation.claims.as_slice() else {
+        panic!("one claim: {:?}", evaluation.claims)
+    };
+    assert_eq!(one.source, "t: 1");
+    (one.holds, one.because.clone())
+}
+
+/// Ten rounds of `value`, give or take `noise`.
+fn around(value: f64, noise: f64) -> Vec<f64> {
+    let sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
+    sway.iter().map(|it| value * (1.0 + noise * it)).collect()
+}
+
+/// The same with another rhythm, so that two series do not sway together.
+fn against(value: f64, noise: f64) -> Vec<f64> {
+    around(value, noise).into_iter().rev().collect()
+}
+
+const FASTER: &str = r#"{ ratio = { figure = "wall_s", of = ["quick"], to = ["libc", "slow"], in = { cells = ["one"] }, range = { high = 1.0 } } }"#;
+
+fn three(quick: Vec<f64>, slow: Vec<f64>) -> Collection {
+    let rows = [
+        Row::new("system", around(1.0, 0.01)),
+        Row::new("a", quick),
+        Row::new("b", slow),
+    ];
+    collection(vec![member("t/one", None, &rows)])
+}
+
+#[test]
+fn a_ratio_is_held_not_held_or_undecided() {
+    let (holds, because) = verdict(FASTER, &three(against(0.5, 0.01), against(2.0, 0.01)));
+    assert_eq!(holds, Holds::Held, "{because}");
+    assert!(
+        because.contains("quick over libc in one 0.500"),
+        "{because}"
+    );
+    let (holds, because) = verdict(FASTER, &three(against(1.5, 0.01), against(2.0, 0.01)));
+    assert_eq!(holds, Holds::NotHeld, "{because}");
+    assert!(because.starts_with("1 of 2 contradict"), "{because}");
+    let (holds, because) = verdict(FASTER, &three(against(0.99, 0.2), against(2.0, 0.01)));
+    assert_eq!(holds, Holds::Undecided, "{because}");
+}
+
+#[test]
+fn few_rounds_and_failed_rows_decide_nothing() {
+    let mut few = three(vec![0.5; 4], vec![2.0; 4]);
+    let (holds, because) = verdict(FASTER, &few);
+    assert_eq!(holds, Holds::Undecided);
+    assert!(because.contains("fewer than 5 rounds"), "{because}");
+    few = three(around(0.5, 0.01), around(2.0, 0.01));
+    few.races[0].result.entrants[2].status = heapdrome_record::Status::Failed;
+    let (holds, because) = verdict(FASTER, &few);
+    assert_eq!(holds, Holds::Undecided);
+    assert!(because.contains("a failed"), "{because}");
+}
+
+#[test]
+fn what_is_not_here_cannot_be_tested_and_what_was_not_run_is_open() {
+    let races = three(around(0.5, 0.01), around(2.0, 0.01));
+    let of_lost = FASTER.replace("of = [\"quick\"]", "of = [\"lost\"]");
+    let (holds, because) = verdict(&of_lost, &races);
+    assert_eq!(
+        (holds, because.as_str()),
+        (Holds::CannotBeTested, "cannot be had here: lost")
+    );
+    let elsewhere = FASTER.replace("cells = [\"one\"]", "cells = [\"two\"]");
+    let (holds, because) = verdict(&elsewhere, &races);
+    assert_eq!(
+        (holds, because.as_str()),
+        (Holds::Undecided, "not run: two")
+    );
+    let at_32 = FASTER.replace("[\"one\"]", "[\"swept\"], at = [32]");
+    let rows = [
+        Row::new("system", vec![1.0; 5]),
+        Row::new("a", vec![1.0; 5]),
+    ];
+    let swept = collection(vec![member("t/swept", Some(2), &rows)]);
+    let (holds, because) = verdict(&at_32, &swept);
+    assert_eq!(holds, Holds::CannotBeTested);
+    assert!(because.contains("32 threads"), "{because}");
+    let at_2_and_32 = FASTER
+        .replace("[\"one\"]", "[\"swept\"], at = [2, 32]")
+        .replace("[\"libc\", \"slow\"]", "[\"libc\"]");
+    let rows = [
+        Row::new("system", around(1.0, 0.01)),
+        Row::new("a", against(0.5, 0.01)),
+    ];
+    let swept = collection(vec![member("t/swept", Some(2), &rows)]);
+    let (holds, because) = verdict(&at_2_and_32, &swept);
+    assert_eq!(holds, Holds::Held);
+    assert!(because.ends_with("; not run here: 32 threads"), "{because}");
+    let said = r#"{ untestable = { reason = "no one could" } }"#;
+    assert_eq!(
+        verdict(said, &races),
+        (Holds::CannotBeTested, "no one could".to_owned())
+    );
+}
+
+#[test]
+fn a_part_of_what_a_claim_speaks_of_does_not_hold_for_the_whole() {
+    let races = three(against(0.5, 0.01), against(2.0, 0.01));
+    let two_cells = FASTER.replace("[\"one\"]", "[\"one\", \"two\"]");
+    let (holds, because) = verdict(&two_cells, &races);
+    assert_eq!(holds, Holds::Undecided, "{because}");
+    assert!(because.ends_with("; not run: two"), "{because}");
+    let slower = three(against(1.5, 0.01), against(2.0, 0.01));
+    assert_eq!(verdict(&two_cells, &slower).0, Holds::NotHeld);
+    let rows = [
+        Row::new("system", around(1.0, 0.01)),
+        Row::new("a", against(0.5, 0.01)),
+    ];
+    let without_slow = collection(vec![member("t/one", None, &rows)]);
+    let (holds, because) = verdict(FASTER, &without_slow);
+    assert_eq!(holds, Holds::Undecided, "{because}");
+    assert!(because.ends_with("; not run: slow"), "{because}");
+}
+
+#[test]
+fn everyone_is_the_documents_and_not_what_was_added() {
+    let everyone = FASTER.replace("[\"libc\", \"slow\"]", "[\"*\"]");
+    let rows = [
+        Row::new("system", around(1.0, 0.01)),
+        Row::new("a", against(0.5, 0.01)),
+        Row::new("b", around(2.0, 0.01)),
+        Row::new("c", around(0.1, 0.01)),
+    ];
+    let races = collection(vec![member("t/one", None, &rows)]);
+    let (holds, because) = verdict(&everyone, &races);
+    assert_eq!(holds, Holds::Held, "{because}");
+    assert!(because.starts_with("2 of 2 agree"), "{because}");
+}
+
+#[test]
+fn figures_and_shares_are_held_to_their_ranges() {
+    let figure = |low: f64, high: f64| {
+        format!(
+            r#"{{ figure = {{ figure = "overhead", of = ["quick"], in = {{ cells = ["one"] }}, range = {{ low = {low:?}, high = {high:?} }} }} }}"#
+        )
+    };
+    let share = |low: f64| {
+        format!(
+            r#"{{ share = {{ figure = "system_s", whole = "wall_s", of = ["quick"], in = {{ cells = ["one"] }}, range = {{ low = {low:?} }} }} }}"#
+        )
+    };
+    let rows = [
+        Row::new("system", around(1.0, 0.01)),
+        Row::new("a", around(2.0, 0.01))
+            .system(against(1.2, 0.01))
+            .metric("overhead", around(1.12, 0.005)),
+    ];
+    let races = collection(vec![member("t/one", None, &rows)]);
+    for (test, expected) in [
+        (figure(1.10, 1.15), Holds::Held),
+        (figure(1.12, 1.15), Holds::Undecided),
+        (figure(1.20, 1.25), Holds::NotHeld),
+        (share(0.5), Holds::Held),
+        (share(0.6), Holds::Undecided),
+        (share(0.7), Holds::NotHeld),
+    ] {
+        let (holds, because) = verdict(&test, &races);
+        assert_eq!(holds, expected, "{test}: {because}");
+    }
+}
+
+/// Twice the data in the large cell; times as given.
+fn sized(large: [Vec<f64>; 3], small: [Vec<f64>; 3]) -> Collection {
+    let cell = |name: &str, walls: [Vec<f64>; 3], bytes: f64| {
+        let names = ["system", "a", "b"];
+        let row = |(name, wall): (&str, Vec<f64>)| {
+            Row::new(name, wall).metric("data_bytes", vec![bytes; 10])
+        };
+        let rows: Vec<Row> = names.into_iter().zip(walls).map(row).collect();
+        member(name, None, &rows)
+    };
+    collection(vec![
+        cell("t/one", large, 2.0e9),
+        cell("t/two", small, 1.0e9),
+    ])
+}
+
+const BETWEEN: &str = r#"between = { large = "one", small = "two", size = "data_bytes" }"#;
+
+#[test]
+fn degradation_is_divided_by_the_sizes_measured() {
+    let races = sized(
+        [around(3.0, 0.01), around(2.0, 0.01), around(6.0, 0.01)],
+        [around(1.0, 0.01), around(1.0, 0.01), around(1.0, 0.01)],
+    );
+    let test = |low: f64, high: f64| {
+        format!(
+            "{{ degradation = {{ of = [\"libc\"], {BETWEEN}, range = {{ low = {low:?}, high = {high:?} }} }} }}"
+        )
+    };
+    assert_eq!(verdict(&test(1.4, 1.6), &races).0, Holds::Held);
+    assert_eq!(verdict(&test(1.5, 1.6), &races).0, Holds::Undecided);
+    assert_eq!(verdict(&test(2.5, 3.5), &races).0, Holds::NotHeld);
+    let ratio = |low: f64| {
+        format!("{{ data-ratio = {{ {BETWEEN}, range = {{ low = {low:?}, high = 3.0 }} }} }}")
+    };
+    assert_eq!(verdict(&ratio(1.9), &races).0, Holds::Held);
+    assert_eq!(verdict(&ratio(2.1), &races).0, Holds::NotHeld);
+    let table = format!(
+        "[[table]]\ntitle = \"degradation\"\nmakes = {{ degradation = {} }}",
+        BETWEEN.trim_start_matches("between = ")
+    );
+    let tables = evaluate(&[suite(&table)], &races).tables;
+    assert_eq!(tables[0].rows[0][0], "libc (system)");
+    assert!(tables[0].rows[0][1].starts_with("1.500 (1.4"), "{tables:?}");
+    assert!(tables[0].notes[0].contains("2.000 times"), "{tables:?}");
+}
+
+#[test]
+fn the_fastest_is_the_closest_or_not_or_it_cannot_be_told() {
+    let test = format!("{{ fastest-is-closest = {{ {BETWEEN} }} }}");
+    let small = || [around(1.0, 0.01), around(1.0, 0.01), around(1.0, 0.01)];
+    // Degradations 1.5, 1.0 and 3.0; a is the fastest.
+    let held = sized(
+        [around(3.0, 0.01), against(2.0, 0.01), around(6.0, 0.01)],
+        small(),
+    );
+    assert_eq!(verdict(&test, &held).0, Holds::Held);
+    // Degradations 1.0, 0.5 and 3.0; a is the fastest, and further from 1 than the C library.
+    let not_held = sized(
+        [around(2.0, 0.01), against(1.0, 0.01), around(6.0, 0.01)],
+        small(),
+    );
+    let (holds, because) = verdict(&test, &not_held);
+    assert_eq!(holds, Holds::NotHeld, "{because}");
+    assert!(because.contains("closest to 1: libc 1.000"), "{because}");
+    // Two that cannot be told apart.
+    let open = sized(
+        [around(2.0, 0.1), against(2.0, 0.1), around(6.0, 0.01)],
+        small(),
+    );
+    assert_eq!(verdict(&test, &open).0, Holds::Undecided);
+}
+
+fn table(makes: &str, races: &Collection) -> Table {
+    let plan = format!("[[table]]\ntitle = \"x\"\nmakes = {makes}");
+    let mut tables = evaluate(&[suite(&plan)], races).tables;
+    assert_eq!(tables.len(), 1, "{tables:?}");
+    tables.remove(0)
+}
+
+#[test]
+fn tables_of_one_race_hold_what_was_measured() {
+    let rows = [
+        Row::new("system", vec![1.0, 2.0, 3.0, 4.0, 5.0]).rss(vec![4096.0 * 1024.0; 5]),
+        Row::new("a", vec![0.5, 1.0, 1.5, 2.0, 2.5]).rss(vec![2048.0 * 1024.0; 5]),
+    ];
+    let races = collection(vec![member("t/one", None, &rows)]);
+    let runs = table(r#"{ runs = { cell = "one" } }"#, &races);
+    assert_eq!(
+        runs.rows[0],
+        [
+            "libc (system)",
+            "3.000",
+            "1.581",
+            "-",
+            "-",
+            "1.000",
+            "5.000",
+            "5"
+        ]
+    );
+    let variance = table(
+        r#"{ variance = { cell = "one", figure = "wall_s", unit = "s" } }"#,
+        &races,
+    );
+    assert_eq!(variance.rows[0], ["libc (system)", "3.000", "2.500", "5"]);
+    let kib = table(
+        r#"{ variance = { cell = "one", figure = "peak_rss_bytes", unit = "KiB" } }"#,
+        &races,
+    );
+    assert_eq!(kib.rows[1], ["quick (a)", "2048", "0.000", "5"]);
+    assert_eq!(kib.heads[1], "mean [KiB]");
+    let saved = table(
+        r#"{ savings = { cell = "one", figures = ["wall_s"] } }"#,
+        &races,
+    );
+    assert_eq!(saved.rows, [["quick (a)", "50.00 (50.00 to 50.00)"]]);
+}
+
+#[test]
+fn the_largest_is_that_of_the_first_runs() {
+    let gib = |values: &[f64]| values.iter().map(|it| it * 1_073_741_824.0).collect();
+    let rows = [
+        Row::new("system", vec![1.0; 4]).rss(gib(&[1.0, 3.0, 2.0, 9.0])),
+        Row::new("a", vec![1.0; 4]).rss(gib(&[1.5, 1.25, 1.0, 7.0])),
+    ];
+    let races = collection(vec![member("t/one", None, &rows)]);
+    let largest = table(
+        r#"{ largest = { cells = ["one"], figure = "peak_rss_bytes", of = 3, unit = "GiB" } }"#,
+        &races,
+    );
+    assert_eq!(largest.rows[0], ["libc (system)", "3.00"]);
+    assert_eq!(largest.rows[1], ["quick (a)", "1.50"]);
+}
+
+#[test]
+fn a_sweep_has_a_column_for_each_value_and_a_note_on_who_failed() {
+    let at = |value: u64, wall: f64| {
+        let rows = [
+            Row::new("system", vec![wall; 5]).metric("overhead", vec![1.25; 5]),
+            Row::new("a", vec![wall / 2.0; 5]).metric("overhead", vec![1.5; 5]),
+            Row::new("b", Vec::new()).failed(),
+        ];
+        member("t/swept", Some(value), &rows)
+    };
+    let races = collection(vec![at(2, 4.0), at(1, 2.0)]);
+    let multiple = table(
+        r#"{ sweep = { cell = "swept", figure = "wall_s", shown = "inverse" } }"#,
+        &races,
+    );
+    assert_eq!(multiple.heads, ["allocator", "threads = 1", "threads = 2"]);
+    assert_eq!(multiple.rows[0], ["libc (system)", "1", "1"]);
+    assert!(multiple.rows[1][1].starts_with("2.000 ("), "{multiple:?}");
+    assert_eq!(multiple.rows.len(), 2);
+    assert!(
+        multiple
+            .notes
+            .contains(&"slow (b) failed in swept, 1".to_owned())
+    );
+    let overhead = table(
+        r#"{ sweep = { cell = "swept", figure = "overhead", shown = "percent-above-one" } }"#,
+        &races,
+    );
+    assert_eq!(overhead.rows[1], ["quick (a)", "50.0", "50.0"]);
+    let cells = table(
+        r#"{ cells = { cells = ["swept"], figure = "wall_s", shown = "ratio" } }"#,
+        &races,
+    );
+    assert_eq!(cells.heads, ["", "libc (system)", "quick (a)"]);
+    assert_eq!(cells.rows[0][0], "swept, 1");
+}
+
+#[test]
+fn published_tables_follow_theirs_and_are_marked() {
+    let text = r#"
+[[table]]
+title = "x"
+makes = { runs = { cell = "one" } }
+[[published]]
+title = "x"
+source = "D, on M"
+after = "x"
+heads = ["allocator", "mean"]
+rows = [["libc", "75.320"]]
+"#;
+    let rows = [
+        Row::new("system", vec![1.0; 5]),
+        Row::new("a", vec![1.0; 5]),
+    ];
+    let races = collection(vec![member("t/one", None, &rows)]);
+    let found = evaluate(&[suite(text)], &races);
+    let published: Vec<Option<&str>> = found
+        .tables
+        .iter()
+        .map(|table| table.published.as_deref())
+        .collect();
+    assert_eq!(published, [None, Some("D, on M")]);
+    assert_eq!(found.absent[0].name, "lost");
+    // Nothing was run: nothing is shown, not even what was published.
+    assert!(
+        evaluate(&[suite(text)], &collection(Vec::new()))
+            .tables
+            .is_empty()
+    );
+}

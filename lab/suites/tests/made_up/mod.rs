@@ -1,0 +1,106 @@
+//! Races that never ran.
+
+use heapdrome_record::{
+    Collection, EntrantResult, Machine, Member, Options, RaceResult, Role, SCHEMA, Scale, Series,
+    Status,
+};
+
+/// A row of a made-up race.
+pub struct Row(EntrantResult);
+
+impl Row {
+    pub fn new(allocator: &str, wall: Vec<f64>) -> Self {
+        let text = format!(
+            r#"{{"allocator": "{allocator}", "role": "rival", "version": "", "library": null,
+                "sha256": null, "settings": {{}}, "status": "ok", "proof": null,
+                "output": "same", "versus_baseline": {{}}}}"#
+        );
+        let mut row: EntrantResult = serde_json::from_str(&text).expect("a row");
+        row.wall_s = Some(series(wall));
+        Self(row)
+    }
+
+    pub fn system(mut self, samples: Vec<f64>) -> Self {
+        self.0.system_s = Some(series(samples));
+        self
+    }
+
+    pub fn rss(mut self, samples: Vec<f64>) -> Self {
+        self.0.peak_rss_bytes = Some(series(samples));
+        self
+    }
+
+    pub fn metric(mut self, name: &str, samples: Vec<f64>) -> Self {
+        self.0.metrics.insert(name.to_owned(), series(samples));
+        self
+    }
+
+    pub fn failed(mut self) -> Self {
+        self.0.status = Status::Failed;
+        self
+    }
+}
+
+fn series(samples: Vec<f64>) -> Series {
+    Series {
+        median: samples.iter().sum::<f64>() / samples.len() as f64,
+        samples,
+        outliers: Vec::new(),
+        method: None,
+    }
+}
+
+/// A race whose first row is the baseline; its twin is there under a second name, and slower than
+/// anyone, so that whoever takes it for a row is seen.
+pub fn member(cell: &str, swept: Option<u64>, rows: &[Row]) -> Member {
+    let mut entrants: Vec<EntrantResult> = rows.iter().map(|row| row.0.clone()).collect();
+    let mut twin = entrants[0].clone();
+    entrants[0].role = Role::Baseline;
+    twin.role = Role::Twin;
+    twin.allocator = format!("{} (again)", twin.allocator);
+    twin.wall_s = Some(series(vec![99.0; 10]));
+    entrants.insert(1, twin);
+    Member {
+        cell: cell.to_owned(),
+        workload: "w".to_owned(),
+        parameters: Vec::new(),
+        swept,
+        processors: Vec::new(),
+        factor: None,
+        result: RaceResult {
+            schema: SCHEMA,
+            heapdrome: String::new(),
+            started: String::new(),
+            command: Vec::new(),
+            asked: Vec::new(),
+            options: Options::default(),
+            baseline: entrants[0].allocator.clone(),
+            seed: 1,
+            rounds: 10,
+            ended: String::new(),
+            alpha: 0.05,
+            machine: Machine::default(),
+            noise_floor: None,
+            remarks: Vec::new(),
+            entrants,
+        },
+    }
+}
+
+/// A collection of races.
+pub fn collection(races: Vec<Member>) -> Collection {
+    Collection {
+        schema: SCHEMA,
+        heapdrome: String::new(),
+        started: String::new(),
+        asked: Vec::new(),
+        name: "t".to_owned(),
+        scale: Some(Scale::Quick),
+        machine: Machine::default(),
+        races,
+        tables: Vec::new(),
+        claims: Vec::new(),
+        absent: Vec::new(),
+        remarks: Vec::new(),
+    }
+}
