@@ -1,0 +1,98 @@
+//! The child process that runs one cell of the large-object and paging experiments: it is told what
+//! to do by one argument of JSON, and answers with one line of JSON.
+//!
+//! lgalloc is no `malloc` and cannot be preloaded, so that this process links it; where `malloc` holds
+//! the working set, what is preloaded serves.
+
+mod draws;
+mod failure;
+mod harness;
+mod read;
+mod recycle;
+mod regions;
+mod settle;
+mod throughput;
+mod times;
+
+use std::process::ExitCode;
+
+use heapdrome_paging::{Instructions, Job, Report, seen_limit};
+
+use failure::Failure;
+
+pub use throughput::{Outcome, drive};
+
+/// The process's whole life: `heapdrome-lgalloc-bench INSTRUCTIONS`.
+///
+/// Prints the [`Report`] as one line of JSON and returns 0; or one line on standard error, and 1 where
+/// the experiment failed, 2 where the instructions did.
+pub fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    match run(&words).and_then(|report| say(&report)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            use std::io::Write;
+            // Where the line cannot be written, the status must still tell.
+            let _ = writeln!(std::io::stderr(), "heapdrome-lgalloc-bench: {failure}");
+            ExitCode::from(failure.status())
+        }
+    }
+}
+
+fn say(report: &Report) -> Result<(), Failure> {
+    use std::io::Write;
+    let line = serde_json::to_string(report).map_err(|error| Failure::Answer(error.into()))?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .map_err(Failure::Answer)
+}
+
+fn run(words: &[String]) -> Result<Report, Failure> {
+    let [text] = words else {
+        return Err(Failure::Instructions(
+            "heapdrome runs this program for `heapdrome paging`; it takes one argument of JSON"
+                .into(),
+        ));
+    };
+    let instructions: Instructions =
+        serde_json::from_str(text).map_err(|error| Failure::Instructions(error.to_string()))?;
+    for path in &instructions.join {
+        // Zero is the process that writes.
+        std::fs::write(path, "0").map_err(|error| Failure::Join(path.clone(), error))?;
+    }
+    let mut report = match &instructions.job {
+        Job::Probe => Report::default(),
+        Job::Throughput(job) => throughput::run(job)?,
+        Job::Read(job) => read::run(job, harness::lock)?,
+        Job::Recycle(job) => recycle::run(job, harness::lock)?,
+    };
+    let seen = seen_limit();
+    (report.memory_limit, report.swap_limit) = (seen.memory, seen.swap);
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_refused_in_one_line() {
+        for words in [&[][..], &["nonsense"], &["{}"], &["{}", "{}"]] {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let failure = run(&words).expect_err("no instructions");
+            assert_eq!(failure.status(), 2);
+            assert_eq!(failure.to_string().lines().count(), 1, "{failure}");
+        }
+    }
+
+    #[test]
+    fn a_group_that_cannot_be_entered_ends_the_run() {
+        let text = r#"{"join":["/nonexistent/cgroup.procs"],"job":{"kind":"probe"}}"#;
+        let failure = run(&[text.to_owned()]).expect_err("no such group");
+        assert!(failure.to_string().contains("/nonexistent/cgroup.procs"));
+    }
+}

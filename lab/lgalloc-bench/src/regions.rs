@@ -1,0 +1,257 @@
+//! Regions of 2 MiB from three sources, and the pages in them.
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+
+use heapdrome_lgalloc::{Handle, allocate, deallocate};
+use heapdrome_paging::Holder;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+
+use crate::failure::Failure;
+
+/// Bytes of a region.
+pub const REGION: usize = 2 << 20;
+/// What is touched and read; the page of the architectures that the document speaks of.
+pub const PAGE: usize = 4096;
+/// Pages of a region.
+const PAGES: usize = REGION / PAGE;
+
+const LAYOUT: Layout = match Layout::from_size_align(REGION, PAGE) {
+    Ok(layout) => layout,
+    Err(_) => panic!("the alignment is a power of two"),
+};
+
+/// A region; dropped, it goes back to where it came from.
+#[derive(Debug)]
+pub struct Region {
+    start: NonNull<u8>,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Lgalloc(Option<Handle>),
+    Malloc,
+    Mapped,
+}
+
+// SAFETY: a region is memory that belongs to no thread.
+unsafe impl Send for Region {}
+// SAFETY: shared regions are only read.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Takes one.
+    pub fn take(holder: Holder) -> Result<Self, Failure> {
+        let (start, source) = match holder {
+            Holder::Lgalloc => {
+                let (start, _, handle) = allocate::<u8>(REGION)?;
+                (start, Source::Lgalloc(Some(handle)))
+            }
+            Holder::Malloc => {
+                // SAFETY: the layout has a size.
+                let start = unsafe { std::alloc::alloc(LAYOUT) };
+                let start = NonNull::new(start).ok_or(Failure::Malloc(REGION))?;
+                (start, Source::Malloc)
+            }
+            Holder::Mapped => (map()?, Source::Mapped),
+        };
+        Ok(Self { start, source })
+    }
+
+    /// Writes one byte of each page.
+    pub fn touch(&mut self) {
+        for page in 0..PAGES {
+            // SAFETY: the region is this value's alone, and the page lies in it.
+            unsafe { self.start.add(page * PAGE).write_volatile(1) };
+        }
+    }
+
+    /// Tells the system something about all of it.
+    pub fn advise(&self, advice: libc::c_int) -> Result<(), Failure> {
+        self.advise_bytes(0, REGION, advice)
+    }
+
+    fn advise_bytes(
+        &self,
+        first: usize,
+        length: usize,
+        advice: libc::c_int,
+    ) -> Result<(), Failure> {
+        // SAFETY: the range lies in the region; no advice that is used here unmaps anything, and
+        // what drops contents is given only to regions that are written before they are read.
+        match unsafe { libc::madvise(self.start.add(first).as_ptr().cast(), length, advice) } {
+            0 => Ok(()),
+            _ => Err(Failure::system("madvise")),
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        match &mut self.source {
+            Source::Lgalloc(handle) => {
+                if let Some(handle) = handle.take() {
+                    deallocate(handle);
+                }
+            }
+            // SAFETY: it came from `alloc` with this layout, and nobody uses it any more.
+            Source::Malloc => unsafe { std::alloc::dealloc(self.start.as_ptr(), LAYOUT) },
+            Source::Mapped => {
+                // SAFETY: it came from `mmap` with this length, and nobody uses it any more.
+                unsafe { libc::munmap(self.start.as_ptr().cast(), REGION) };
+            }
+        }
+    }
+}
+
+fn map() -> Result<NonNull<u8>, Failure> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new anonymous mapping touches nothing that exists.
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), REGION, protection, flags, -1, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(Failure::system("mmap"));
+    }
+    NonNull::new(start.cast()).ok_or(Failure::system("mmap"))
+}
+
+/// A working set: regions whose pages hold incompressible words, the first of each a tag.
+#[derive(Debug)]
+pub struct WorkingSet {
+    regions: Vec<Region>,
+    seed: u64,
+}
+
+impl WorkingSet {
+    /// Takes regions for so many bytes and fills them.
+    pub fn make(holder: Holder, total: u64, seed: u64) -> Result<Self, Failure> {
+        let count = (total as usize).div_ceil(REGION).max(1);
+        let mut set = Self {
+            regions: Vec::with_capacity(count),
+            seed,
+        };
+        for _ in 0..count {
+            let region = Region::take(holder)?;
+            set.regions.push(region);
+            for page in set.pages() - PAGES..set.pages() {
+                set.fill(page);
+            }
+        }
+        Ok(set)
+    }
+
+    /// How many pages there are.
+    pub fn pages(&self) -> usize {
+        self.regions.len() * PAGES
+    }
+
+    /// The regions.
+    pub fn regions(&self) -> &[Region] {
+        &self.regions
+    }
+
+    /// The regions alone, with their contents.
+    pub fn into_regions(self) -> Vec<Region> {
+        self.regions
+    }
+
+    fn start(&self, page: usize) -> NonNull<u64> {
+        let region = &self.regions[page / PAGES];
+        // SAFETY: a region has so many pages.
+        unsafe { region.start.add(page % PAGES * PAGE) }.cast()
+    }
+
+    fn words(&self, page: usize) -> SplitMix64 {
+        SplitMix64::seed_from_u64(self.seed.wrapping_add((page as u64) << 20))
+    }
+
+    fn fill(&mut self, page: usize) {
+        let (start, mut words) = (self.start(page), self.words(page));
+        for word in 0..PAGE / size_of::<u64>() {
+            // SAFETY: the word lies in the page, whose start is aligned; nobody else has the set.
+            unsafe { start.add(word).write(words.next_u64()) };
+        }
+    }
+
+    /// Reads the tag of a page.
+    #[inline]
+    pub fn read(&self, page: usize) -> u64 {
+        // SAFETY: the page is aligned and was written when the set was made.
+        unsafe { self.start(page).read_volatile() }
+    }
+
+    /// What must be read.
+    pub fn tag(&self, page: usize) -> u64 {
+        self.words(page).next_u64()
+    }
+
+    /// Asks for a page that may be in swap.
+    pub fn will_need(&self, page: usize) -> Result<(), Failure> {
+        let region = &self.regions[page / PAGES];
+        region.advise_bytes(page % PAGES * PAGE, PAGE, libc::MADV_WILLNEED)
+    }
+
+    /// The share of pages that are in memory, those in the swap cache among them.
+    pub fn resident_share(&self) -> Result<f64, Failure> {
+        let mut flags = [0_u8; PAGES];
+        let mut resident = 0;
+        for region in &self.regions {
+            let start = region.start.as_ptr().cast();
+            // SAFETY: there is a byte for each page of the region; where pages are larger, fewer are
+            // written.
+            if unsafe { libc::mincore(start, REGION, flags.as_mut_ptr()) } != 0 {
+                return Err(Failure::system("mincore"));
+            }
+            resident += flags.iter().filter(|flag| **flag & 1 == 1).count();
+        }
+        Ok(resident as f64 / self.pages() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOLDERS: [Holder; 3] = [Holder::Lgalloc, Holder::Malloc, Holder::Mapped];
+
+    #[test]
+    fn every_page_holds_its_own_tag() {
+        for holder in HOLDERS {
+            let set = WorkingSet::make(holder, 5 << 20, 42).expect("memory");
+            assert_eq!(set.pages(), 3 * PAGES);
+            let tags: std::collections::BTreeSet<u64> =
+                (0..set.pages()).map(|page| set.read(page)).collect();
+            assert_eq!(tags.len(), set.pages(), "tags differ");
+            assert!((0..set.pages()).all(|page| set.read(page) == set.tag(page)));
+            set.will_need(PAGES + 3).expect("advice");
+            assert!(set.resident_share().expect("mincore") > 0.0);
+        }
+    }
+
+    #[test]
+    fn what_is_dropped_by_advice_is_not_resident() {
+        let set = WorkingSet::make(Holder::Mapped, 4 << 20, 1).expect("memory");
+        let before = set.resident_share().expect("mincore");
+        set.regions()[0]
+            .advise(libc::MADV_DONTNEED)
+            .expect("advice");
+        let after = set.resident_share().expect("mincore");
+        assert!(after <= before - 0.4, "{before} {after}");
+        assert_ne!(set.read(0), set.tag(0), "its contents are gone");
+    }
+
+    #[test]
+    fn touching_reaches_every_page() {
+        for holder in HOLDERS {
+            let mut region = Region::take(holder).expect("memory");
+            region.touch();
+            let byte = |page: usize| {
+                // SAFETY: the page lies in the region and was written.
+                unsafe { region.start.add(page * PAGE).read() }
+            };
+            assert!((0..PAGES).all(|page| byte(page) == 1));
+        }
+    }
+}

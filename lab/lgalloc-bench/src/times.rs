@@ -1,0 +1,96 @@
+//! Histograms of latencies, and what the clock itself costs.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use heapdrome_paging::Distribution;
+
+/// Buckets are 1% wide; longer times count as the longest.
+const LONGEST: u64 = 60_000_000_000;
+
+/// Latencies of one thread.
+#[derive(Clone, Debug)]
+pub struct Times(Histogram<u64>);
+
+impl Times {
+    /// Memory for all that will be recorded, so that recording allocates nothing.
+    pub fn new() -> Self {
+        let made = Histogram::new_with_bounds(1, LONGEST, 2);
+        Self(made.expect("the bounds are valid"))
+    }
+
+    /// Adds one.
+    pub fn record(&mut self, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.saturating_record(nanoseconds);
+    }
+
+    /// How many were recorded.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The longest.
+    pub fn max(&self) -> u64 {
+        self.0.max()
+    }
+
+    /// In the form in which it is reported.
+    pub fn distribution(&self) -> Distribution {
+        let values = self.0.iter_recorded();
+        Distribution::new(values.map(|value| (value.value_iterated_to(), value.count_at_value())))
+    }
+}
+
+/// All threads together.
+pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Times>) -> Distribution {
+    let mut all = Distribution::default();
+    for part in parts {
+        all.merge(&part.distribution());
+    }
+    all
+}
+
+/// What two readings of the clock cost, with nothing between them.
+pub fn clock() -> Distribution {
+    const PAIRS: usize = 100_000;
+    let mut times = Times::new();
+    for _ in 0..PAIRS {
+        let start = black_box(Instant::now());
+        times.record(start.elapsed());
+    }
+    times.distribution()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_is_reported_within_a_percent() {
+        let mut times = Times::new();
+        for nanoseconds in [100, 100, 80_000, 3_700_000] {
+            times.record(Duration::from_nanos(nanoseconds));
+        }
+        times.record(Duration::from_secs(3600));
+        let told = times.distribution();
+        assert_eq!(told.count(), 5);
+        let near = |share: f64, wanted: f64| {
+            let got = told.quantile(share).expect("something was recorded") as f64;
+            assert!((got / wanted - 1.0).abs() < 0.01, "{got} is not {wanted}");
+        };
+        near(0.4, 100.0);
+        near(0.6, 80_000.0);
+        near(0.8, 3_700_000.0);
+        near(1.0, LONGEST as f64);
+        assert_eq!(merged([&times, &times]).count(), 10);
+    }
+
+    #[test]
+    fn the_clock_costs_something() {
+        let told = clock();
+        assert_eq!(told.count(), 100_000);
+        assert!(told.max().expect("recorded") > 0);
+    }
+}

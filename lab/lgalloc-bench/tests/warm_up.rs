@@ -1,0 +1,66 @@
+//! The warm-up is no part of the result.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use heapdrome_lgalloc_bench::drive;
+
+/// What the first operations of each thread take, as cold caches and first faults do.
+const SLOW: Duration = Duration::from_millis(120);
+const WARM_UP: Duration = Duration::from_millis(400);
+const MEASURED: Duration = Duration::from_millis(200);
+
+#[test]
+fn operations_of_the_warm_up_are_not_counted() {
+    let calls = AtomicU64::new(0);
+    let outcome = drive(2, WARM_UP, MEASURED, || {
+        let mut mine = 0;
+        let calls = &calls;
+        Ok::<_, Infallible>(move || {
+            mine += 1;
+            calls.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(if mine == 1 {
+                SLOW
+            } else {
+                Duration::from_millis(2)
+            });
+            Ok(())
+        })
+    })
+    .expect("the operation cannot fail");
+    let (counted, not_counted) = (outcome.operations(), outcome.warm_up_operations());
+    assert_eq!(counted + not_counted, calls.load(Ordering::Relaxed));
+    assert!(not_counted >= 4, "both threads warmed up: {not_counted}");
+    assert!(counted >= 2, "both threads were measured: {counted}");
+    // Two threads that sleep for 2 ms each time cannot do more than 1000 in a second; with the warm-up
+    // counted against the measured time alone, as many again and more would seem to be done.
+    assert!(outcome.rate() <= 1000.0, "{}", outcome.rate());
+}
+
+/// The slowest operations happen in the warm-up, and must not be the longest that is reported.
+#[test]
+fn the_longest_operation_is_one_that_counts() {
+    let outcome = drive(1, WARM_UP, MEASURED, || {
+        let mut mine = 0;
+        Ok::<_, Infallible>(move || {
+            mine += 1;
+            let slow = mine == 1;
+            std::thread::sleep(if slow {
+                SLOW * 2
+            } else {
+                Duration::from_millis(1)
+            });
+            Ok(())
+        })
+    })
+    .expect("the operation cannot fail");
+    assert!(outcome.operations() > 0);
+    assert!(outcome.longest() < SLOW * 2, "{:?}", outcome.longest());
+}
+
+#[test]
+fn the_failure_of_one_thread_is_told() {
+    let ended = drive(2, MEASURED, MEASURED, || Ok(|| Err("no memory")));
+    assert_eq!(ended.expect_err("it fails"), Some("no memory"));
+}

@@ -1,0 +1,61 @@
+//! What can go wrong, each in one line that says what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why something could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The machine lacks something, and one command or option brings it.
+    #[error("{missing}: {mend}")]
+    Missing {
+        /// What is missing.
+        missing: String,
+        /// What brings it.
+        mend: String,
+    },
+    /// A file or folder.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// Something that the lab made is still there.
+    #[error("{what} is still there: {reason}; `heapdrome paging clean` tries again")]
+    Left {
+        /// What.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// The child did not do what it was asked.
+    #[error("the measuring process {0}")]
+    Child(String),
+    /// Someone pressed Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// For `map_err`: a file or folder.
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// Something is missing.
+    pub(crate) fn missing(missing: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self::Missing {
+            missing: missing.into(),
+            mend: mend.into(),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Control groups of memory: where this process is, and which limits it is under.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The two kinds of hierarchy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    One,
+    Two,
+}
+
+/// Where this process is in a hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) version: Version,
+    /// The folder where the hierarchy is mounted.
+    pub(crate) mount: PathBuf,
+    /// The folder of the process's own group.
+    pub(crate) own: PathBuf,
+}
+
+/// Limits of the group that a process is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Of memory; `None` for no limit.
+    pub memory: Option<u64>,
+    /// Of swap; `None` for no limit.
+    pub swap: Option<u64>,
+}
+
+/// The limits that this process reads in its own group.
+#[must_use]
+pub fn seen_limit() -> Seen {
+    let read = |version, controller| {
+        place(version, controller)
+            .map(|place| limits_of(version, &place.own))
+            .filter(|seen| seen.memory.is_some())
+    };
+    read(Version::One, "memory")
+        .or_else(|| read(Version::Two, "memory"))
+        .unwrap_or_default()
+}
+
+/// The limits that a group's files tell.
+pub(crate) fn limits_of(version: Version, folder: &Path) -> Seen {
+    let number = |file: &str| {
+        let text = fs::read_to_string(folder.join(file)).ok()?;
+        text.trim()
+            .parse()
+            .ok()
+            .filter(|bytes: &u64| *bytes < 1 << 60)
+    };
+    match version {
+        Version::Two => Seen {
+            memory: number("memory.max"),
+            swap: number("memory.swap.max"),
+        },
+        Version::One => {
+            let memory: Option<u64> = number("memory.limit_in_bytes");
+            let both: Option<u64> = number("memory.memsw.limit_in_bytes");
+            let swap = both
+                .zip(memory)
+                .map(|(both, memory)| both.saturating_sub(memory));
+            Seen { memory, swap }
+        }
+    }
+}
+
+/// Where this process is in the hierarchy that has `controller`.
+pub(crate) fn place(version: Version, controller: &str) -> Option<Place> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    locate(version, controller, &groups, &mounts)
+}
+
+fn locate(version: Version, controller: &str, groups: &str, mounts: &str) -> Option<Place> {
+    let path = groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (names, path) = (fields.next()?, fields.next()?);
+        let right = match version {
+            Version::One => names.split(',').any(|name| name == controller),
+            Version::Two => names.is_empty(),
+        };
+        right.then_some(path)
+    })?;
+    mounts.lines().find_map(|line| {
+        let (mount, system) = line.split_once(" - ")?;
+        let mut system = system.split_whitespace();
+        let kind = system.next()?;
+        let options = system.nth(1).unwrap_or_default();
+        let right = match version {
+            Version::One => kind == "cgroup" && options.split(',').any(|one| one == controller),
+            Version::Two => kind == "cgroup2",
+        };
+        let mut fields = mount.split_whitespace().skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        let inside = path
+            .strip_prefix(root.trim_end_matches('/'))
+            .unwrap_or(path);
+        right.then(|| Place {
+            version,
+            mount: point.into(),
+            own: Path::new(point).join(inside.trim_start_matches('/')),
+        })
+    })
+}
+
+impl Place {
+    /// The folders in which a group with `controller` may be made, the nearest first.
+    pub(crate) fn parents(&self, controller: &str) -> Vec<PathBuf> {
+        let inside = self
+            .own
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&self.mount));
+        inside
+            .filter(|folder| self.version == Version::One || hands_down(folder, controller))
+            .map(Path::to_owned)
+            .collect()
+    }
+}
+
+/// Whether groups below a version 2 group have the controller.
+fn hands_down(folder: &Path, controller: &str) -> bool {
+    let text = fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
+    text.split_whitespace().any(|name| name == controller)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1: &str = "4:memory:/jobs/a\n2:cpuacct,cpu:/\n0::/\n";
+    const V1_MOUNTS: &str = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n41 31 0:38 / /sys/fs/cgroup/unified rw shared:9 - cgroup2 cgroup2 rw\n";
+    const V2: &str = "0::/user.slice/session-2.scope\n";
+    const V2_MOUNTS: &str = "29 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn the_group_of_either_version_is_found() {
+        let one = locate(Version::One, "memory", V1, V1_MOUNTS).expect("mounted");
+        assert_eq!(one.own, Path::new("/sys/fs/cgroup/memory/jobs/a"));
+        assert_eq!(one.parents("memory").len(), 3);
+        let two = locate(Version::Two, "memory", V2, V2_MOUNTS).expect("mounted");
+        assert_eq!(
+            two.own,
+            Path::new("/sys/fs/cgroup/user.slice/session-2.scope")
+        );
+        assert_eq!(locate(Version::One, "memory", V2, V2_MOUNTS), None);
+    }
+
+    #[test]
+    fn a_container_sees_its_own_group_as_the_root() {
+        let mounts = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
+        let place = locate(Version::One, "memory", "4:memory:/docker/abc\n", mounts);
+        assert_eq!(
+            place.expect("mounted").own,
+            Path::new("/sys/fs/cgroup/memory")
+        );
+    }
+
+    #[test]
+    fn limits_are_told_from_none() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |file: &str, text: &str| {
+            fs::write(folder.path().join(file), text).expect("written");
+        };
+        write("memory.max", "max\n");
+        assert_eq!(limits_of(Version::Two, folder.path()), Seen::default());
+        write("memory.limit_in_bytes", "1048576\n");
+        write("memory.memsw.limit_in_bytes", "3145728\n");
+        let seen = limits_of(Version::One, folder.path());
+        assert_eq!((seen.memory, seen.swap), (Some(1 << 20), Some(2 << 20)));
+        write("memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(limits_of(Version::One, folder.path()).memory, None);
+    }
+
+    #[test]
+    fn only_a_group_that_hands_the_controller_down_is_a_parent() {
+        let mount = tempfile::tempdir().expect("a temporary folder");
+        let own = mount.path().join("a/b");
+        fs::create_dir_all(&own).expect("made");
+        fs::write(mount.path().join("cgroup.subtree_control"), "cpu memory\n").expect("written");
+        fs::write(own.join("cgroup.subtree_control"), "cpu\n").expect("written");
+        let place = Place {
+            version: Version::Two,
+            mount: mount.path().to_owned(),
+            own,
+        };
+        assert_eq!(place.parents("memory"), [mount.path()]);
+    }
+}

@@ -1,0 +1,216 @@
+//! Things that the lab makes outside its own files, and how each is taken away again.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// What the names of all files and groups that the lab makes begin with.
+pub(crate) const PREFIX: &str = "heapdrome-paging-";
+/// The end of the first page of a swap area.
+pub(crate) const SWAP_MARK: &[u8; 10] = b"SWAPSPACE2";
+
+/// Something that the lab made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Item {
+    /// A file that is or was a swap area.
+    SwapFile {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A compressed block device in memory.
+    Zram {
+        /// Its number.
+        number: u32,
+        /// Its size, by which it is known again.
+        bytes: u64,
+    },
+    /// A control group.
+    Group {
+        /// Its folder.
+        folder: PathBuf,
+    },
+}
+
+impl std::fmt::Display for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::SwapFile { path } => write!(f, "swap file {}", path.display()),
+            Self::Zram { number, .. } => write!(f, "swap device /dev/zram{number}"),
+            Self::Group { folder } => write!(f, "control group {}", folder.display()),
+        }
+    }
+}
+
+impl Item {
+    /// Whether it is gone after a restart of the machine.
+    pub(crate) fn dies_with_the_system(&self) -> bool {
+        !matches!(self, Self::SwapFile { .. })
+    }
+
+    /// Takes it away. What is not there, or is not what was made, is left as it is.
+    pub(crate) fn undo(&self) -> Result<(), Error> {
+        match self {
+            Self::SwapFile { path } => remove_swap_file(path),
+            Self::Zram { number, bytes } => remove_zram(*number, *bytes),
+            Self::Group { folder } => remove_group(folder),
+        }
+        .map_err(|error| Error::Left {
+            what: self.to_string(),
+            reason: error.to_string(),
+        })
+    }
+}
+
+fn has_prefix(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()))
+}
+
+fn remove_swap_file(path: &Path) -> io::Result<()> {
+    if !has_prefix(path) {
+        return Ok(());
+    }
+    match fs::symlink_metadata(path) {
+        Ok(data) if data.is_file() => {}
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    if is_active(path) {
+        swap_off(path)?;
+    }
+    fs::remove_file(path)
+}
+
+fn remove_zram(number: u32, bytes: u64) -> io::Result<()> {
+    let block = PathBuf::from(format!("/sys/block/zram{number}"));
+    let size = fs::read_to_string(block.join("disksize")).unwrap_or_default();
+    match size.trim().parse::<u64>() {
+        Ok(size) if size == bytes || size == 0 => {}
+        _ => return Ok(()),
+    }
+    let device = PathBuf::from(format!("/dev/zram{number}"));
+    if is_active(&device) {
+        swap_off(&device)?;
+    }
+    // One that was written down and never given a size may be anybody's.
+    if size.trim() == "0" {
+        return Ok(());
+    }
+    fs::write(block.join("reset"), "1")?;
+    fs::write("/sys/class/zram-control/hot_remove", number.to_string())
+}
+
+fn remove_group(folder: &Path) -> io::Result<()> {
+    /// For how long the kernel may take to forget the last process.
+    const PATIENCE: Duration = Duration::from_secs(2);
+    if !has_prefix(folder) {
+        return Ok(());
+    }
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match fs::remove_dir(folder) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if Instant::now() >= end => return Err(error),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Whether a file or device is swapped to.
+pub(crate) fn is_active(path: &Path) -> bool {
+    let text = fs::read("/proc/swaps").unwrap_or_default();
+    is_listed(&text, path)
+}
+
+/// `/proc/swaps` writes a space as `\040`, and so on.
+fn is_listed(swaps: &[u8], path: &Path) -> bool {
+    let line_of = |line: &[u8]| {
+        let end = line.iter().position(|byte| *byte == b' ' || *byte == b'\t');
+        unescaped(&line[..end.unwrap_or(line.len())])
+    };
+    let mut lines = swaps.split(|byte| *byte == b'\n').skip(1);
+    lines.any(|line| line_of(line) == path.as_os_str().as_bytes())
+}
+
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let octal = (*first == b'\\')
+            .then(|| after.get(..3))
+            .flatten()
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        out.push(octal.unwrap_or(*first));
+        rest = if octal.is_some() { &after[3..] } else { after };
+    }
+    out
+}
+
+fn swap_off(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the path ends with a zero and outlives the call.
+    match unsafe { libc::swapoff(path.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swap_areas_are_found_whatever_their_names() {
+        let swaps =
+            b"Filename\tType\n/var/a\\040b/heap\\134x  file 1 0 -2\n/dev/zram0 partition 1\n";
+        assert!(is_listed(swaps, Path::new("/var/a b/heap\\x")));
+        assert!(is_listed(swaps, Path::new("/dev/zram0")));
+        assert!(!is_listed(swaps, Path::new("/dev/zram")));
+        assert!(!is_listed(swaps, Path::new("Filename")));
+    }
+
+    #[test]
+    fn what_the_lab_did_not_make_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let foreign = folder.path().join("swapfile");
+        fs::write(&foreign, "precious").expect("written");
+        let item = Item::SwapFile {
+            path: foreign.clone(),
+        };
+        item.undo().expect("nothing to do");
+        assert!(foreign.exists());
+        let group = folder.path().join("not-ours");
+        fs::create_dir(&group).expect("made");
+        let item = Item::Group {
+            folder: group.clone(),
+        };
+        item.undo().expect("nothing to do");
+        assert!(group.exists());
+        let link = folder.path().join(format!("{PREFIX}link"));
+        std::os::unix::fs::symlink(&foreign, &link).expect("linked");
+        Item::SwapFile { path: link.clone() }
+            .undo()
+            .expect("nothing to do");
+        assert!(foreign.exists() && fs::symlink_metadata(&link).is_ok());
+    }
+
+    #[test]
+    fn a_group_with_something_in_it_is_told_of() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let group = folder.path().join(format!("{PREFIX}1"));
+        fs::create_dir_all(group.join("inner")).expect("made");
+        let error = Item::Group { folder: group }.undo().expect_err("not empty");
+        assert!(error.to_string().contains("paging clean"), "{error}");
+    }
+}

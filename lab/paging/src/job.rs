@@ -1,0 +1,275 @@
+//! What a child is asked to do, and what it answers.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Distribution;
+
+/// Everything that a child is told, as one argument of JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Instructions {
+    /// Files into which the child writes its process id before anything else, to enter groups.
+    pub join: Vec<PathBuf>,
+    /// What to do then.
+    pub job: Job,
+}
+
+/// One experiment in one process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Job {
+    /// Tell which limits hold, and nothing else.
+    Probe,
+    /// Take and return regions.
+    Throughput(Throughput),
+    /// Read random pages of a working set.
+    Read(Read),
+    /// Take regions from a pool whose memory may be in swap.
+    Recycle(Recycle),
+}
+
+/// Takes and returns regions of 2 MiB for a while.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// How.
+    pub variant: Variant,
+    /// In how many threads at once.
+    pub threads: usize,
+    /// Seconds before anything counts.
+    pub warm_up: f64,
+    /// Seconds that count.
+    pub seconds: f64,
+}
+
+/// The ways in which a region can be taken and returned; the document's ten, and the clock alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// Nothing: what reading the clock twice costs.
+    Clock,
+    /// heapdrome's lgalloc.
+    Lgalloc,
+    /// The same, and one byte of each page is written.
+    LgallocTouch,
+    /// `malloc` and `free`.
+    Sysalloc,
+    /// The same, and one byte of each page is written.
+    SysallocTouch,
+    /// `malloc`, `MADV_NOHUGEPAGE` and `free`.
+    SysallocNohuge,
+    /// The same, and one byte of each page is written.
+    SysallocNohugeTouch,
+    /// `mmap` and `munmap`.
+    Mmap,
+    /// The same, and one byte of each page is written.
+    MmapTouch,
+    /// `MADV_DONTNEED` on one mapping, whose pages are then written.
+    MmapDontneed,
+    /// `MADV_FREE` on one mapping, whose pages are then written.
+    MmapFree,
+}
+
+impl Variant {
+    /// Every variant, in the document's order, the clock first.
+    pub const ALL: [Self; 11] = [
+        Self::Clock,
+        Self::Lgalloc,
+        Self::LgallocTouch,
+        Self::Sysalloc,
+        Self::SysallocTouch,
+        Self::SysallocNohuge,
+        Self::SysallocNohugeTouch,
+        Self::Mmap,
+        Self::MmapTouch,
+        Self::MmapDontneed,
+        Self::MmapFree,
+    ];
+
+    /// The document's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "(clock alone)",
+            Self::Lgalloc => "lgalloc",
+            Self::LgallocTouch => "lgalloc+touch",
+            Self::Sysalloc => "sysalloc",
+            Self::SysallocTouch => "sysalloc+touch",
+            Self::SysallocNohuge => "sysalloc+nohuge",
+            Self::SysallocNohugeTouch => "sysalloc+nohuge+touch",
+            Self::Mmap => "mmap/munmap",
+            Self::MmapTouch => "mmap/munmap+touch",
+            Self::MmapDontneed => "mmap/madvise_dontneed",
+            Self::MmapFree => "mmap/madvise_free",
+        }
+    }
+}
+
+/// Reads pages drawn at random from a working set of incompressible pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Read {
+    /// Bytes of the working set.
+    pub total: u64,
+    /// Readers.
+    pub threads: usize,
+    /// What is told to the system before pages are read.
+    pub strategy: Strategy,
+    /// Where the working set lies.
+    pub holder: Holder,
+    /// Whether draws are independent.
+    pub order: Order,
+    /// The seed of contents and draws.
+    pub seed: u64,
+    /// Seconds after which the warm-up ends although write-back has not settled.
+    pub warm_up: f64,
+    /// Seconds that count.
+    pub seconds: f64,
+}
+
+/// How pages are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Independently and uniformly.
+    #[default]
+    Uniform,
+    /// Every page once in a shuffled order, then in another.
+    Permutation,
+}
+
+/// Where memory comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Holder {
+    /// Regions of heapdrome's lgalloc.
+    #[default]
+    Lgalloc,
+    /// Blocks of `malloc`: the C library's, or what is preloaded.
+    Malloc,
+    /// Anonymous mappings that are kept.
+    Mapped,
+}
+
+impl Holder {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lgalloc => "lgalloc",
+            Self::Malloc => "malloc",
+            Self::Mapped => "mapped",
+        }
+    }
+}
+
+/// What is told to the system before pages are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Nothing.
+    #[default]
+    Baseline,
+    /// `MADV_RANDOM` on everything.
+    Random,
+    /// `MADV_SEQUENTIAL` on everything.
+    Sequential,
+    /// A second thread per reader asks for pages (`MADV_WILLNEED`) so many reads ahead, and sleeps
+    /// when it is there.
+    Prefetch {
+        /// Reads ahead.
+        ahead: usize,
+    },
+    /// The reader asks for so many pages, then reads them.
+    Batch {
+        /// Pages in a batch.
+        pages: usize,
+    },
+    /// `MADV_RANDOM`, and a second thread as above.
+    RandomPrefetch {
+        /// Reads ahead.
+        ahead: usize,
+    },
+}
+
+impl Strategy {
+    /// The document's name.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Baseline => "baseline".to_owned(),
+            Self::Random => "MADV_RANDOM".to_owned(),
+            Self::Sequential => "MADV_SEQUENTIAL".to_owned(),
+            Self::Prefetch { ahead } => format!("prefetch ({ahead} ahead)"),
+            Self::Batch { pages } => format!("batch{pages}+WILLNEED"),
+            Self::RandomPrefetch { ahead } => format!("MADV_RANDOM+pf ({ahead} ahead)"),
+        }
+    }
+
+    /// Whether every page that is not resident must be a major fault of the reader.
+    #[must_use]
+    pub fn leaves_faults_to_the_reader(self) -> bool {
+        matches!(self, Self::Baseline | Self::Random | Self::Sequential)
+    }
+}
+
+/// Fills regions, returns half of them to the allocator, and takes them again: first each once, then
+/// one at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recycle {
+    /// Bytes of all regions of 2 MiB.
+    pub total: u64,
+    /// Whose regions.
+    pub holder: Holder,
+    /// The seed of contents.
+    pub seed: u64,
+    /// Seconds that count, of each part.
+    pub seconds: f64,
+}
+
+/// What came of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The memory limit that the child read back.
+    pub memory_limit: Option<u64>,
+    /// The limit of swap that it read back.
+    pub swap_limit: Option<u64>,
+    /// Name to number; names end in their unit.
+    pub figures: BTreeMap<String, f64>,
+    /// Latencies in nanoseconds.
+    pub distributions: BTreeMap<String, Distribution>,
+    /// What a reader should know.
+    pub remarks: Vec<String>,
+    /// Why the figures must not be used, if so.
+    pub rejected: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_survive_the_way_to_the_child() {
+        let read = Read {
+            total: 1 << 30,
+            threads: 2,
+            strategy: Strategy::Batch { pages: 32 },
+            holder: Holder::Lgalloc,
+            order: Order::Uniform,
+            seed: u64::MAX,
+            warm_up: 0.5,
+            seconds: 1.0,
+        };
+        for job in [Job::Probe, Job::Read(read)] {
+            let instructions = Instructions {
+                join: vec!["/a folder/cgroup.procs".into()],
+                job,
+            };
+            let text = serde_json::to_string(&instructions).expect("has a JSON form");
+            assert_eq!(
+                serde_json::from_str::<Instructions>(&text).expect("read back"),
+                instructions
+            );
+        }
+    }
+}

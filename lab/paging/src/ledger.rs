@@ -1,0 +1,315 @@
+//! What the lab has made, on disk before it is made: a lab that was killed leaves its ledger, and the
+//! next one takes away what stands in it.
+//!
+//! Each process has a file of its own, which it locks for as long as it lives; the kernel gives the
+//! lock back when the process dies in whatever way. Lines are only ever added.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fs4::fs_std::FileExt;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Item};
+
+const ENDING: &str = "ledger";
+
+/// One line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line {
+    /// The run of the system in which the ledger was begun.
+    Boot(String),
+    /// Something is about to be made.
+    Making(u64, Item),
+    /// It is gone again.
+    Gone(u64),
+}
+
+/// This process's ledger.
+#[derive(Debug)]
+pub struct Ledger {
+    path: PathBuf,
+    file: Mutex<File>,
+    next: AtomicU64,
+}
+
+/// What became of things that killed labs had left.
+#[derive(Debug, Default)]
+pub struct Leftovers {
+    /// What was removed.
+    pub removed: Vec<Item>,
+    /// What could not be.
+    pub failed: Vec<Error>,
+}
+
+impl Ledger {
+    /// Removes what killed labs have left in `folder`, and begins a ledger there.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or written to. What cannot be removed is no error.
+    pub fn open(folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
+        let leftovers = remove_leftovers(folder)?;
+        for attempt in 0..10 {
+            let name = format!("{}-{attempt}.{ENDING}", unique_name());
+            if let Some(ledger) = Self::begin(&folder.join(name))? {
+                return Ok((Arc::new(ledger), leftovers));
+            }
+        }
+        Err(Error::missing(
+            format!("no ledger can be begun in {}", folder.display()),
+            "another heapdrome removes it at once; try again",
+        ))
+    }
+
+    /// `None` where another lab found the file before it was locked.
+    fn begin(path: &Path) -> Result<Option<Self>, Error> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(Error::file("write", path))?;
+        let locked = FileExt::try_lock_exclusive(&file).map_err(Error::file("lock", path))?;
+        let same = |data: fs::Metadata| file.metadata().is_ok_and(|own| own.ino() == data.ino());
+        if !locked || !fs::metadata(path).is_ok_and(same) {
+            return Ok(None);
+        }
+        let ledger = Self {
+            path: path.to_owned(),
+            file: Mutex::new(file),
+            next: AtomicU64::new(0),
+        };
+        ledger.write(&Line::Boot(boot()))?;
+        Ok(Some(ledger))
+    }
+
+    /// Writes down that something is about to be made. The caller makes it then; when the returned
+    /// value is dropped, it is removed.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written; nothing must be made then.
+    pub fn making(self: &Arc<Self>, item: Item) -> Result<Made, Error> {
+        // Relaxed: numbers only have to differ.
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.write(&Line::Making(number, item.clone()))?;
+        Ok(Made {
+            ledger: Arc::clone(self),
+            number,
+            item,
+            gone: false,
+        })
+    }
+
+    fn write(&self, line: &Line) -> Result<(), Error> {
+        let mut text = serde_json::to_vec(line).map_err(|error| Error::File {
+            action: "write",
+            path: self.path.clone(),
+            source: error.into(),
+        })?;
+        text.push(b'\n');
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&text)
+            .and_then(|()| file.sync_data())
+            .map_err(Error::file("write", &self.path))
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        if standing(&text).is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Something that was made; dropped, it is removed.
+#[derive(Debug)]
+pub struct Made {
+    ledger: Arc<Ledger>,
+    number: u64,
+    item: Item,
+    gone: bool,
+}
+
+impl Made {
+    /// What it is.
+    #[must_use]
+    pub fn item(&self) -> &Item {
+        &self.item
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    /// When it cannot be removed; the next lab tries again.
+    pub fn remove(mut self) -> Result<(), Error> {
+        self.take_away()
+    }
+
+    /// It was not made after all, and what has its name is not ours.
+    pub(crate) fn forget(mut self) -> Result<(), Error> {
+        self.gone = true;
+        self.ledger.write(&Line::Gone(self.number))
+    }
+
+    fn take_away(&mut self) -> Result<(), Error> {
+        if self.gone {
+            return Ok(());
+        }
+        self.item.undo()?;
+        self.gone = true;
+        self.ledger.write(&Line::Gone(self.number))
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // What fails here stands in the ledger, and the next lab tells of it.
+        let _ = self.take_away();
+    }
+}
+
+/// A name that no other process on this machine uses now, and that none is likely to use again.
+pub(crate) fn unique_name() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    // Relaxed: numbers only have to differ.
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{count}", std::process::id(), since.as_nanos())
+}
+
+/// Names this run of the system.
+fn boot() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+/// What stands in a ledger, the latest first. A line that was not finished speaks of nothing that
+/// was made.
+fn standing(text: &str) -> Vec<Item> {
+    let (mut items, mut begun) = (BTreeMap::new(), None);
+    for line in text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Line>(line).ok())
+    {
+        match line {
+            Line::Boot(boot) => begun = Some(boot),
+            Line::Making(number, item) => {
+                items.insert(number, item);
+            }
+            Line::Gone(number) => {
+                items.remove(&number);
+            }
+        }
+    }
+    let same_run = begun.is_some_and(|begun| begun == boot());
+    let there = |item: &Item| same_run || !item.dies_with_the_system();
+    items.into_values().rev().filter(there).collect()
+}
+
+fn remove_leftovers(folder: &Path) -> Result<Leftovers, Error> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+        .create(folder)
+        .map_err(Error::file("make", folder))?;
+    let mut leftovers = Leftovers::default();
+    let entries = fs::read_dir(folder).map_err(Error::file("read", folder))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    for path in paths.filter(|path| path.extension().is_some_and(|end| end == ENDING)) {
+        let Ok(file) = OpenOptions::new().read(true).append(true).open(&path) else {
+            continue;
+        };
+        // A ledger that is locked belongs to a lab that lives.
+        if !FileExt::try_lock_exclusive(&file).unwrap_or(false) {
+            continue;
+        }
+        let failures = leftovers.failed.len();
+        for item in standing(&fs::read_to_string(&path).unwrap_or_default()) {
+            match item.undo() {
+                Ok(()) => leftovers.removed.push(item),
+                Err(error) => leftovers.failed.push(error),
+            }
+        }
+        if leftovers.failed.len() == failures {
+            let _ = fs::remove_file(&path);
+        }
+    }
+    Ok(leftovers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(folder: &Path, name: &str) -> Item {
+        Item::Group {
+            folder: folder.join(format!("{}{name}", crate::item::PREFIX)),
+        }
+    }
+
+    fn make(item: &Item) -> PathBuf {
+        let Item::Group { folder } = item else {
+            unreachable!("these tests make groups only");
+        };
+        fs::create_dir(folder).expect("made");
+        folder.clone()
+    }
+
+    #[test]
+    fn what_is_dropped_is_removed_and_so_is_the_ledger() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let state = home.path().join("state of it");
+        let (ledger, leftovers) = Ledger::open(&state).expect("opened");
+        assert!(leftovers.removed.is_empty());
+        let item = item(home.path(), "one");
+        let made = ledger.making(item.clone()).expect("written");
+        let folder = make(&item);
+        drop(made);
+        assert!(!folder.exists());
+        drop(ledger);
+        assert_eq!(fs::read_dir(&state).expect("read").count(), 0);
+    }
+
+    #[test]
+    fn a_living_labs_things_are_left_alone_and_a_dead_ones_are_removed() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (first, _) = Ledger::open(home.path()).expect("opened");
+        let item = item(home.path(), "two");
+        let made = first.making(item.clone()).expect("written");
+        let folder = make(&item);
+        let (_, leftovers) = Ledger::open(home.path()).expect("opened");
+        assert!(leftovers.removed.is_empty() && folder.exists());
+        // As a kill would: the lock goes, and nobody cleans up.
+        FileExt::unlock(&*first.file.lock().expect("not poisoned")).expect("unlocked");
+        std::mem::forget((made, first));
+        let (_, leftovers) = Ledger::open(home.path()).expect("opened");
+        assert_eq!(leftovers.removed, [item]);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn half_a_line_and_another_run_of_the_system_speak_of_nothing() {
+        let group = Line::Making(1, item(Path::new("/nowhere"), "x"));
+        let file = Line::Making(
+            2,
+            Item::SwapFile {
+                path: "/nowhere/x".into(),
+            },
+        );
+        let text = |line: &Line| serde_json::to_string(line).expect("has a JSON form") + "\n";
+        let before = text(&Line::Boot("another".into())) + &text(&group) + &text(&file);
+        assert_eq!(standing(&before).len(), 1);
+        let now = text(&Line::Boot(boot())) + &text(&group) + &text(&file);
+        assert_eq!(standing(&now).len(), 2);
+        assert_eq!(standing(&(now.clone() + &text(&Line::Gone(2)))).len(), 1);
+        assert_eq!(standing(&now[..now.len() - 5]).len(), 1);
+    }
+}

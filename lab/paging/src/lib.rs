@@ -1,0 +1,43 @@
+//! The paging lab: what memory costs when it does not fit.
+//!
+//! Experiments run in a child process of their own ([`Job`] in, [`Report`] out, one line of JSON
+//! each), under a limit of memory that is made for that one run ([`Enclosure`]) and read back before
+//! it counts. Swap ([`Swap`]) and control groups that the lab makes are written down in a ledger
+//! ([`Ledger`]) before they are made, so that what a killed lab left behind is removed by the next.
+//! Nothing that the lab did not make is ever removed or changed. It prints nothing.
+
+mod counters;
+mod distribution;
+mod error;
+mod group;
+mod item;
+mod job;
+mod lab;
+mod ledger;
+mod limit;
+mod process;
+mod published;
+mod rounds;
+mod swap;
+mod tables;
+mod words;
+
+pub use counters::Counters;
+pub use distribution::{Distribution, Point};
+pub use error::Error;
+pub use group::{Seen, seen_limit};
+pub use item::Item;
+pub use job::{
+    Holder, Instructions, Job, Order, Read, Recycle, Report, Strategy, Throughput, Variant,
+};
+pub use lab::Lab;
+pub use ledger::{Ledger, Leftovers, Made};
+pub use limit::{Attempt, Enclosure, Limit, Mechanism};
+pub use published::published;
+pub use rounds::{Cell, Event};
+pub use swap::{Swap, SwapKind, SwapRequest, free_swap};
+pub use tables::{
+    ccdf_table, ratio_table, realloc_table, recycle_table, scaling_table, strategy_table,
+    summary_table, throughput_table,
+};
+pub use words::{bytes, ratio, size, time};

@@ -1,0 +1,308 @@
+//! Limits of memory for one child, by whatever this machine has for it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::group::{Place, Version, limits_of, place};
+use crate::item::PREFIX;
+use crate::ledger::unique_name;
+use crate::{Error, Item, Ledger, Made, Seen};
+
+/// What a child may use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Bytes of swap beside it.
+    pub swap: u64,
+    /// Processors' worth of time.
+    pub processors: Option<f64>,
+}
+
+/// How a limit is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// `systemd-run --scope`, for the user or for root.
+    SystemdRun,
+    /// A group of version 2.
+    CgroupTwo,
+    /// Groups of version 1.
+    CgroupOne,
+}
+
+impl Mechanism {
+    /// In the order in which they are tried.
+    pub const ALL: [Self; 3] = [Self::SystemdRun, Self::CgroupTwo, Self::CgroupOne];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SystemdRun => "systemd-run",
+            Self::CgroupTwo => "cgroup v2",
+            Self::CgroupOne => "cgroup v1",
+        }
+    }
+}
+
+/// A mechanism that was tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Which.
+    pub mechanism: Mechanism,
+    /// Why it does not work here; `None` if it does.
+    pub reason: Option<String>,
+    /// What would bring it, where that is known.
+    pub mend: Option<String>,
+}
+
+/// A limit that was made for one child.
+#[derive(Debug)]
+pub struct Enclosure {
+    /// What goes before the child's command.
+    pub(crate) prefix: Vec<OsString>,
+    /// Where the child writes its process id.
+    pub(crate) join: Vec<PathBuf>,
+    limit: Limit,
+    // Dropped last: the groups are empty only when the child has gone.
+    _made: Vec<Made>,
+}
+
+impl Enclosure {
+    /// Makes a limit.
+    ///
+    /// # Errors
+    /// When the mechanism does not work here.
+    pub fn make(mechanism: Mechanism, limit: Limit, ledger: &Arc<Ledger>) -> Result<Self, Error> {
+        match mechanism {
+            Mechanism::SystemdRun => Ok(Self::systemd(limit)),
+            Mechanism::CgroupTwo => Self::of_groups(Version::Two, limit, ledger),
+            Mechanism::CgroupOne => Self::of_groups(Version::One, limit, ledger),
+        }
+    }
+
+    /// Whether a child has read back what was asked for.
+    #[must_use]
+    pub fn holds(&self, seen: Seen) -> bool {
+        seen == Seen {
+            memory: Some(self.limit.memory),
+            swap: Some(self.limit.swap),
+        }
+    }
+
+    fn systemd(limit: Limit) -> Self {
+        let mut prefix: Vec<OsString> = vec!["systemd-run".into()];
+        // SAFETY: asking for the user has no preconditions.
+        if unsafe { libc::geteuid() } != 0 {
+            prefix.push("--user".into());
+        }
+        prefix.extend(["--scope", "--quiet", "--collect"].map(OsString::from));
+        let mut property = |text: String| prefix.extend([OsString::from("-p"), text.into()]);
+        property(format!("MemoryMax={}", limit.memory));
+        property(format!("MemorySwapMax={}", limit.swap));
+        if let Some(processors) = limit.processors {
+            property(format!("CPUQuota={:.0}%", processors * 100.0));
+        }
+        prefix.push("--".into());
+        Self {
+            prefix,
+            join: Vec::new(),
+            limit,
+            _made: Vec::new(),
+        }
+    }
+
+    fn of_groups(version: Version, limit: Limit, ledger: &Arc<Ledger>) -> Result<Self, Error> {
+        let name = format!("{PREFIX}{}", unique_name());
+        let mut made = Vec::new();
+        let mut join = Vec::new();
+        let (folder, group) = memory_group(version, &name, limit, ledger)?;
+        join.push(folder.join("cgroup.procs"));
+        made.push(group);
+        if let Some(processors) = limit.processors {
+            let folder = match version {
+                Version::Two => folder,
+                Version::One => {
+                    let (folder, group) = processor_group(&name, ledger)?;
+                    join.push(folder.join("cgroup.procs"));
+                    made.push(group);
+                    folder
+                }
+            };
+            set_quota(version, &folder, processors)?;
+        }
+        Ok(Self {
+            prefix: Vec::new(),
+            join,
+            limit,
+            _made: made,
+        })
+    }
+}
+
+/// Why there is no group.
+fn no_group(version: Version, controller: &str, why: &str) -> Error {
+    let number = match version {
+        Version::One => "v1",
+        Version::Two => "v2",
+    };
+    let mend = match version {
+        Version::One => "run as root, with the controller mounted and not in cgroup v2",
+        Version::Two => "systemd-run --user --scope -p Delegate=yes heapdrome ..., or run as root",
+    };
+    Error::missing(
+        format!("cgroup {number} gives no group for {controller} ({why})"),
+        mend,
+    )
+}
+
+fn find_place(version: Version, controller: &str) -> Result<Place, Error> {
+    place(version, controller).ok_or_else(|| no_group(version, controller, "not mounted"))
+}
+
+/// Makes a group in the nearest place that takes one and the limits.
+fn memory_group(
+    version: Version,
+    name: &str,
+    limit: Limit,
+    ledger: &Arc<Ledger>,
+) -> Result<(PathBuf, Made), Error> {
+    let parents = find_place(version, "memory")?.parents("memory");
+    let mut why = "no group here hands the controller down".to_owned();
+    for folder in parents.iter().map(|parent| parent.join(name)) {
+        match new_group(&folder, ledger)? {
+            Ok(made) => match set_limits(version, &folder, limit) {
+                Ok(()) => return Ok((folder, made)),
+                Err(reason) => why = reason,
+            },
+            Err(error) => why = error.to_string(),
+        }
+    }
+    Err(no_group(version, "memory", &why))
+}
+
+fn processor_group(name: &str, ledger: &Arc<Ledger>) -> Result<(PathBuf, Made), Error> {
+    let parents = find_place(Version::One, "cpu")?.parents("cpu");
+    let mut why = String::new();
+    for folder in parents.iter().map(|parent| parent.join(name)) {
+        match new_group(&folder, ledger)? {
+            Ok(made) => return Ok((folder, made)),
+            Err(error) => why = error.to_string(),
+        }
+    }
+    Err(no_group(Version::One, "processor time", &why))
+}
+
+/// Makes a group and nothing else; the inner error is the kernel's.
+fn new_group(folder: &Path, ledger: &Arc<Ledger>) -> Result<std::io::Result<Made>, Error> {
+    let made = ledger.making(Item::Group {
+        folder: folder.to_owned(),
+    })?;
+    match fs::create_dir(folder) {
+        Ok(()) => Ok(Ok(made)),
+        Err(error) => {
+            made.forget()?;
+            Ok(Err(error))
+        }
+    }
+}
+
+fn set_limits(version: Version, folder: &Path, limit: Limit) -> Result<(), String> {
+    let both = limit.memory.saturating_add(limit.swap);
+    let files = match version {
+        Version::Two => [
+            ("memory.max", limit.memory),
+            ("memory.swap.max", limit.swap),
+        ],
+        // Memory first: both together may not be less than memory alone.
+        Version::One => [
+            ("memory.limit_in_bytes", limit.memory),
+            ("memory.memsw.limit_in_bytes", both),
+        ],
+    };
+    for (file, value) in files {
+        fs::write(folder.join(file), value.to_string())
+            .map_err(|error| format!("{file}: {error}"))?;
+    }
+    let seen = limits_of(version, folder);
+    if (seen.memory, seen.swap) == (Some(limit.memory), Some(limit.swap)) {
+        Ok(())
+    } else {
+        Err("the limit that was written is not the one that is read".to_owned())
+    }
+}
+
+fn set_quota(version: Version, folder: &Path, processors: f64) -> Result<(), Error> {
+    const PERIOD: u64 = 100_000;
+    let quota = (processors * PERIOD as f64).round() as u64;
+    let (file, text) = match version {
+        Version::Two => ("cpu.max", format!("{quota} {PERIOD}")),
+        Version::One => ("cpu.cfs_quota_us", quota.to_string()),
+    };
+    let path = folder.join(file);
+    fs::write(&path, text).map_err(Error::file("write", &path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Limit = Limit {
+        memory: 64 << 20,
+        swap: 32 << 20,
+        processors: Some(1.5),
+    };
+
+    #[test]
+    fn systemd_is_asked_for_exactly_the_limit() {
+        let enclosure = Enclosure::systemd(LIMIT);
+        let words: Vec<_> = enclosure
+            .prefix
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        assert!(words.contains(&"MemoryMax=67108864".into()));
+        assert!(words.contains(&"MemorySwapMax=33554432".into()));
+        assert!(words.contains(&"CPUQuota=150%".into()));
+        assert_eq!(words.last().map(AsRef::as_ref), Some("--"));
+    }
+
+    #[test]
+    fn only_the_limit_that_was_asked_for_holds() {
+        let enclosure = Enclosure::systemd(LIMIT);
+        let seen = |memory, swap| Seen { memory, swap };
+        assert!(enclosure.holds(seen(Some(64 << 20), Some(32 << 20))));
+        assert!(!enclosure.holds(seen(Some(64 << 20), None)));
+        assert!(!enclosure.holds(seen(None, Some(32 << 20))));
+        assert!(!enclosure.holds(seen(Some(65 << 20), Some(32 << 20))));
+    }
+
+    #[test]
+    fn a_limit_that_does_not_read_back_is_refused() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let missing = folder.path().join("nothing");
+        assert!(set_limits(Version::Two, &missing, LIMIT).is_err());
+        set_limits(Version::Two, folder.path(), LIMIT).expect("plain files keep what is written");
+        set_limits(Version::One, folder.path(), LIMIT).expect("plain files keep what is written");
+    }
+
+    /// Groups are real here, where the rights are there; elsewhere the refusal must be one line.
+    #[test]
+    fn a_group_is_made_and_removed_or_refused_in_one_line() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (ledger, _) = Ledger::open(home.path()).expect("opened");
+        for mechanism in [Mechanism::CgroupTwo, Mechanism::CgroupOne] {
+            match Enclosure::make(mechanism, LIMIT, &ledger) {
+                Ok(enclosure) => {
+                    let folders: Vec<_> = enclosure.join.clone();
+                    assert!(folders.iter().all(|file| file.exists()));
+                    drop(enclosure);
+                    assert!(folders.iter().all(|file| !file.exists()));
+                }
+                Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Swap that the lab makes for itself, and takes away.
+
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::item::{PREFIX, SWAP_MARK};
+use crate::ledger::unique_name;
+use crate::words::size;
+use crate::{Error, Item, Ledger, Made};
+
+/// What stays free on the disk.
+const LEAVE_FREE: u64 = 1 << 30;
+/// The highest priority that there is, so that this area is used before any other.
+const FIRST: i32 = 0x8000 | 0x7fff;
+
+/// On what to swap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwapKind {
+    /// A file.
+    File,
+    /// A compressed device in memory.
+    Zram,
+}
+
+/// Swap that someone asks for, as `file:8G` or `zram:4G`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwapRequest {
+    /// On what.
+    pub kind: SwapKind,
+    /// How much.
+    pub bytes: u64,
+}
+
+impl FromStr for SwapRequest {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is no swap; write file:8G or zram:4G");
+        let (kind, bytes) = text.split_once(':').ok_or_else(wrong)?;
+        let kind = match kind {
+            "file" => SwapKind::File,
+            "zram" => SwapKind::Zram,
+            _ => return Err(wrong()),
+        };
+        let bytes = crate::words::bytes(bytes).map_err(|_| wrong())?;
+        if bytes < 16 << 20 {
+            return Err("swap of less than 16M is of no use here".to_owned());
+        }
+        Ok(Self { kind, bytes })
+    }
+}
+
+/// An active swap area that the lab made. Dropped, it is removed.
+#[derive(Debug)]
+pub struct Swap(Made);
+
+impl Swap {
+    /// Makes it; a file goes into `folder`.
+    ///
+    /// # Errors
+    /// When rights, room or the kernel do not allow it; nothing is left behind then.
+    pub fn make(request: SwapRequest, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
+        // SAFETY: asking for the user has no preconditions.
+        if unsafe { libc::geteuid() } != 0 {
+            return Err(Error::missing(
+                "swap cannot be made without root",
+                "run the same command with sudo",
+            ));
+        }
+        match request.kind {
+            SwapKind::File => Self::make_file(request.bytes, folder, ledger),
+            SwapKind::Zram => Self::make_zram(request.bytes, ledger),
+        }
+    }
+
+    /// Removes it, which reads back what other processes have in it.
+    ///
+    /// # Errors
+    /// When it cannot be removed; the next lab tries again.
+    pub fn remove(self) -> Result<(), Error> {
+        self.0.remove()
+    }
+
+    fn make_file(bytes: u64, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
+        let free = free_disk(folder).map_err(Error::file("examine", folder))?;
+        if free < bytes + LEAVE_FREE {
+            return Err(Error::missing(
+                format!(
+                    "{} has {} free, too little for a swap file of {}",
+                    folder.display(),
+                    size(free),
+                    size(bytes)
+                ),
+                "name another folder with --swap-folder, or less swap (1G stays free)",
+            ));
+        }
+        let folder = folder.canonicalize().map_err(Error::file("find", folder))?;
+        let path = folder.join(format!("{PREFIX}swap-{}", unique_name()));
+        let made = ledger.making(Item::SwapFile { path: path.clone() })?;
+        let opened = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path);
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) => {
+                made.forget()?;
+                return Err(Error::file("make", &path)(error));
+            }
+        };
+        allocate(&file, bytes)
+            .and_then(|()| format(&file, bytes))
+            .map_err(Error::file("write", &path))?;
+        swap_on(&path).map_err(|error| {
+            refused(
+                &error,
+                "the file system of the folder",
+                "name a folder on ext4 or xfs with --swap-folder",
+            )
+        })?;
+        Ok(Self(made))
+    }
+
+    fn make_zram(bytes: u64, ledger: &Arc<Ledger>) -> Result<Self, Error> {
+        let no_device = |_| Error::missing("the kernel has no zram devices", "modprobe zram");
+        let text = fs::read_to_string("/sys/class/zram-control/hot_add").map_err(no_device)?;
+        let number: u32 = text.trim().parse().map_err(|_| {
+            Error::missing(
+                "the kernel made no zram device",
+                "use --swap file:8G instead",
+            )
+        })?;
+        let bytes = bytes.next_multiple_of(page());
+        let made = ledger.making(Item::Zram { number, bytes })?;
+        let sized = format!("/sys/block/zram{number}/disksize");
+        fs::write(&sized, bytes.to_string()).map_err(Error::file("write", Path::new(&sized)))?;
+        let device = format!("/dev/zram{number}");
+        let device = Path::new(&device);
+        OpenOptions::new()
+            .write(true)
+            .open(device)
+            .and_then(|file| format(&file, bytes))
+            .map_err(Error::file("write", device))?;
+        swap_on(device).map_err(|error| refused(&error, "the kernel", "use --swap file:8G"))?;
+        Ok(Self(made))
+    }
+}
+
+fn refused(error: &io::Error, who: &str, mend: &str) -> Error {
+    Error::missing(format!("{who} does not take swap ({error})"), mend)
+}
+
+fn page() -> u64 {
+    // SAFETY: asking for the page size has no preconditions.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+fn free_disk(folder: &Path) -> io::Result<u64> {
+    let path = CString::new(folder.as_os_str().as_bytes())?;
+    // SAFETY: a statvfs of zeros is a valid one, and only a place to write to here.
+    let mut data: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path ends with a zero; both it and `data` outlive the call.
+    match unsafe { libc::statvfs(path.as_ptr(), &raw mut data) } {
+        0 => Ok(data.f_bavail.saturating_mul(data.f_frsize)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A swap file must have no holes.
+fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    let length = libc::off_t::try_from(bytes).map_err(io::Error::other)?;
+    // SAFETY: the descriptor is open for as long as `file` lives.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Writes the first page of a swap area, as the kernel's `union swap_header` has it.
+fn format(mut file: &File, bytes: u64) -> io::Result<()> {
+    let page = page();
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(&header(page, bytes / page))?;
+    file.sync_all()
+}
+
+fn header(page: u64, pages: u64) -> Vec<u8> {
+    const VERSION: u32 = 1;
+    let mut first = vec![0; page as usize];
+    let last = u32::try_from(pages - 1).unwrap_or(u32::MAX);
+    first[1024..1028].copy_from_slice(&VERSION.to_ne_bytes());
+    first[1028..1032].copy_from_slice(&last.to_ne_bytes());
+    let mark = first.len() - SWAP_MARK.len();
+    first[mark..].copy_from_slice(SWAP_MARK);
+    first
+}
+
+fn swap_on(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the path ends with a zero and outlives the call.
+    match unsafe { libc::swapon(path.as_ptr(), FIRST) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Bytes of swap that are free on this machine, whoever made it.
+#[must_use]
+pub fn free_swap() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("SwapFree:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read() {
+        let file: SwapRequest = "file:8G".parse().expect("a request");
+        assert_eq!((file.kind, file.bytes), (SwapKind::File, 8 << 30));
+        let zram: SwapRequest = "zram:512M".parse().expect("a request");
+        assert_eq!((zram.kind, zram.bytes), (SwapKind::Zram, 512 << 20));
+        for wrong in [
+            "",
+            "8G",
+            "disk:8G",
+            "file:",
+            "file:-1",
+            "file:1M",
+            "file:99999999999G",
+        ] {
+            assert!(wrong.parse::<SwapRequest>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_header_is_what_the_kernel_reads() {
+        let first = header(4096, 100);
+        assert_eq!(first.len(), 4096);
+        assert_eq!(&first[4086..], SWAP_MARK);
+        assert_eq!(first[1028..1032], 99_u32.to_ne_bytes());
+    }
+
+    #[test]
+    fn a_disk_without_room_is_told_of_and_nothing_is_made() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (ledger, _) = Ledger::open(&home.path().join("state")).expect("opened");
+        let error = Swap::make_file(1 << 60, home.path(), &ledger).expect_err("too much");
+        assert!(error.to_string().contains("--swap-folder"), "{error}");
+        let count = fs::read_dir(home.path()).expect("read").count();
+        assert_eq!(count, 1, "only the ledger's folder");
+    }
+}
