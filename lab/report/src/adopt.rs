@@ -1,0 +1,296 @@
+//! How to make a program run under an allocator from now on.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::foreign;
+use crate::reproduce;
+
+/// What adopting an allocator needs to know.
+#[derive(Clone, Debug, Default)]
+pub struct Adoption {
+    /// The entrant's name.
+    pub allocator: String,
+    /// What `LD_PRELOAD` names, in order; empty for the system's own.
+    pub preload: Vec<PathBuf>,
+    /// Whether the library lies in heapdrome's cache, which is no place to run it from for good.
+    pub cached: bool,
+    /// Environment variables that it raced with.
+    pub settings: BTreeMap<String, String>,
+    /// The Debian package that holds the library, where there is one.
+    pub package: Option<String>,
+    /// What to do in a Rust program, in a line or several.
+    pub rust: Option<String>,
+    /// What to do in a CMakeLists.txt, in a line or several.
+    pub cmake: Option<String>,
+    /// The command that was raced.
+    pub command: Vec<String>,
+}
+
+/// The ways to adopt an allocator. Prose is broken at `width` columns; lines to copy never are.
+pub fn text(adoption: &Adoption, width: usize) -> String {
+    let moved = settled(adoption);
+    let copies = copies(adoption, &moved);
+    let adoption = &moved;
+    let name = foreign::line(&adoption.allocator);
+    let variables = variables(adoption);
+    if variables.is_empty() {
+        return format!("{name} is what the program runs on already: nothing is to be done.\n");
+    }
+    let mut blocks = Vec::new();
+    if !copies.is_empty() {
+        let told = "First copy it out of heapdrome's cache, which may be cleaned:";
+        blocks.push((told.to_owned(), copies));
+    }
+    blocks.push((
+        format!("To run a program under {name}:"),
+        shell(adoption, &variables),
+    ));
+    if let Some(path) = adoption
+        .preload
+        .iter()
+        .find(|path| path.to_string_lossy().contains([' ', ':']))
+    {
+        let told = format!(
+            "Beware: LD_PRELOAD ends a path at a space or colon; copy {} to a path without one.",
+            foreign::line(&path.to_string_lossy())
+        );
+        blocks.push((told, Vec::new()));
+    }
+    blocks.push((
+        "A systemd service (systemctl edit NAME):".into(),
+        systemd(&variables),
+    ));
+    blocks.push(("A Dockerfile:".into(), dockerfile(adoption, &variables)));
+    let linked = [
+        ("A Rust program", &adoption.rust),
+        ("A program built by CMake", &adoption.cmake),
+    ];
+    for (what, lines) in linked {
+        if let Some(lines) = lines {
+            blocks.push((
+                format!("{what}, without preloading:"),
+                foreign::lines(lines),
+            ));
+        }
+    }
+    let told: Vec<_> = blocks
+        .iter()
+        .map(|(heading, lines)| block(heading, lines, width))
+        .collect();
+    told.join("\n")
+}
+
+/// A heading and indented lines to copy under it.
+fn block(heading: &str, lines: &[String], width: usize) -> String {
+    let heading = textwrap::fill(heading, width.max(40));
+    let lines: String = lines.iter().map(|line| format!("\n    {line}")).collect();
+    format!("{heading}{lines}\n")
+}
+
+/// The same with libraries from the cache in the place that they should be copied to.
+fn settled(adoption: &Adoption) -> Adoption {
+    let mut moved = adoption.clone();
+    if adoption.cached {
+        for path in &mut moved.preload {
+            if let Some(name) = path.file_name() {
+                *path = Path::new("/usr/local/lib").join(name);
+            }
+        }
+    }
+    moved
+}
+
+/// The commands that copy the libraries there.
+fn copies(adoption: &Adoption, moved: &Adoption) -> Vec<String> {
+    let pairs = adoption
+        .preload
+        .iter()
+        .zip(&moved.preload)
+        .filter(|(from, to)| from != to);
+    let words = pairs.map(|(from, to)| {
+        let words = [from, to].map(|path| path.to_string_lossy().into_owned());
+        format!("sudo cp {}", reproduce::for_the_eye(&words))
+    });
+    words.collect()
+}
+
+/// The environment to set, `LD_PRELOAD` first.
+fn variables(adoption: &Adoption) -> Vec<(String, String)> {
+    let paths: Vec<_> = adoption
+        .preload
+        .iter()
+        .map(|path| path.to_string_lossy())
+        .collect();
+    let preload = (!paths.is_empty()).then(|| ("LD_PRELOAD".to_owned(), paths.join(":")));
+    let settings = adoption
+        .settings
+        .iter()
+        .map(|(key, value)| (key.clone(), value.clone()));
+    preload.into_iter().chain(settings).collect()
+}
+
+/// One command line.
+fn shell(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String> {
+    let settings = variables.iter().map(|(key, value)| {
+        format!(
+            "{key}={}",
+            reproduce::for_the_eye(std::slice::from_ref(value))
+        )
+    });
+    let example = ["./my-program".to_owned()];
+    let command = if adoption.command.is_empty() {
+        &example[..]
+    } else {
+        &adoption.command[..]
+    };
+    let settings: Vec<_> = settings.collect();
+    vec![format!(
+        "{} {}",
+        settings.join(" "),
+        reproduce::for_the_eye(command)
+    )]
+}
+
+/// A drop-in of systemd; `%` begins a specifier there, so it is doubled.
+fn systemd(variables: &[(String, String)]) -> Vec<String> {
+    let lines = variables.iter().map(|(key, value)| {
+        format!(
+            "Environment=\"{key}={}\"",
+            double_quoted(value).replace('%', "%%")
+        )
+    });
+    std::iter::once("[Service]".to_owned())
+        .chain(lines)
+        .collect()
+}
+
+/// Lines of a Dockerfile, where `$` begins a variable.
+fn dockerfile(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String> {
+    let get = match (&adoption.package, adoption.preload.first()) {
+        (Some(package), _) => Some(format!(
+            "RUN apt-get update && apt-get install -y --no-install-recommends {}",
+            foreign::line(package)
+        )),
+        (None, Some(path)) => {
+            let path = double_quoted(&path.to_string_lossy());
+            let file = path.rsplit('/').next().unwrap_or(&path);
+            Some(format!("COPY [\"{file}\", \"{path}\"]"))
+        }
+        (None, None) => None,
+    };
+    let set = variables
+        .iter()
+        .map(|(key, value)| format!("ENV {key}=\"{}\"", double_quoted(value).replace('$', "\\$")));
+    get.into_iter().chain(set).collect()
+}
+
+/// A value inside double quotes, on one line.
+fn double_quoted(value: &str) -> String {
+    foreign::line(value)
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adoption() -> Adoption {
+        Adoption {
+            allocator: "mimalloc3".to_owned(),
+            preload: vec![PathBuf::from("/usr/lib/libmimalloc.so")],
+            cached: false,
+            settings: BTreeMap::from([("MIMALLOC_PURGE_DELAY".into(), "50% $x \"y\"".into())]),
+            package: None,
+            rust: Some("add the crate mimalloc".into()),
+            cmake: Some(
+                "find_package(mimalloc REQUIRED)\ntarget_link_libraries(app mimalloc)".into(),
+            ),
+            command: vec!["ninja".into(), "-C".into(), "my build".into()],
+        }
+    }
+
+    const EXPECTED: &str = "\
+To run a program under mimalloc3:
+    LD_PRELOAD=/usr/lib/libmimalloc.so MIMALLOC_PURGE_DELAY='50% $x \"y\"' ninja -C 'my build'
+
+A systemd service (systemctl edit NAME):
+    [Service]
+    Environment=\"LD_PRELOAD=/usr/lib/libmimalloc.so\"
+    Environment=\"MIMALLOC_PURGE_DELAY=50%% $x \\\"y\\\"\"
+
+A Dockerfile:
+    COPY [\"libmimalloc.so\", \"/usr/lib/libmimalloc.so\"]
+    ENV LD_PRELOAD=\"/usr/lib/libmimalloc.so\"
+    ENV MIMALLOC_PURGE_DELAY=\"50% \\$x \\\"y\\\"\"
+
+A Rust program, without preloading:
+    add the crate mimalloc
+
+A program built by CMake, without preloading:
+    find_package(mimalloc REQUIRED)
+    target_link_libraries(app mimalloc)
+";
+
+    #[test]
+    fn every_way_is_quoted_as_its_reader_expects() {
+        assert_eq!(text(&adoption(), 80), EXPECTED);
+    }
+
+    #[test]
+    fn a_library_in_the_cache_is_copied_first() {
+        let preload = vec![PathBuf::from("/cache/libx.so")];
+        let told = text(
+            &Adoption {
+                preload,
+                cached: true,
+                ..adoption()
+            },
+            80,
+        );
+        assert!(
+            told.contains("    sudo cp /cache/libx.so /usr/local/lib/libx.so\n"),
+            "{told}"
+        );
+        assert!(
+            told.contains("LD_PRELOAD=/usr/local/lib/libx.so "),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn the_systems_own_needs_nothing() {
+        let system = Adoption {
+            allocator: "system".into(),
+            ..Adoption::default()
+        };
+        assert!(text(&system, 80).contains("nothing is to be done"));
+    }
+
+    #[test]
+    fn a_path_that_the_loader_would_split_is_told() {
+        let preload = vec![PathBuf::from("/my libs/a.so")];
+        assert!(
+            text(
+                &Adoption {
+                    preload,
+                    ..adoption()
+                },
+                80
+            )
+            .contains("Beware: LD_PRELOAD")
+        );
+    }
+
+    #[test]
+    fn a_debian_package_is_installed_and_not_copied() {
+        let with_package = Adoption {
+            package: Some("libmimalloc2.0".into()),
+            ..adoption()
+        };
+        let told = text(&with_package, 80);
+        assert!(told.contains("apt-get install -y --no-install-recommends libmimalloc2.0"));
+        assert!(!told.contains("COPY"));
+    }
+}

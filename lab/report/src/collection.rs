@@ -1,0 +1,300 @@
+//! A suite: the tables of a document, measured here, and its sentences, tested.
+
+use heapdrome_record::{
+    ClaimResult, Collection, Holds, Member, RaceResult, Role, Scale, Status, Table,
+};
+
+use crate::foreign;
+use crate::markdown;
+use crate::prose;
+use crate::reproduce;
+use crate::sheet::why_out;
+use crate::sweep::{sweep_markdown, sweep_text};
+use crate::table::Column;
+use crate::terminal::{Page, Terminal};
+use crate::words;
+
+/// A collection as text for a terminal: a suite by its tables and claims, a sweep by its races.
+pub fn collection_text(collection: &Collection, terminal: Terminal) -> String {
+    match collection.scale {
+        Some(scale) => suite_text(collection, scale, terminal),
+        None => sweep_text(collection, terminal),
+    }
+}
+
+/// A collection as Markdown, in the same way.
+pub fn collection_markdown(collection: &Collection) -> String {
+    match collection.scale {
+        Some(scale) => suite_markdown(collection, scale),
+        None => sweep_markdown(collection),
+    }
+}
+
+fn suite_text(collection: &Collection, scale: Scale, terminal: Terminal) -> String {
+    let mut page = Page::new(terminal);
+    page.heading(&headline(collection, scale));
+    for table in &collection.tables {
+        page.heading(&textwrap::fill(&title(table), terminal.width.max(40)));
+        let mut columns = columns(table, 32).into_iter();
+        if let Some(names) = columns.next() {
+            page.blocks(&names, &columns.collect::<Vec<_>>());
+        }
+        page.list(
+            "Notes",
+            table.notes.iter().map(|note| foreign::line(note)).collect(),
+        );
+    }
+    page.section("Claims", &tally(&collection.claims));
+    for holds in ORDER {
+        let of = collection.claims.iter().filter(|one| one.holds == holds);
+        let lines = of.map(|claim| {
+            let because = format!("{} ({})", foreign::line(&claim.because), claim.source);
+            vec![foreign::line(&claim.claim), because]
+        });
+        page.list(capital(holds), lines.collect());
+    }
+    page.list("Not raced", absent(collection));
+    page.list("Not counted", not_counted(collection));
+    page.list("Factor", factors(collection));
+    page.list("Remarks", remarks(collection));
+    page.section("Machine", &prose::machine(&collection.machine));
+    page.command("Again", &reproduce::collection_line(collection));
+    page.text.trim_start().to_owned()
+}
+
+fn suite_markdown(collection: &Collection, scale: Scale) -> String {
+    let mut page = markdown::Page(String::new());
+    page.paragraph(&format!(
+        "# {}",
+        markdown::escaped(&headline(collection, scale))
+    ));
+    page.labelled("Machine", &prose::machine(&collection.machine));
+    page.labelled("Started", &foreign::line(&collection.started));
+    page.paragraph("Run it again:");
+    page.code(&reproduce::collection_line(collection).join(" "));
+    page.list("Remarks", &remarks(collection));
+    page.list("Not raced", &absent(collection));
+    page.list("Not counted", &flat(not_counted(collection)));
+    page.paragraph("## Claims");
+    page.paragraph(&markdown::escaped(&tally(&collection.claims)));
+    if !collection.claims.is_empty() {
+        page.table(&claims(collection));
+    }
+    page.paragraph("## Tables");
+    for table in &collection.tables {
+        page.paragraph(&format!("### {}", markdown::escaped(&title(table))));
+        page.table(&columns(table, usize::MAX));
+        let notes = table.notes.iter().map(|note| foreign::line(note));
+        page.list("Notes", &notes.collect::<Vec<_>>());
+    }
+    page.paragraph("## Races");
+    page.table(&races(collection));
+    page.0
+}
+
+/// The verdicts in the order in which they are told.
+const ORDER: [Holds; 4] = [
+    Holds::Held,
+    Holds::NotHeld,
+    Holds::Undecided,
+    Holds::CannotBeTested,
+];
+
+fn word(holds: Holds) -> &'static str {
+    match holds {
+        Holds::Held => "held",
+        Holds::NotHeld => "not held",
+        Holds::Undecided => "undecided",
+        Holds::CannotBeTested => "cannot be tested here",
+    }
+}
+
+fn capital(holds: Holds) -> &'static str {
+    match holds {
+        Holds::Held => "Held here",
+        Holds::NotHeld => "Not held here",
+        Holds::Undecided => "Undecided here",
+        Holds::CannotBeTested => "Cannot be tested here",
+    }
+}
+
+pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
+    let scale = match scale {
+        Scale::Quick => "quick form",
+        Scale::Usual => "usual form",
+        Scale::Published => "published counts",
+    };
+    format!("Suite {}, {scale}", foreign::line(&collection.name))
+}
+
+/// The title of a table; a published one says so, and where it is from.
+pub(crate) fn title(table: &Table) -> String {
+    let title = foreign::line(&table.title);
+    match &table.published {
+        None => title,
+        Some(source) => format!(
+            "{title}, as published, not measured here ({})",
+            foreign::line(source)
+        ),
+    }
+}
+
+/// The columns of a table: names to the left, figures to the right.
+pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
+    let cells = |place: usize| -> Vec<String> {
+        let cell = |row: &Vec<String>| row.get(place).map(|text| foreign::line(text));
+        table
+            .rows
+            .iter()
+            .map(|row| cell(row).unwrap_or_default())
+            .collect()
+    };
+    let column = |(place, head): (usize, &String)| match place {
+        0 => {
+            let short = |name: String| foreign::shorten(&name, width);
+            Column::text(
+                foreign::line(head),
+                cells(0).into_iter().map(short).collect(),
+            )
+        }
+        place => Column::figures(foreign::line(head), cells(place)),
+    };
+    table.heads.iter().enumerate().map(column).collect()
+}
+
+/// `4 in all: 3 held, 1 not held.`
+pub(crate) fn tally(claims: &[ClaimResult]) -> String {
+    if claims.is_empty() {
+        return "the suite makes none.".to_owned();
+    }
+    let count = |holds| claims.iter().filter(|claim| claim.holds == holds).count();
+    let told: Vec<String> = ORDER
+        .iter()
+        .map(|holds| (count(*holds), word(*holds)))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    format!("{} in all: {}.", claims.len(), told.join(", "))
+}
+
+pub(crate) fn claims(collection: &Collection) -> Vec<Column> {
+    let ordered: Vec<&ClaimResult> = ORDER
+        .iter()
+        .flat_map(|holds| {
+            collection
+                .claims
+                .iter()
+                .filter(move |one| one.holds == *holds)
+        })
+        .collect();
+    let column = |head: &str, tell: &dyn Fn(&ClaimResult) -> String| {
+        Column::text(head, ordered.iter().map(|claim| tell(claim)).collect())
+    };
+    vec![
+        column("here", &|claim| word(claim.holds).to_owned()),
+        column("published sentence", &|claim| foreign::line(&claim.claim)),
+        column("where", &|claim| foreign::line(&claim.source)),
+        column("because", &|claim| foreign::line(&claim.because)),
+    ]
+}
+
+pub(crate) fn absent(collection: &Collection) -> Vec<String> {
+    let told = |one: &heapdrome_record::Absent| {
+        format!(
+            "{}: {}",
+            foreign::line(&one.name),
+            foreign::line(&one.reason)
+        )
+    };
+    collection.absent.iter().map(told).collect()
+}
+
+/// Who raced and does not count, by race.
+pub(crate) fn not_counted(collection: &Collection) -> Vec<Vec<String>> {
+    let mut told = Vec::new();
+    for race in &collection.races {
+        let out = race.result.entrants.iter();
+        for row in out.filter(|row| row.status != Status::Ok) {
+            let (headline, details) = why_out(row);
+            let mut lines = vec![format!(
+                "{} in {}: {headline}",
+                foreign::name(&row.allocator),
+                place(race)
+            )];
+            lines.extend(details);
+            told.push(lines);
+        }
+    }
+    told
+}
+
+fn flat(entries: Vec<Vec<String>>) -> Vec<String> {
+    entries.into_iter().map(|lines| lines.join("; ")).collect()
+}
+
+/// How much more the published setting does than what was run, cell by cell.
+pub(crate) fn factors(collection: &Collection) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for race in &collection.races {
+        let line = format!("{}: {}", foreign::line(&race.cell), factor(race));
+        if race.factor.is_some() && !told.contains(&line) {
+            told.push(line);
+        }
+    }
+    told
+}
+
+fn factor(race: &Member) -> String {
+    match race.factor {
+        None => words::NONE.to_owned(),
+        Some(factor) if factor >= 10.0 => format!("published does {factor:.0} times as much"),
+        Some(factor) => format!("published does {factor:.1} times as much"),
+    }
+}
+
+pub(crate) fn remarks(collection: &Collection) -> Vec<String> {
+    let all = collection.remarks.iter().chain(&collection.machine.remarks);
+    all.map(|remark| foreign::line(remark)).collect()
+}
+
+pub(crate) fn races(collection: &Collection) -> Vec<Column> {
+    let column = |head: &str, tell: &dyn Fn(&Member) -> String| {
+        Column::text(head, collection.races.iter().map(tell).collect())
+    };
+    vec![
+        column("race", &place),
+        column("parameters", &|race| {
+            let words = race.parameters.join(" ");
+            foreign::line(&format!("{} {words}", race.workload))
+        }),
+        column("rounds", &|race| race.result.rounds.to_string()),
+        column("processors", &|race| {
+            let list: Vec<_> = race.processors.iter().map(usize::to_string).collect();
+            match list.as_slice() {
+                [] => "all".to_owned(),
+                list => list.join(","),
+            }
+        }),
+        column("factor", &factor),
+        column("proven", &|race| proven(&race.result)),
+    ]
+}
+
+/// The suite's cell, and the value that it sweeps.
+pub(crate) fn place(race: &Member) -> String {
+    let cell = foreign::line(&race.cell);
+    match race.swept {
+        Some(value) => format!("{cell} at {value}"),
+        None => cell,
+    }
+}
+
+/// How many rows have a proof that their allocator served.
+fn proven(result: &RaceResult) -> String {
+    let counts = result.entrants.iter();
+    let counts: Vec<_> = counts
+        .filter(|row| row.status == Status::Ok && row.role != Role::Twin)
+        .collect();
+    let proven = counts.iter().filter(|row| row.proof.is_some()).count();
+    format!("{proven} of {} rows", counts.len())
+}

@@ -1,0 +1,134 @@
+//! Every sample on a line of its own, for a spreadsheet or a statistics package.
+
+use heapdrome_record::{Collection, EntrantResult, RaceResult, Role, Series, Status};
+
+use crate::{Exporter, ReportError};
+
+/// The result as CSV in the long form: `allocator,role,status,round,metric,value`.
+///
+/// Rounds are counted from 1; for `peak_tree_bytes`, which has untimed runs of its own, the number
+/// is that of the run. A value that is not a number is left empty, and so are the last three fields
+/// of an entrant without samples.
+#[derive(Clone, Copy, Debug)]
+pub struct Csv;
+
+/// The races of a collection in the same form, after the columns `cell` and `swept`.
+///
+/// # Errors
+/// As [`Csv`].
+pub fn collection_csv(collection: &Collection) -> Result<Vec<u8>, ReportError> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    let heads = ["cell", "swept"].into_iter().chain(HEADS);
+    writer.write_record(heads).map_err(failed)?;
+    for race in &collection.races {
+        let swept = race
+            .swept
+            .map_or_else(String::new, |value| value.to_string());
+        for entrant in &race.result.entrants {
+            for record in records(entrant) {
+                let first = [race.cell.clone(), swept.clone()];
+                let record = first.into_iter().chain(record);
+                writer.write_record(record).map_err(failed)?;
+            }
+        }
+    }
+    writer
+        .into_inner()
+        .map_err(|error| ReportError::Csv(error.to_string()))
+}
+
+const HEADS: [&str; 6] = ["allocator", "role", "status", "round", "metric", "value"];
+
+fn failed(error: ::csv::Error) -> ReportError {
+    ReportError::Csv(error.to_string())
+}
+
+/// The lines of an entrant.
+fn records(entrant: &EntrantResult) -> Vec<[String; 6]> {
+    let of_sample = |[round, metric, value]: [String; 3]| {
+        let role = role(entrant.role).to_owned();
+        let status = status(entrant.status).to_owned();
+        [
+            entrant.allocator.clone(),
+            role,
+            status,
+            round,
+            metric,
+            value,
+        ]
+    };
+    samples(entrant).into_iter().map(of_sample).collect()
+}
+
+impl Exporter for Csv {
+    fn export(&self, result: &RaceResult) -> Result<Vec<u8>, ReportError> {
+        let mut writer = ::csv::Writer::from_writer(Vec::new());
+        writer.write_record(HEADS).map_err(failed)?;
+        for record in result.entrants.iter().flat_map(records) {
+            writer.write_record(record).map_err(failed)?;
+        }
+        writer
+            .into_inner()
+            .map_err(|error| ReportError::Csv(error.to_string()))
+    }
+}
+
+/// Round, metric and value of every sample; one empty line where there is none.
+fn samples(entrant: &EntrantResult) -> Vec<[String; 3]> {
+    let mut all = Vec::new();
+    for (metric, series) in series(entrant) {
+        for (place, value) in series.samples.iter().enumerate() {
+            let value = if value.is_finite() {
+                value.to_string()
+            } else {
+                String::new()
+            };
+            all.push([(place + 1).to_string(), metric.to_owned(), value]);
+        }
+    }
+    if all.is_empty() {
+        all.push([const { String::new() }; 3]);
+    }
+    all
+}
+
+/// Every series of an entrant by its name in the JSON.
+fn series(entrant: &EntrantResult) -> Vec<(&str, &Series)> {
+    let fixed = [
+        ("wall_s", &entrant.wall_s),
+        ("user_s", &entrant.user_s),
+        ("system_s", &entrant.system_s),
+        ("peak_rss_bytes", &entrant.peak_rss_bytes),
+        ("peak_tree_bytes", &entrant.peak_tree_bytes),
+        ("minor_faults", &entrant.minor_faults),
+        ("major_faults", &entrant.major_faults),
+        ("voluntary_switches", &entrant.voluntary_switches),
+        ("involuntary_switches", &entrant.involuntary_switches),
+    ];
+    let fixed = fixed
+        .into_iter()
+        .filter_map(|(name, series)| Some((name, series.as_ref()?)));
+    let named = entrant.counters.iter().chain(&entrant.metrics);
+    fixed
+        .chain(named.map(|(name, series)| (name.as_str(), series)))
+        .collect()
+}
+
+/// A role as the JSON writes it.
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Baseline => "baseline",
+        Role::Twin => "twin",
+        Role::Rival => "rival",
+    }
+}
+
+/// A status as the JSON writes it.
+fn status(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "ok",
+        Status::Failed => "failed",
+        Status::NotServed => "not-served",
+        Status::Timeout => "timeout",
+    }
+}

@@ -1,0 +1,161 @@
+//! Text that others wrote: names, paths, standard error. It may hold anything.
+
+use unicode_width::UnicodeWidthStr;
+
+/// `text` on one line, without control characters and terminal escape sequences.
+pub(crate) fn line(text: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for part in lines(text) {
+        words.extend(part.split_whitespace().map(str::to_owned));
+    }
+    words.join(" ")
+}
+
+/// The lines of `text` that hold anything, without control characters and escape sequences.
+pub(crate) fn lines(text: &str) -> Vec<String> {
+    let plain = without_escapes(text);
+    let parts = plain.split(['\n', '\r']).map(|part| {
+        let spaced = part.chars().map(|c| if c == '\t' { ' ' } else { c });
+        spaced
+            .filter(|c| is_printable(*c))
+            .collect::<String>()
+            .trim_end()
+            .to_owned()
+    });
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+/// Whether a terminal shows `c` where it stands, and changes nothing else.
+pub(crate) fn is_printable(c: char) -> bool {
+    let turns_text_around = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}');
+    // No characters, and not allowed in XML.
+    let is_none = matches!(c, '\u{fffe}' | '\u{ffff}');
+    !c.is_control() && !turns_text_around && !is_none && !matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// `text` without the escape sequences of ECMA-48: `ESC [ ... letter`, `ESC ] ... BEL` and the
+/// short ones.
+fn without_escapes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' => match rest.next() {
+                Some('[') => skip_sequence(&mut rest),
+                Some(']' | 'P' | 'X' | '^' | '_') => skip_string(&mut rest),
+                Some(' '..='/') => skip_short(&mut rest),
+                _ => {}
+            },
+            '\u{9b}' => skip_sequence(&mut rest),
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// Takes characters up to and with the first that ends the sequence, and returns it; a line's end
+/// always ends it, and stays.
+fn skip_until(rest: &mut std::str::Chars<'_>, ends: impl Fn(char) -> bool) -> Option<char> {
+    let mut ahead = rest.clone();
+    while let Some(c) = ahead.next() {
+        if c == '\n' {
+            return None;
+        }
+        *rest = ahead.clone();
+        if ends(c) {
+            return Some(c);
+        }
+    }
+    None
+}
+
+/// Takes a control sequence up to its final letter.
+fn skip_sequence(rest: &mut std::str::Chars<'_>) {
+    skip_until(rest, |c| ('@'..='~').contains(&c));
+}
+
+/// Takes the rest of an escape with intermediate characters, such as `ESC ( B`.
+fn skip_short(rest: &mut std::str::Chars<'_>) {
+    skip_until(rest, |c| ('0'..='~').contains(&c));
+}
+
+/// Takes a control string up to its terminator: BEL, ST, or `ESC \`.
+fn skip_string(rest: &mut std::str::Chars<'_>) {
+    let end = skip_until(rest, |c| matches!(c, '\u{7}' | '\u{9c}' | '\u{1b}'));
+    if end == Some('\u{1b}') && rest.as_str().starts_with('\\') {
+        rest.next();
+    }
+}
+
+/// `text` in at most `width` columns; what is cut is marked by an ellipsis.
+pub(crate) fn shorten(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    for c in text.chars() {
+        short.push(c);
+        if short.width() + 1 > width {
+            short.pop();
+            break;
+        }
+    }
+    if width > 0 {
+        short.push('…');
+    }
+    short
+}
+
+/// A name in at most `width` columns; of a path that does not fit, its end.
+pub(crate) fn short_name(name: &str, width: usize) -> String {
+    let name = line(name);
+    if name.width() <= width || !name.contains('/') {
+        return shorten(&name, width);
+    }
+    let turned: String = name.chars().rev().collect();
+    shorten(&turned, width).chars().rev().collect()
+}
+
+/// A name as it stands in a sentence.
+pub(crate) fn name(name: &str) -> String {
+    short_name(name, 40)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_and_controls_are_taken_out() {
+        assert_eq!(line("\u{1b}[31mred\u{1b}[0m\u{7} x"), "red x");
+        assert_eq!(line("a\u{1b}]0;title\u{7}b"), "ab");
+        assert_eq!(line("a\u{1b}]8;;http://x\u{1b}\\b"), "ab");
+        assert_eq!(line("a\u{202e}b\u{9b}2Jc"), "abc");
+        assert_eq!(line("two\nlines\r\nhere"), "two lines here");
+    }
+
+    #[test]
+    fn an_unfinished_sequence_hides_no_other_line() {
+        assert_eq!(lines("\u{1b}]0;never ended\nsecond"), ["second"]);
+        assert_eq!(lines("\u{1b}[12\nsecond"), ["second"]);
+        assert_eq!(lines("\u{1b}"), [""; 0]);
+    }
+
+    #[test]
+    fn text_is_cut_by_columns_and_not_by_bytes() {
+        assert_eq!(shorten("mimalloc", 8), "mimalloc");
+        assert_eq!(shorten("mimalloc3", 8), "mimallo…");
+        assert_eq!(shorten("日本語日本語", 5), "日本…");
+        assert_eq!(shorten("x", 0), "");
+    }
+
+    #[test]
+    fn a_long_path_keeps_its_last_part() {
+        assert_eq!(
+            short_name("/a/very/long/folder/mine.so", 12),
+            "…der/mine.so"
+        );
+        assert_eq!(short_name("libverylongname.so", 12), "libverylong…");
+    }
+}

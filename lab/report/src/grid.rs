@@ -1,0 +1,358 @@
+//! The columns of the tables, the same in every form.
+
+use heapdrome_record::{Comparison, EntrantResult, ProofSummary, Role, Verdict};
+
+use crate::foreign;
+use crate::sheet::{OPERATIONS, OVERHEAD, PEAK_RSS, Sheet, WALL, versus};
+use crate::table::Column;
+use crate::words::{self, NONE};
+
+/// How much of the main table is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    /// Columns that names may take.
+    pub(crate) name: usize,
+    /// Whether ratios of time have their intervals.
+    pub(crate) time_interval: bool,
+    /// Whether ratios of memory have their intervals.
+    pub(crate) memory_interval: bool,
+    /// Whether the calls that reached the allocator stand in the table.
+    pub(crate) calls: bool,
+    /// Whether the peak of the whole tree does.
+    pub(crate) tree: bool,
+    /// Whether CPU time does.
+    pub(crate) cpu: bool,
+    /// Whether its ratio does.
+    pub(crate) cpu_compared: bool,
+    /// Whether the largest process's peak does.
+    pub(crate) rss: bool,
+    /// Whether its ratio does.
+    pub(crate) rss_compared: bool,
+    /// Whether the ratio of a workload's operations per CPU second has its interval.
+    pub(crate) operations_interval: bool,
+}
+
+impl Extent {
+    /// Everything, at whatever width it takes.
+    pub(crate) const WHOLE: Self = Self {
+        name: usize::MAX,
+        time_interval: true,
+        memory_interval: true,
+        calls: true,
+        tree: true,
+        cpu: true,
+        cpu_compared: true,
+        rss: true,
+        rss_compared: true,
+        operations_interval: true,
+    };
+
+    /// From everything to very little, in the order in which things are given up. The figures of a
+    /// workload take the place of others.
+    pub(crate) fn shrinking(of_workload: bool) -> Vec<Self> {
+        let whole = Self {
+            name: 24,
+            cpu_compared: false,
+            ..Self::WHOLE
+        };
+        let brief = Self {
+            memory_interval: false,
+            ..whole
+        };
+        let uncounted = Self {
+            calls: false,
+            ..brief
+        };
+        if of_workload {
+            return Self::shrinking_workload(uncounted);
+        }
+        let named = Self {
+            name: 14,
+            ..uncounted
+        };
+        let untreed = Self {
+            tree: false,
+            ..uncounted
+        };
+        let bare = Self {
+            cpu: false,
+            name: 18,
+            ..untreed
+        };
+        let narrow = Self {
+            name: 12,
+            time_interval: false,
+            ..bare
+        };
+        let least = Self {
+            rss: false,
+            ..narrow
+        };
+        vec![whole, brief, uncounted, named, untreed, bare, narrow, least]
+    }
+
+    /// The rest of the way, where the table has the figures of a workload.
+    fn shrinking_workload(uncounted: Self) -> Vec<Self> {
+        let untreed = Self {
+            tree: false,
+            ..uncounted
+        };
+        let plain = Self {
+            operations_interval: false,
+            ..untreed
+        };
+        let uncompared = Self {
+            rss_compared: false,
+            ..plain
+        };
+        let bare = Self {
+            cpu: false,
+            name: 18,
+            ..uncompared
+        };
+        let narrow = Self {
+            name: 12,
+            time_interval: false,
+            ..bare
+        };
+        let least = Self {
+            rss: false,
+            ..narrow
+        };
+        vec![uncounted, untreed, plain, uncompared, bare, narrow, least]
+    }
+}
+
+/// Entrants as the rows of a table.
+struct Rows<'a>(Vec<&'a EntrantResult>);
+
+impl<'a> Rows<'a> {
+    /// Those that count.
+    fn ranked(sheet: &Sheet<'a>) -> Self {
+        Self(sheet.rows.iter().map(|row| row.entrant).collect())
+    }
+
+    /// Their names, in at most `width` columns.
+    fn names(&self, head: &str, width: usize) -> Column {
+        self.text(head, |entrant| {
+            foreign::short_name(&entrant.allocator, width)
+        })
+    }
+
+    /// A column of text.
+    fn text(&self, head: &str, tell: impl Fn(&EntrantResult) -> String) -> Column {
+        Column::text(head, self.0.iter().map(|entrant| tell(entrant)).collect())
+    }
+
+    /// A column of figures.
+    fn figures(&self, head: &str, tell: impl Fn(&EntrantResult) -> String) -> Column {
+        Column::figures(head, self.0.iter().map(|entrant| tell(entrant)).collect())
+    }
+
+    /// A column of verdicts on `metric`.
+    fn compared(&self, head: &str, metric: &str, interval: bool) -> Column {
+        self.text(head, |entrant| compared_cell(entrant, metric, interval))
+    }
+}
+
+/// The main table: who raced, how long it took, how much memory, and how both compare. Columns
+/// that say nothing are left out.
+pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
+    let rows = Rows::ranked(sheet);
+    let versus = format!(
+        "versus\n{}",
+        foreign::short_name(&sheet.result.baseline, 14)
+    );
+    let marks = sheet.rows.iter().map(|row| marks(&row.marks)).collect();
+    let rss = |entrant: &EntrantResult| words::bytes(entrant.peak_rss_bytes.as_ref());
+    let tree = |entrant: &EntrantResult| words::bytes(entrant.peak_tree_bytes.as_ref());
+    let wall = |entrant: &EntrantResult| words::seconds(entrant.wall_s.as_ref());
+    let of_workload = |name: &'static str| {
+        let known = sheet.is_figure(name);
+        move |entrant: &EntrantResult| {
+            let series = entrant.metrics.get(name).filter(|_| known);
+            words::number(series)
+        }
+    };
+    let (operations, overhead) = (of_workload(OPERATIONS), of_workload(OVERHEAD));
+    let columns = [
+        (true, rows.figures("wall\n(median)", wall)),
+        (true, rows.compared(&versus, WALL, extent.time_interval)),
+        (true, rows.figures("ops per\nCPU s", operations)),
+        (
+            sheet.is_figure(OPERATIONS),
+            rows.compared(&versus, OPERATIONS, extent.operations_interval),
+        ),
+        (true, rows.figures("over-\nhead", overhead)),
+        (extent.cpu, rows.figures("\nCPU", cpu)),
+        (extent.cpu_compared, rows.compared(&versus, "cpu_s", true)),
+        (extent.rss, rows.figures("peak\nRSS", rss)),
+        (
+            extent.rss && extent.rss_compared,
+            rows.compared(&versus, PEAK_RSS, extent.memory_interval),
+        ),
+        (extent.tree, rows.figures("tree\npeak", tree)),
+        (extent.calls, rows.figures("\ncalls", calls)),
+        (true, Column::text("\nnote", marks)),
+    ];
+    let shown = columns
+        .into_iter()
+        .filter(|(wanted, column)| *wanted && column.says_anything());
+    let names = rows.names("\nallocator", extent.name);
+    std::iter::once(names)
+        .chain(shown.map(|(_, column)| column))
+        .collect()
+}
+
+/// An entrant's verdict on a metric; the baseline is named as such.
+fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> String {
+    match (entrant.role, versus(entrant, metric)) {
+        (Role::Baseline, _) if metric == WALL || entrant.metrics.contains_key(metric) => {
+            "baseline".to_owned()
+        }
+        (_, Some(compared)) => verdict_cell(compared, interval),
+        _ => NONE.to_owned(),
+    }
+}
+
+/// A verdict in a cell; without its interval it is as short as it can be.
+pub(crate) fn verdict_cell(compared: &Comparison, interval: bool) -> String {
+    match (compared.verdict, interval) {
+        (Verdict::Undecided, false) => "no difference".to_owned(),
+        _ => words::comparison(compared, interval),
+    }
+}
+
+/// User and system time together, from their medians.
+fn cpu(entrant: &EntrantResult) -> String {
+    let medians =
+        [&entrant.user_s, &entrant.system_s].map(|series| series.as_ref().map(|s| s.median));
+    match medians {
+        [Some(user), Some(system)] if (user + system).is_finite() => {
+            heapdrome_record::Nanoseconds::from_seconds(user + system).to_string()
+        }
+        _ => NONE.to_owned(),
+    }
+}
+
+/// Calls that reached the allocator.
+fn calls(entrant: &EntrantResult) -> String {
+    proved(entrant, |proof| words::short_number(proof.calls as f64))
+}
+
+/// The numbers of notes: `1,3`; of more than three, the first two and a sign that there are more.
+fn marks(marks: &[usize]) -> String {
+    let text: Vec<_> = marks
+        .iter()
+        .take(if marks.len() > 3 { 2 } else { 3 })
+        .map(usize::to_string)
+        .collect();
+    let more = if marks.len() > 3 { ",+" } else { "" };
+    format!("{}{more}", text.join(","))
+}
+
+/// The proof, row by row: what served malloc, in how many processes, with how many calls.
+pub(crate) fn proof_table(sheet: &Sheet<'_>, name: usize, whole_paths: bool) -> Vec<Column> {
+    let rows = Rows(
+        sheet
+            .result
+            .entrants
+            .iter()
+            .filter(|e| e.role != Role::Twin)
+            .collect(),
+    );
+    let known = |text: String| {
+        if text.is_empty() {
+            NONE.to_owned()
+        } else {
+            text
+        }
+    };
+    let version = |entrant: &EntrantResult| {
+        let width = if whole_paths { usize::MAX } else { 14 };
+        known(foreign::shorten(&foreign::line(&entrant.version), width))
+    };
+    let served_by = |entrant: &EntrantResult| {
+        let path = entrant
+            .proof
+            .as_ref()
+            .and_then(|proof| proof.served_by.as_deref());
+        let path = foreign::line(path.unwrap_or_default());
+        let last = foreign::shorten(path.rsplit('/').next().unwrap_or_default(), 36);
+        known(if whole_paths { path } else { last })
+    };
+    vec![
+        rows.names("allocator", name),
+        rows.text("version", version),
+        rows.text("malloc served by", served_by),
+        rows.figures("calls", |entrant| {
+            proved(entrant, |proof| words::grouped(proof.calls))
+        }),
+        rows.figures("processes", |entrant| {
+            proved(entrant, |proof| {
+                let [served, all] = [proof.served_processes, proof.processes].map(words::grouped);
+                format!("{served} of {all}")
+            })
+        }),
+    ]
+}
+
+/// What `tell` says of an entrant's proof, if it has one.
+fn proved(entrant: &EntrantResult, tell: impl Fn(&ProofSummary) -> String) -> String {
+    entrant.proof.as_ref().map_or_else(|| NONE.to_owned(), tell)
+}
+
+/// The figures that the command printed, one table for each.
+pub(crate) fn metric_table(sheet: &Sheet<'_>, metric: &str, name: usize) -> Vec<Column> {
+    let rows = Rows::ranked(sheet);
+    let head = format!("versus {}", foreign::short_name(&sheet.result.baseline, 14));
+    vec![
+        rows.names("allocator", name),
+        rows.figures("median", |entrant| {
+            words::number(entrant.metrics.get(metric))
+        }),
+        rows.compared(&head, metric, true),
+    ]
+}
+
+/// The medians of the figures that the workload reports, but for those in the main table: the
+/// names, and a column for each.
+pub(crate) fn figures(sheet: &Sheet<'_>, name: usize) -> (Column, Vec<Column>) {
+    let rows = Rows::ranked(sheet);
+    let column = |figure: &String| {
+        rows.figures(&figure_head(figure), |entrant| {
+            words::figure(figure, entrant.metrics.get(figure))
+        })
+    };
+    let figures = sheet.figures();
+    let columns = figures.iter().map(column);
+    let shown = columns.filter(Column::says_anything).collect();
+    (rows.names("\nallocator", name), shown)
+}
+
+/// The name of a figure without its unit, which stands at the values, in two lines.
+fn figure_head(figure: &str) -> String {
+    let bare = ["_bytes", "_ns", "_s"]
+        .iter()
+        .find_map(|unit| figure.strip_suffix(unit))
+        .unwrap_or(figure);
+    let words = foreign::line(bare).replace('_', " ");
+    let middle = words.len() / 2;
+    let breaks = words.match_indices(' ').map(|(place, _)| place);
+    match breaks.min_by_key(|place| place.abs_diff(middle)) {
+        Some(place) => format!("{}\n{}", &words[..place], &words[place + 1..]),
+        None => format!("\n{words}"),
+    }
+}
+
+/// The heading of a metric's table: its name, and which direction is better.
+pub(crate) fn metric_heading(sheet: &Sheet<'_>, metric: &str) -> String {
+    let known = sheet
+        .result
+        .options
+        .metrics
+        .iter()
+        .find(|known| known.name == metric);
+    let direction = known.map(|known| format!(" ({})", words::direction(known.better)));
+    format!("{}{}", foreign::line(metric), direction.unwrap_or_default())
+}

@@ -1,0 +1,58 @@
+//! Exporters of a race's result, one per file behind one trait, and the texts around them.
+//!
+//! Nothing here reads a clock, a file or the environment: whoever calls decides the width, whether
+//! there are colours, and where the bytes go.
+
+pub mod adopt;
+mod collection;
+mod csv;
+pub mod doctor;
+mod foreign;
+mod grid;
+mod json;
+mod listing;
+mod markdown;
+mod page;
+mod paint;
+mod plot;
+mod prose;
+mod reproduce;
+mod sheet;
+mod sweep;
+mod table;
+mod terminal;
+mod words;
+
+pub use collection::{collection_markdown, collection_text};
+pub use csv::{Csv, collection_csv};
+pub use json::Json;
+pub use listing::{listing, wrapped};
+pub use markdown::Markdown;
+pub use page::{Source, page};
+pub use plot::{Plot, plots};
+pub use terminal::{Terminal, interim};
+
+use heapdrome_record::RaceResult;
+
+/// One form in which a result is handed out.
+pub trait Exporter {
+    /// The whole of `result` in this form.
+    ///
+    /// # Errors
+    /// When a value of the result has no such form.
+    fn export(&self, result: &RaceResult) -> Result<Vec<u8>, ReportError>;
+}
+
+/// A result that could not be put into a form.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The CSV writer refused.
+    #[error("cannot write the result as CSV: {0}; --json holds the same figures")]
+    Csv(String),
+    /// The JSON writer refused.
+    #[error("cannot write the result as JSON: {0}; --csv holds the same figures")]
+    Json(String),
+    /// A drawing could not become an image.
+    #[error("cannot draw the plot as PNG: {0}; its SVG holds the same drawing")]
+    Png(String),
+}

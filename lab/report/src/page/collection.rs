@@ -1,0 +1,130 @@
+//! Races that belong together: a suite by its claims and tables, a sweep by its curves.
+
+use heapdrome_record::{Collection, Member, Table};
+use maud::{Markup, html};
+
+use super::parts::{self, Place};
+use super::race;
+use crate::collection as suite;
+use crate::foreign;
+use crate::plot;
+use crate::prose;
+use crate::reproduce;
+use crate::sheet::Sheet;
+use crate::sweep;
+use crate::words;
+
+/// What raced.
+pub(super) fn heading(collection: &Collection) -> String {
+    match collection.scale {
+        Some(scale) => suite::headline(collection, scale),
+        None => sweep::title(collection),
+    }
+}
+
+/// All that is known of a collection.
+pub(super) fn section(collection: &Collection, place: Place) -> Markup {
+    let inner = place.below();
+    html! {
+        section id={ "result-" (place.number) } {
+            (parts::heading(place, &heading(collection)))
+            p class="verdict" { (verdict(collection)) }
+            (curves(collection, inner, &format!("r{}-", place.number)))
+            @if collection.scale.is_some() { (tables(collection, inner)) } @else { (figures(collection, inner)) }
+            (parts::list(inner, "Not raced", &suite::absent(collection)))
+            @let out: Vec<String> = suite::not_counted(collection).iter().map(|l| l.join("; ")).collect();
+            (parts::list(inner, "Not counted", &out))
+            (parts::list(inner, "Factor", &suite::factors(collection)))
+            (races(collection, place))
+            (parts::heading(inner, "Machine"))
+            p { (prose::machine(&collection.machine)) }
+            (parts::list(inner.below(), "Warnings and remarks", &suite::remarks(collection)))
+            (parts::heading(inner, "Run it again"))
+            (parts::command(&reproduce::collection_line(collection)))
+        }
+    }
+}
+
+/// The claims of a suite in one sentence; of a sweep, the conclusion of its last race.
+fn verdict(collection: &Collection) -> String {
+    let Some(last) = collection.races.last() else {
+        return "No race is complete, so nothing can be said.".to_owned();
+    };
+    if collection.scale.is_some() {
+        return format!(
+            "Published claims, tested here: {}",
+            suite::tally(&collection.claims)
+        );
+    }
+    let conclusion = prose::conclusion(&Sheet::new(&last.result));
+    format!("At {}: {conclusion}", foreign::line(&last.cell))
+}
+
+/// A curve for each allocator, wherever a parameter was swept.
+fn curves(collection: &Collection, place: Place, prefix: &str) -> Markup {
+    let groups = plot::groups(collection);
+    html! {
+        @if !groups.is_empty() {
+            (parts::heading(place, "Curves"))
+            @for group in &groups {
+                (parts::heading(place.below(), &group.name))
+                @for plot in plot::of_group(group, prefix) { (parts::figure(&plot, None)) }
+            }
+        }
+    }
+}
+
+fn tables(collection: &Collection, place: Place) -> Markup {
+    html! {
+        @if !collection.claims.is_empty() {
+            (parts::heading(place, "Claims"))
+            (parts::table("Published sentences, tested here", &suite::claims(collection)))
+        }
+        (parts::heading(place, "Tables"))
+        @for table in &collection.tables { (one_table(table)) }
+        (parts::table("Races", &suite::races(collection)))
+    }
+}
+
+fn one_table(table: &Table) -> Markup {
+    html! {
+        (parts::table(&suite::title(table), &suite::columns(table, usize::MAX)))
+        @if !table.notes.is_empty() {
+            ul { @for note in &table.notes { li { (foreign::line(note)) } } }
+        }
+    }
+}
+
+/// The figures of a sweep, one table for each.
+fn figures(collection: &Collection, place: Place) -> Markup {
+    html! {
+        (parts::heading(place, "Figures"))
+        @for figure in &sweep::FOLLOWED {
+            @if let Some((names, columns)) = sweep::summary(collection, figure, usize::MAX) {
+                @let columns: Vec<_> = std::iter::once(names).chain(columns).collect();
+                (parts::table(&sweep::heading(collection, figure), &columns))
+            }
+        }
+        (parts::list(place.below(), "Processors", &sweep::placements(collection)))
+    }
+}
+
+/// Every race, folded away.
+fn races(collection: &Collection, place: Place) -> Markup {
+    let inner = place.below();
+    html! {
+        (parts::heading(inner, "Each race"))
+        @for (number, race) in collection.races.iter().enumerate() {
+            @let prefix = format!("r{}-{}", place.number, plot::member_prefix(number, &race.cell));
+            details data-race {
+                summary { (summary(race)) }
+                (race::body(&race.result, inner.below(), &prefix))
+            }
+        }
+    }
+}
+
+fn summary(race: &Member) -> String {
+    let rounds = words::count(u64::from(race.result.rounds), "round");
+    format!("{}, {rounds}", suite::place(race))
+}

@@ -1,0 +1,174 @@
+//! The report: one HTML file that opens from disk, needs nothing else and asks for nothing.
+//!
+//! The page is made with maud, whose templates are checked when heapdrome is compiled and escape all
+//! text; every name, path and command goes through [`crate::foreign`] first, as in the terminal. Its
+//! own policy of content security forbids every request, and every script but the one it carries.
+
+mod collection;
+mod parts;
+mod race;
+
+use base64::Engine as _;
+use heapdrome_record::Saved;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::ReportError;
+use crate::foreign;
+use crate::plot::{COLOURS, DARK_COLOURS};
+use parts::Place;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// A result with the name of the file that it was read from.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file's name, under which the raw data can be saved again.
+    pub name: String,
+    /// What was in it.
+    pub saved: Saved,
+}
+
+/// The whole page for these results, in this order.
+///
+/// # Errors
+/// When a value of a result has no JSON form.
+pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
+    let data = sources.iter().map(|source| json(&source.saved));
+    let data = data.collect::<Result<Vec<_>, _>>()?;
+    let style = format!("{STYLE}{}", colours());
+    let title = title(sources);
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy(&style));
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(&style)) }
+            }
+            body {
+                @if sources.len() > 1 { (contents(sources)) }
+                main {
+                    @for (place, source) in sources.iter().enumerate() {
+                        (section(source, Place { number: place, level: level(sources) }))
+                    }
+                }
+                footer { (raw(sources)) }
+                @for (place, data) in data.iter().enumerate() {
+                    script type="application/json" id={ "data-" (place) } { (PreEscaped(data)) }
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    let mut text = markup.into_string();
+    text.push('\n');
+    Ok(text.into_bytes())
+}
+
+/// The level of a result's heading.
+fn level(sources: &[Source]) -> u8 {
+    if sources.len() > 1 { 2 } else { 1 }
+}
+
+fn title(sources: &[Source]) -> String {
+    match sources {
+        [only] => format!("{}: heapdrome report", heading(&only.saved)),
+        many => format!("{} results: heapdrome report", many.len()),
+    }
+}
+
+/// What a result is about.
+fn heading(saved: &Saved) -> String {
+    match saved {
+        Saved::Race(result) => race::heading(result),
+        Saved::Collection(races) => collection::heading(races),
+    }
+}
+
+fn section(source: &Source, place: Place) -> Markup {
+    match &source.saved {
+        Saved::Race(result) => race::section(result, place, &format!("r{}-", place.number)),
+        Saved::Collection(races) => collection::section(races, place),
+    }
+}
+
+fn contents(sources: &[Source]) -> Markup {
+    html! {
+        header { h1 { (sources.len()) " results" } }
+        nav aria-label="Results" {
+            ul {
+                @for (place, source) in sources.iter().enumerate() {
+                    li { a href={ "#result-" (place) } {
+                        (foreign::line(&source.name)) ": " (heading(&source.saved))
+                    } }
+                }
+            }
+        }
+    }
+}
+
+/// The raw data and what they are.
+fn raw(sources: &[Source]) -> Markup {
+    html! {
+        h2 { "Raw data" }
+        p {
+            "Every sample behind this page is embedded in it as JSON, as `heapdrome show` and "
+            "`heapdrome report` read it."
+        }
+        p class="controls" {
+            @for (place, source) in sources.iter().enumerate() {
+                button type="button" data-download={ "data-" (place) }
+                    data-name=(foreign::line(&source.name)) {
+                    "Save " (foreign::line(&source.name))
+                }
+            }
+        }
+    }
+}
+
+/// A result as JSON that cannot end the element around it.
+fn json(saved: &Saved) -> Result<String, ReportError> {
+    fn compact(value: &impl Serialize) -> Result<String, ReportError> {
+        let text = serde_json::to_string(value);
+        let text = text.map_err(|error| ReportError::Json(error.to_string()))?;
+        // A `<` of JSON stands within a string.
+        Ok(text.replace('<', "\\u003c"))
+    }
+    match saved {
+        Saved::Race(result) => compact(result),
+        Saved::Collection(races) => compact(races),
+    }
+}
+
+/// Nothing may be fetched, and nothing may run or style the page but what it carries.
+fn policy(style: &str) -> String {
+    let hash = |text: &str| {
+        let digest = Sha256::digest(text.as_bytes());
+        base64::engine::general_purpose::STANDARD.encode(digest)
+    };
+    format!(
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; \
+         form-action 'none'",
+        hash(style),
+        hash(SCRIPT)
+    )
+}
+
+/// The rules that give each entrant its colour, on white and on dark.
+fn colours() -> String {
+    let rules = |colours: &[&str]| -> String {
+        let rule = |(place, colour): (usize, &&str)| format!(".c{place}{{--own:{colour}}}\n");
+        colours.iter().enumerate().map(rule).collect()
+    };
+    format!(
+        "{}@media screen and (prefers-color-scheme: dark){{\n{}}}\n",
+        rules(&COLOURS),
+        rules(&DARK_COLOURS)
+    )
+}

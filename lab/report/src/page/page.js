@@ -1,0 +1,109 @@
+'use strict';
+document.documentElement.classList.add('js');
+
+/** Puts the rows of a drawing one under the other, in this order and without the hidden ones. */
+function stack(drawing, order, hidden) {
+  const rows = new Map();
+  for (const row of drawing.querySelectorAll('g.row')) rows.set(row.dataset.entrant, row);
+  let top = Number(drawing.dataset.rows);
+  for (const entrant of order) {
+    const row = rows.get(entrant);
+    if (!row) continue;
+    if (hidden.has(entrant)) {
+      row.setAttribute('display', 'none');
+      continue;
+    }
+    row.removeAttribute('display');
+    row.setAttribute('transform', `translate(0 ${top})`);
+    drawing.append(row);
+    top += Number(row.dataset.height);
+  }
+  const width = drawing.viewBox.baseVal.width;
+  drawing.setAttribute('height', top + 8);
+  drawing.setAttribute('viewBox', `0 0 ${width} ${top + 8}`);
+}
+
+/** The figures that a row of the ranking is sorted by; the better the smaller. */
+function keysOf(row) {
+  const keys = new Map();
+  for (const part of row.dataset.keys.split(' ')) {
+    const [name, value] = part.split(':');
+    keys.set(name, Number(value));
+  }
+  return keys;
+}
+
+function setUp(race) {
+  const metric = race.querySelector('[data-control="metric"]');
+  const sort = race.querySelector('[data-control="sort"]');
+  const boxes = [...race.querySelectorAll('[data-control="show"]')];
+  const said = race.querySelector('.said');
+  if (!metric || !sort) return;
+  const rows = [...race.querySelectorAll('tr[data-entrant]')];
+  const drawings = [...race.querySelectorAll('svg[data-rows]')];
+  const points = [...race.querySelectorAll('g.point')];
+  const nameOf = (row) => row.cells[0].textContent;
+
+  function choose() {
+    for (const panel of race.querySelectorAll('.panel')) {
+      panel.classList.toggle('chosen', panel.dataset.metric === metric.value);
+    }
+  }
+
+  function compare(a, b) {
+    if (sort.value === 'name') return nameOf(a).localeCompare(nameOf(b));
+    const [x, y] = [a, b].map((row) => keysOf(row).get(sort.value) ?? Infinity);
+    return x === y ? a.dataset.entrant - b.dataset.entrant : x - y;
+  }
+
+  function arrange() {
+    const hidden = new Set(boxes.filter((box) => !box.checked).map((box) => box.dataset.entrant));
+    rows.sort(compare);
+    for (const row of rows) {
+      row.hidden = hidden.has(row.dataset.entrant);
+      row.parentNode.append(row);
+    }
+    const order = rows.map((row) => row.dataset.entrant);
+    for (const drawing of drawings) stack(drawing, order, hidden);
+    for (const point of points) {
+      if (hidden.has(point.dataset.entrant)) point.setAttribute('display', 'none');
+      else point.removeAttribute('display');
+    }
+  }
+
+  const label = (list) => list.selectedOptions[0].textContent;
+  metric.addEventListener('change', () => {
+    choose();
+    said.textContent = `Shown: ${label(metric)}.`;
+  });
+  sort.addEventListener('change', () => {
+    arrange();
+    said.textContent = `Sorted by ${label(sort)}, the best first.`;
+  });
+  for (const box of boxes) {
+    box.addEventListener('change', () => {
+      arrange();
+      const shown = boxes.filter((other) => other.checked).length;
+      said.textContent = `${shown} of ${boxes.length} shown.`;
+    });
+  }
+  choose();
+}
+
+for (const race of document.querySelectorAll('[data-race]')) setUp(race);
+
+for (const button of document.querySelectorAll('button[data-download]')) {
+  button.addEventListener('click', () => {
+    const data = document.getElementById(button.dataset.download).textContent;
+    const address = URL.createObjectURL(new Blob([data], { type: 'application/json' }));
+    const link = document.createElement('a');
+    link.href = address;
+    link.download = button.dataset.name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 10000);
+  });
+}
+
+addEventListener('beforeprint', () => {
+  for (const folded of document.querySelectorAll('details')) folded.open = true;
+});

@@ -1,0 +1,128 @@
+//! What every section of the page is made of.
+
+use maud::{Markup, html};
+
+use crate::foreign;
+use crate::plot::Plot;
+use crate::table::Column;
+
+/// Where a result stands in the page.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) number: usize,
+    /// The level of its heading.
+    pub(super) level: u8,
+}
+
+impl Place {
+    /// The level below.
+    pub(super) fn below(self) -> Self {
+        Self {
+            level: self.level + 1,
+            ..self
+        }
+    }
+}
+
+/// A heading of this level.
+pub(super) fn heading(place: Place, text: &str) -> Markup {
+    html! {
+        @match place.level {
+            0 | 1 => { h1 { (text) } }
+            2 => { h2 { (text) } }
+            3 => { h3 { (text) } }
+            4 => { h4 { (text) } }
+            _ => { h5 { (text) } }
+        }
+    }
+}
+
+/// A paragraph after a label, if there is any text.
+pub(super) fn labelled(label: &str, text: &str) -> Markup {
+    html! { @if !text.is_empty() { p { b { (label) } ": " (text) } } }
+}
+
+/// A heading and a list under it, if it has entries.
+pub(super) fn list(place: Place, label: &str, entries: &[String]) -> Markup {
+    html! {
+        @if !entries.is_empty() {
+            (heading(place, label))
+            ul { @for entry in entries { li { (entry) } } }
+        }
+    }
+}
+
+/// A command to copy.
+pub(super) fn command(words: &[String]) -> Markup {
+    html! { pre tabindex="0" { code { (words.join(" ")) } } }
+}
+
+/// A table that scrolls by itself where it is wider than the page.
+pub(super) fn table(caption: &str, columns: &[Column]) -> Markup {
+    rows(caption, columns, |_| None)
+}
+
+/// The same, whose rows are those of the ranking and have `keys` to sort them by.
+pub(super) fn ranking(caption: &str, columns: &[Column], keys: &[String]) -> Markup {
+    rows(caption, columns, |place| {
+        keys.get(place).map(String::as_str)
+    })
+}
+
+fn rows<'a>(caption: &str, columns: &[Column], keys: impl Fn(usize) -> Option<&'a str>) -> Markup {
+    let count = columns
+        .iter()
+        .map(|column| column.cells.len())
+        .max()
+        .unwrap_or(0);
+    let cell = |column: &Column, place: usize| column.cells.get(place).cloned().unwrap_or_default();
+    html! {
+        div class="scroll" tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr { @for column in columns { th scope="col" class=[class(column)] {
+                    (foreign::line(&column.head))
+                } } } }
+                tbody {
+                    @for place in 0..count {
+                        tr data-entrant=[keys(place).map(|_| place)] data-keys=[keys(place)] {
+                            @for (number, column) in columns.iter().enumerate() {
+                                @if number == 0 {
+                                    th scope="row" { (cell(column, place)) }
+                                } @else {
+                                    td class=[class(column)] { (cell(column, place)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn class(column: &Column) -> Option<&'static str> {
+    let long = |cell: &String| cell.chars().count() > 60;
+    match column.right {
+        true => Some("figure"),
+        false => column.cells.iter().any(long).then_some("wide"),
+    }
+}
+
+/// A drawing with its caption. `panel` names the metric that it belongs to, if it is one of several
+/// that take turns.
+pub(super) fn figure(plot: &Plot, panel: Option<&str>) -> Markup {
+    let brief = plot
+        .caption
+        .split([':', ';', '.'])
+        .next()
+        .unwrap_or_default();
+    html! {
+        figure class=[panel.map(|_| "panel")] data-metric=[panel] {
+            div class="scroll" tabindex="0" role="region" aria-label=(brief) {
+                (plot.drawing)
+            }
+            figcaption { (plot.caption) }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! One race: the verdict, what it rests on, and how to repeat it.
+
+use heapdrome_record::{Better, EntrantResult, RaceResult, Role};
+use maud::{Markup, html};
+
+use super::parts::{self, Place};
+use crate::foreign;
+use crate::grid::{self, Extent};
+use crate::plot::{self, Measure, Plot, measures};
+use crate::prose;
+use crate::reproduce;
+use crate::sheet::{Sheet, settings, why_out};
+use crate::table::Column;
+use crate::terminal::FIGURES;
+use crate::words;
+
+/// What raced.
+pub(super) fn heading(result: &RaceResult) -> String {
+    let of = match &result.options.workload {
+        Some(workload) => foreign::line(workload),
+        None => reproduce::for_the_eye(&result.command),
+    };
+    format!("Allocators raced: {}", foreign::shorten(&of, 120))
+}
+
+/// All that is known of a race. `prefix` makes the names of its drawings unique in the page.
+pub(super) fn section(result: &RaceResult, place: Place, prefix: &str) -> Markup {
+    html! {
+        section id={ "result-" (place.number) } data-race {
+            (parts::heading(place, &heading(result)))
+            (body(result, place.below(), prefix))
+        }
+    }
+}
+
+/// The same without its heading.
+pub(super) fn body(result: &RaceResult, place: Place, prefix: &str) -> Markup {
+    let sheet = Sheet::new(result);
+    let known = measures(&sheet);
+    let plots = plot::of_race(result, prefix);
+    html! {
+        p class="verdict" { (prose::conclusion(&sheet)) }
+        p { (parts_of(result)) }
+        @if !sheet.rows.is_empty() {
+            (controls(&sheet, &known, prefix))
+            (ranking(&sheet, &known, &plots, place, prefix))
+            (samples(&known, &plots, place, prefix))
+            (views(&plots, place, prefix))
+        }
+        (not_counted(&sheet, place))
+        (allocators(&sheet, place))
+        (circumstances(&sheet, place))
+        (parts::heading(place, "Run it again"))
+        (parts::command(&reproduce::command_line(result)))
+    }
+}
+
+/// `12 rounds; noise floor ...`.
+fn parts_of(result: &RaceResult) -> String {
+    let rounds = words::count(u64::from(result.rounds), "round");
+    format!("{rounds}. Noise floor: {}", prose::noise_floor(result))
+}
+
+/// What the reader can change: the metric, the order, who is shown.
+fn controls(sheet: &Sheet<'_>, known: &[Measure], prefix: &str) -> Markup {
+    html! {
+        div class="controls" role="group" aria-label="View" {
+            label { "Metric " select autocomplete="off" data-control="metric" {
+                @for measure in known { option value=(measure.id) { (measure.title) } }
+            } }
+            label { "Sort by " select autocomplete="off" data-control="sort" {
+                @for measure in known { option value=(measure.id) { (measure.title) } }
+                option value="name" { "name" }
+            } }
+            fieldset {
+                legend { "Show" }
+                @for (place, row) in sheet.rows.iter().enumerate() {
+                    label for={ (prefix) "show-" (place) } {
+                        input type="checkbox" id={ (prefix) "show-" (place) } checked autocomplete="off"
+                            data-control="show" data-entrant=(place);
+                        " " (foreign::name(&row.entrant.allocator))
+                    }
+                }
+            }
+        }
+        p class="said" role="status" {}
+    }
+}
+
+fn named<'a>(plots: &'a [Plot], prefix: &str, name: &str) -> Option<&'a Plot> {
+    plots
+        .iter()
+        .find(|plot| plot.name.strip_prefix(prefix) == Some(name))
+}
+
+fn ranking(
+    sheet: &Sheet<'_>,
+    known: &[Measure],
+    plots: &[Plot],
+    place: Place,
+    prefix: &str,
+) -> Markup {
+    let (names, figures) = grid::figures(sheet, usize::MAX);
+    let figures: Vec<_> = std::iter::once(names).chain(figures).collect();
+    html! {
+        (parts::heading(place, "Ranking"))
+        @for measure in known {
+            @if let Some(plot) = named(plots, prefix, &format!("ranking-{}", measure.id)) {
+                (parts::figure(plot, Some(&measure.id)))
+            }
+        }
+        (parts::ranking("Ranking", &grid::main_table(sheet, Extent::WHOLE), &keys(sheet, known)))
+        @if figures.len() > 1 { (parts::table(FIGURES, &figures)) }
+        @for metric in sheet.metrics() {
+            (parts::table(&grid::metric_heading(sheet, &metric),
+                          &grid::metric_table(sheet, &metric, usize::MAX)))
+        }
+        (parts::list(place.below(), "In full", &prose::in_full(sheet, Extent::WHOLE)))
+        @if !sheet.notes.is_empty() {
+            (parts::heading(place.below(), "Notes"))
+            ol { @for note in &sheet.notes { li { (note) } } }
+        }
+    }
+}
+
+/// For each row, what it is sorted by: `wall:0.93 memory:1.2`, the better the smaller.
+fn keys(sheet: &Sheet<'_>, known: &[Measure]) -> Vec<String> {
+    let key = |place: usize, measure: &Measure| {
+        let ratio = measure.ratio(sheet, place)?.at;
+        let sorted = match measure.better {
+            Better::Lower => ratio,
+            Better::Higher => 1.0 / ratio,
+        };
+        Some(format!("{}:{sorted}", measure.id))
+    };
+    let keys = |place| {
+        let parts = known.iter().filter_map(|measure| key(place, measure));
+        parts.collect::<Vec<_>>().join(" ")
+    };
+    (0..sheet.rows.len()).map(keys).collect()
+}
+
+fn samples(known: &[Measure], plots: &[Plot], place: Place, prefix: &str) -> Markup {
+    let found: Vec<_> = known
+        .iter()
+        .filter_map(|measure| {
+            let plot = named(plots, prefix, &format!("samples-{}", measure.id))?;
+            Some((measure, plot))
+        })
+        .collect();
+    html! {
+        @if !found.is_empty() {
+            (parts::heading(place, "Every sample"))
+            @for (measure, plot) in found { (parts::figure(plot, Some(&measure.id))) }
+        }
+    }
+}
+
+/// Memory over time, and time against memory.
+fn views(plots: &[Plot], place: Place, prefix: &str) -> Markup {
+    html! {
+        @for (name, title) in [
+            ("memory-timeline", "Memory over time"),
+            ("time-memory", "Time against memory"),
+        ] {
+            @if let Some(plot) = named(plots, prefix, name) {
+                (parts::heading(place, title))
+                (parts::figure(plot, None))
+            }
+        }
+    }
+}
+
+fn not_counted(sheet: &Sheet<'_>, place: Place) -> Markup {
+    html! {
+        @if !sheet.out.is_empty() {
+            (parts::heading(place, "Not counted"))
+            @for entrant in &sheet.out {
+                @let (headline, details) = why_out(entrant);
+                p { b { (foreign::name(&entrant.allocator)) } ": " (headline) }
+                @if !details.is_empty() { pre tabindex="0" { (details.join("\n")) } }
+            }
+        }
+    }
+}
+
+/// What each allocator is, and the proof that it served.
+fn allocators(sheet: &Sheet<'_>, place: Place) -> Markup {
+    let rows = || {
+        sheet
+            .result
+            .entrants
+            .iter()
+            .filter(|entrant| entrant.role != Role::Twin)
+    };
+    let column = |head: &str, tell: &dyn Fn(&EntrantResult) -> String| {
+        let known = |text: String| {
+            if text.is_empty() {
+                words::NONE.to_owned()
+            } else {
+                text
+            }
+        };
+        Column::text(head, rows().map(|entrant| known(tell(entrant))).collect())
+    };
+    let more = [
+        column("settings", &settings),
+        column("preloaded", &|entrant| {
+            let path = entrant.library.as_ref().map(|path| path.to_string_lossy());
+            foreign::line(&path.unwrap_or_default())
+        }),
+        column("SHA-256", &|entrant| {
+            foreign::line(entrant.sha256.as_deref().unwrap_or_default())
+        }),
+        column("known faults", &|entrant| {
+            foreign::line(&entrant.known_faults.join("; "))
+        }),
+    ];
+    let mut columns = grid::proof_table(sheet, usize::MAX, true);
+    columns.extend(more.into_iter().filter(Column::says_anything));
+    html! {
+        (parts::heading(place, "What raced, and the proof"))
+        (parts::table("Each allocator, which library served malloc, and what is known of it", &columns))
+    }
+}
+
+fn circumstances(sheet: &Sheet<'_>, place: Place) -> Markup {
+    let result = sheet.result;
+    html! {
+        (parts::heading(place, "Machine and measurement"))
+        (parts::labelled("Machine", &prose::machine(&result.machine)))
+        (parts::labelled("Noise floor", &prose::noise_floor(result)))
+        (parts::labelled("Race", &prose::race(result)))
+        (parts::list(place.below(), "Warnings and remarks", &prose::remarks(result)))
+        (parts::list(place.below(), "Measured", &prose::methods(result)))
+        (parts::labelled("Command", &reproduce::for_the_eye(&result.command)))
+    }
+}

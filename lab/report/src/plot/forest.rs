@@ -1,0 +1,189 @@
+//! The ranking as a forest plot: one row for each entrant, its ratio to the baseline and the interval.
+
+use maud::{Markup, html};
+
+use super::canvas::{self, Anchor, BAND, Label, NAMES, WIDTH, n};
+use super::look::Look;
+use super::measures::{Measure, Ratio};
+use super::scale::{Scale, ratio_text};
+use super::{Plot, stem};
+use crate::sheet::{Sheet, WALL, versus};
+use crate::words;
+
+/// Where the plot begins and ends.
+const PLOT: [f64; 2] = [NAMES + 6.0, 470.0];
+/// The upper edge of the first row.
+const TOP: f64 = 48.0;
+/// The height of a row.
+const ROW: f64 = 26.0;
+
+/// The forest plot of a figure, if at least one rival has it.
+pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
+    let ratios: Vec<Option<Ratio>> = (0..sheet.rows.len())
+        .map(|place| measure.ratio(sheet, place))
+        .collect();
+    if ratios.iter().flatten().count() < 2 {
+        return None;
+    }
+    let noise = noise(sheet, measure);
+    let scale = scale(&ratios, noise);
+    let name = format!("{prefix}ranking-{}", stem(&measure.id));
+    let height = TOP + ROW * sheet.rows.len() as f64 + 8.0;
+    let band = noise.map_or(
+        "",
+        |_| " The grey band is the baseline against itself: noise.",
+    );
+    let caption = format!(
+        "Ranking by {}: ratio to {} with its interval; {}.{band}",
+        measure.title,
+        sheet.baseline(),
+        measure.direction()
+    );
+    let label = Label {
+        name: name.clone(),
+        title: format!("Ranking by {}", measure.title),
+        description: described(sheet, measure),
+    };
+    let body = html! {
+        (head(sheet, measure, &scale))
+        @for (place, ratio) in ratios.iter().enumerate() {
+            (canvas::row(place, TOP + ROW * place as f64, ROW,
+                         &row(sheet, measure, place, ratio.as_ref(), &scale, noise)))
+        }
+    };
+    Some(Plot {
+        name,
+        caption,
+        drawing: canvas::svg(&label, height, Some(TOP), &body),
+    })
+}
+
+/// The interval of the baseline against itself, for wall time.
+fn noise(sheet: &Sheet<'_>, measure: &Measure) -> Option<[f64; 2]> {
+    let floor = sheet
+        .result
+        .noise_floor
+        .as_ref()
+        .filter(|_| measure.key == WALL)?;
+    let ends = [floor.baseline_again.low, floor.baseline_again.high];
+    ends.iter()
+        .all(|end| end.is_finite() && *end > 0.0)
+        .then_some(ends)
+}
+
+/// A scale that holds every ratio, and of the intervals as much as leaves the ratios apart.
+fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>) -> Scale {
+    let known = || ratios.iter().flatten();
+    let low = known().fold(1.0, |low: f64, ratio| low.min(ratio.at));
+    let high = known().fold(1.0, |high: f64, ratio| high.max(ratio.at));
+    let ends = || known().filter_map(|ratio| ratio.ends).chain(noise);
+    let [lowest, highest] = ends().fold([low, high], |[l, h], [a, b]| [l.min(a), h.max(b)]);
+    let room = (high / low).max(2.0);
+    let low = lowest.max(low / room) / 1.03;
+    let high = highest.min(high * room) * 1.03;
+    Scale::logarithmic([low, high], PLOT)
+}
+
+fn head(sheet: &Sheet<'_>, measure: &Measure, scale: &Scale) -> Markup {
+    let title = format!(
+        "{}, relative to {} (log scale; {})",
+        measure.title,
+        sheet.baseline(),
+        measure.direction()
+    );
+    html! {
+        (canvas::text([NAMES + 6.0, 16.0], Anchor::Start, &title))
+        @for tick in scale.ratio_ticks(40.0) {
+            (canvas::faint([scale.at(tick), 36.0], Anchor::Middle, &ratio_text(tick)))
+            (canvas::axis([scale.at(tick), 40.0], [scale.at(tick), TOP - 2.0]))
+        }
+        (canvas::axis([PLOT[0], TOP - 2.0], [PLOT[1], TOP - 2.0]))
+        (canvas::faint([WIDTH - 4.0, 36.0], Anchor::End, "ratio (interval)"))
+    }
+}
+
+fn row(
+    sheet: &Sheet<'_>,
+    measure: &Measure,
+    place: usize,
+    ratio: Option<&Ratio>,
+    scale: &Scale,
+    noise: Option<[f64; 2]>,
+) -> Markup {
+    let entrant = sheet.rows[place].entrant;
+    let middle = ROW / 2.0;
+    let told = told(sheet, measure, place, ratio);
+    html! {
+        @if let Some([low, high]) = noise {
+            rect class="band" x=(n(scale.at(low))) width=(n(scale.at(high) - scale.at(low)))
+                height=(n(ROW)) fill=(BAND) {}
+        }
+        @for tick in scale.ratio_ticks(40.0) {
+            (canvas::grid([scale.at(tick), 0.0], [scale.at(tick), ROW]))
+        }
+        (canvas::axis([scale.at(1.0), 0.0], [scale.at(1.0), ROW]))
+        (canvas::row_name(&entrant.allocator, middle + 4.5))
+        @if let Some(ratio) = ratio { (whisker(sheet.look(place), ratio, scale, middle)) }
+        (canvas::faint([WIDTH - 4.0, middle + 4.0], Anchor::End, &told))
+    }
+}
+
+/// The interval as a line with the estimate on it; an arrow where the line goes on beyond the paper.
+fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Markup {
+    let arrow = |value: f64, way: f64| {
+        let x = scale.at(value);
+        let inner = n(x - way * 6.0);
+        format!(
+            "M{} {}L{} {}L{inner} {}Z",
+            n(x),
+            n(middle),
+            inner,
+            n(middle - 4.0),
+            n(middle + 4.0)
+        )
+    };
+    html! {
+        @if let Some([low, high]) = ratio.ends {
+            line class={ (look.class()) " line" } x1=(n(scale.at(low))) x2=(n(scale.at(high)))
+                y1=(n(middle)) y2=(n(middle)) stroke=(look.colour()) stroke-width="2" {}
+            @for (end, way) in [(low, -1.0), (high, 1.0)] {
+                @if scale.holds(end) {
+                    line class={ (look.class()) " line" } x1=(n(scale.at(end))) x2=(n(scale.at(end)))
+                        y1=(n(middle - 4.0)) y2=(n(middle + 4.0)) stroke=(look.colour())
+                        stroke-width="2" {}
+                } @else {
+                    path class={ (look.class()) " area" } d=(arrow(end, way)) fill=(look.colour()) {}
+                }
+            }
+        }
+        (look.marker([scale.at(ratio.at), middle], 5.0, false, None))
+    }
+}
+
+/// The figure in words, as in the tables.
+fn told(sheet: &Sheet<'_>, measure: &Measure, place: usize, ratio: Option<&Ratio>) -> String {
+    let entrant = sheet.rows[place].entrant;
+    let Some(ratio) = ratio else {
+        return words::NONE.to_owned();
+    };
+    if sheet.look(place) == Look::BASELINE {
+        let own = measure.values[place]
+            .as_ref()
+            .map(|values| measure.unit.tell(values.median));
+        return own.map_or_else(String::new, |own| format!("1 = {own}"));
+    }
+    match versus(entrant, &measure.key) {
+        Some(compared) if ratio.ends.is_some() => words::plain_ratio(compared),
+        _ => format!("{:.3} (no interval)", ratio.at),
+    }
+}
+
+/// All rows for a screen reader.
+fn described(sheet: &Sheet<'_>, measure: &Measure) -> String {
+    let rows = (0..sheet.rows.len()).map(|place| {
+        let name = crate::foreign::name(&sheet.rows[place].entrant.allocator);
+        let ratio = measure.ratio(sheet, place);
+        format!("{name}: {}", told(sheet, measure, place, ratio.as_ref()))
+    });
+    rows.collect::<Vec<_>>().join("; ")
+}

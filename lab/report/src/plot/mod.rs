@@ -1,0 +1,115 @@
+//! The plots of a result: drawn once as SVG, for the page and as files.
+//!
+//! The drawings are written by hand as markup whose text is escaped, because what the page does with
+//! them needs classes, groups and descriptions that a plotting library's SVG has not: rows that are
+//! sorted and hidden, colours of a dark page, text for a screen reader. In a file the same drawing
+//! stands on its own presentation attributes.
+
+mod canvas;
+mod forest;
+mod look;
+mod measures;
+mod png;
+mod samples;
+mod scale;
+mod scatter;
+mod sweep;
+mod timeline;
+
+pub(crate) use look::{COLOURS, DARK_COLOURS};
+pub(crate) use measures::{Measure, measures};
+pub(crate) use sweep::groups;
+
+use heapdrome_record::{Collection, RaceResult, Saved};
+use maud::Markup;
+
+use crate::ReportError;
+use crate::foreign;
+use crate::sheet::Sheet;
+
+/// A drawing of one view of a result.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// What it shows and of which race, fit for a file's name: letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// What it shows, in one sentence.
+    pub(crate) caption: String,
+    pub(crate) drawing: Markup,
+}
+
+impl Plot {
+    /// The drawing as a file of its own.
+    pub fn svg(&self) -> Vec<u8> {
+        let mut text = self.drawing.0.clone();
+        text.push('\n');
+        text.into_bytes()
+    }
+
+    /// The drawing as an image of twice its nominal size.
+    ///
+    /// # Errors
+    /// When the drawing is too large for an image.
+    pub fn png(&self) -> Result<Vec<u8>, ReportError> {
+        png::render(&self.drawing.0)
+    }
+}
+
+/// All plots of a result. A race without complete rounds has few or none.
+pub fn plots(saved: &Saved) -> Vec<Plot> {
+    match saved {
+        Saved::Race(result) => of_race(result, ""),
+        Saved::Collection(collection) => of_collection(collection),
+    }
+}
+
+/// The plots of one race, their names after `prefix`.
+pub(crate) fn of_race(result: &RaceResult, prefix: &str) -> Vec<Plot> {
+    let sheet = Sheet::new(result);
+    let known = measures(&sheet);
+    let mut plots: Vec<Plot> = known
+        .iter()
+        .filter_map(|measure| forest::plot(&sheet, measure, prefix))
+        .collect();
+    plots.extend(
+        known
+            .iter()
+            .filter_map(|measure| samples::plot(&sheet, measure, prefix)),
+    );
+    plots.extend(timeline::plot(&sheet, prefix));
+    plots.extend(scatter::plot(&sheet, prefix));
+    plots
+}
+
+/// The curves of the sweeps in a collection, then the plots of each race.
+fn of_collection(collection: &Collection) -> Vec<Plot> {
+    let groups = groups(collection);
+    let mut plots: Vec<Plot> = groups
+        .iter()
+        .flat_map(|group| sweep::plots(group, ""))
+        .collect();
+    for (place, race) in collection.races.iter().enumerate() {
+        plots.extend(of_race(&race.result, &member_prefix(place, &race.cell)));
+    }
+    plots
+}
+
+/// What the names of a member's plots begin with: its place makes it unique.
+pub(crate) fn member_prefix(place: usize, cell: &str) -> String {
+    format!("{:02}-{}-", place + 1, stem(cell))
+}
+
+/// The curves of one group of races, their names after `prefix`.
+pub(crate) fn of_group(group: &sweep::Group<'_>, prefix: &str) -> Vec<Plot> {
+    sweep::plots(group, prefix)
+}
+
+/// `text` with nothing in it that a file's name or an identifier of the page could stumble over.
+pub(crate) fn stem(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let stem: String = foreign::line(text)
+        .chars()
+        .map(|c| if plain(c) { c } else { '-' })
+        .take(60)
+        .collect();
+    stem.trim_start_matches(['.', '-']).to_owned()
+}

@@ -1,0 +1,251 @@
+//! Time against memory, with the entrants that no other one beats on both.
+
+use maud::{Markup, html};
+
+use super::Plot;
+use super::canvas::{self, Anchor, Label, WIDTH, n};
+use super::measures::{Measure, Ratio, measures};
+use super::scale::{Scale, ratio_text};
+use crate::foreign;
+use crate::sheet::{PEAK_RSS, PEAK_TREE, Sheet, WALL};
+
+const HEIGHT: f64 = 460.0;
+const ACROSS: [f64; 2] = [64.0, 620.0];
+const UP: [f64; 2] = [404.0, 16.0];
+
+/// An entrant with a time and an amount of memory.
+struct Point {
+    place: usize,
+    time: Ratio,
+    memory: Ratio,
+}
+
+/// The scatter, if at least two entrants have both figures.
+pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
+    let (points, memory) = points(sheet)?;
+    let best = best(&points);
+    let scales = [
+        scale(points.iter().map(|point| point.time), ACROSS),
+        scale(points.iter().map(|point| point.memory), UP),
+    ];
+    let name = format!("{prefix}time-memory");
+    let names: Vec<_> = best
+        .iter()
+        .map(|place| name_of(sheet, points[*place].place))
+        .collect();
+    let caption = format!(
+        "Time against memory, both relative to {}; left and down is better. On the line, ringed: {}; \
+         by their estimates no other entrant is better on both.",
+        sheet.baseline(),
+        crate::words::listed(&names),
+    );
+    let label = Label {
+        name: name.clone(),
+        title: "Time against memory".to_owned(),
+        description: caption.clone(),
+    };
+    let axes = axes(sheet, &memory, &scales);
+    let body = html! {
+        (axes)
+        path class="axis" fill="none" stroke=(canvas::INK) stroke-dasharray="5 4"
+            d=(steps(&points, &best, &scales)) {}
+        @for (point, label) in points.iter().zip(labels(sheet, &points, &scales)) {
+            (draw(sheet, point, best.iter().any(|b| points[*b].place == point.place), &scales, label))
+        }
+    };
+    Some(Plot {
+        name,
+        caption,
+        drawing: canvas::svg(&label, HEIGHT, None, &body),
+    })
+}
+
+fn name_of(sheet: &Sheet<'_>, place: usize) -> String {
+    foreign::name(&sheet.rows[place].entrant.allocator)
+}
+
+fn points(sheet: &Sheet<'_>) -> Option<(Vec<Point>, Measure)> {
+    let known = measures(sheet);
+    let time = known.iter().find(|measure| measure.key == WALL)?;
+    let of = |key: &str| known.iter().find(|measure| measure.key == key);
+    let memory = of(PEAK_RSS).or_else(|| of(PEAK_TREE))?;
+    let point = |place| {
+        Some(Point {
+            place,
+            time: time.ratio(sheet, place)?,
+            memory: memory.ratio(sheet, place)?,
+        })
+    };
+    let points: Vec<_> = (0..sheet.rows.len()).filter_map(point).collect();
+    (points.len() >= 2).then(|| (points, memory.clone()))
+}
+
+/// The places among `points` of those that none beats on both, the fastest first.
+fn best(points: &[Point]) -> Vec<usize> {
+    let beats = |a: &Point, b: &Point| {
+        let [at, am, bt, bm] = [a.time.at, a.memory.at, b.time.at, b.memory.at];
+        at <= bt && am <= bm && (at < bt || am < bm)
+    };
+    let mut best: Vec<usize> = (0..points.len())
+        .filter(|place| !points.iter().any(|other| beats(other, &points[*place])))
+        .collect();
+    best.sort_by(|a, b| points[*a].time.at.total_cmp(&points[*b].time.at));
+    best
+}
+
+fn scale(ratios: impl Iterator<Item = Ratio> + Clone, paper: [f64; 2]) -> Scale {
+    let low = ratios
+        .clone()
+        .fold(1.0, |low: f64, ratio| low.min(ratio.at));
+    let high = ratios
+        .clone()
+        .fold(1.0, |high: f64, ratio| high.max(ratio.at));
+    let room = (high / low).max(1.5);
+    let ends = ratios.filter_map(|ratio| ratio.ends);
+    let [lowest, highest] = ends.fold([low, high], |[l, h], [a, b]| [l.min(a), h.max(b)]);
+    let [low, high] = [lowest.max(low / room), highest.min(high * room)];
+    let margin = (high / low).powf(0.06).max(1.01);
+    Scale::logarithmic([low / margin, high * margin], paper)
+}
+
+fn axes(sheet: &Sheet<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Markup {
+    let relative = format!("relative to {} (log scale)", sheet.baseline());
+    let middle = (UP[0] + UP[1]) / 2.0;
+    html! {
+        @for tick in x.ratio_ticks(44.0) {
+            (canvas::grid([x.at(tick), UP[0]], [x.at(tick), UP[1]]))
+            (canvas::faint([x.at(tick), UP[0] + 17.0], Anchor::Middle, &ratio_text(tick)))
+        }
+        @for tick in y.ratio_ticks(28.0) {
+            (canvas::grid([ACROSS[0], y.at(tick)], [ACROSS[1], y.at(tick)]))
+            (canvas::faint([ACROSS[0] - 6.0, y.at(tick) + 4.0], Anchor::End, &ratio_text(tick)))
+        }
+        (canvas::axis([ACROSS[0], UP[0]], [ACROSS[1], UP[0]]))
+        (canvas::axis([ACROSS[0], UP[0]], [ACROSS[0], UP[1]]))
+        (canvas::text([(ACROSS[0] + ACROSS[1]) / 2.0, HEIGHT - 14.0], Anchor::Middle,
+                      &format!("wall time {relative}")))
+        g transform={ "translate(16 " (n(middle)) ") rotate(-90)" } {
+            (canvas::text([0.0, 0.0], Anchor::Middle, &format!("{} {relative}", memory.title)))
+        }
+    }
+}
+
+/// The frontier as steps from one of the best to the next.
+fn steps(points: &[Point], best: &[usize], [x, y]: &[Scale; 2]) -> String {
+    let mut path = String::new();
+    for place in best {
+        let point = &points[*place];
+        let (px, py) = (n(x.at(point.time.at)), n(y.at(point.memory.at)));
+        if path.is_empty() {
+            path = format!("M{px} {}V{py}", n(UP[1]));
+        } else {
+            path.push_str(&format!("H{px}V{py}"));
+        }
+    }
+    format!("{path}H{}", n(ACROSS[1]))
+}
+
+fn draw(
+    sheet: &Sheet<'_>,
+    point: &Point,
+    best: bool,
+    [x, y]: &[Scale; 2],
+    label: [f64; 2],
+) -> Markup {
+    let look = sheet.look(point.place);
+    let (px, py) = (x.at(point.time.at), y.at(point.memory.at));
+    let line = |[x1, y1]: [f64; 2], [x2, y2]: [f64; 2]| {
+        html! {
+            line class={ (look.class()) " line" } x1=(n(x1)) y1=(n(y1)) x2=(n(x2)) y2=(n(y2))
+                stroke=(look.colour()) stroke-opacity="0.55" {}
+        }
+    };
+    html! {
+        g class="point" data-entrant=(point.place) {
+            @if let Some([low, high]) = point.time.ends { (line([x.at(low), py], [x.at(high), py])) }
+            @if let Some([low, high]) = point.memory.ends { (line([px, y.at(low)], [px, y.at(high)])) }
+            @if best {
+                circle class="axis" cx=(n(px)) cy=(n(py)) r="10" fill="none" stroke=(canvas::INK) {}
+            }
+            (look.marker([px, py], 5.5, false, None))
+            (canvas::text(label, Anchor::Start,
+                          &foreign::short_name(&sheet.rows[point.place].entrant.allocator, 19)))
+        }
+    }
+}
+
+/// Where each name stands: beside its point, in the first of a few places that is still free.
+fn labels(sheet: &Sheet<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f64; 2]> {
+    let centres: Vec<[f64; 2]> = points
+        .iter()
+        .map(|point| [x.at(point.time.at), y.at(point.memory.at)])
+        .collect();
+    let mut taken: Vec<[f64; 4]> = centres
+        .iter()
+        .map(|[x, y]| [x - 7.0, y - 7.0, x + 7.0, y + 7.0])
+        .collect();
+    let mut places = Vec::new();
+    for (point, [px, py]) in points.iter().zip(centres) {
+        let name = foreign::short_name(&sheet.rows[point.place].entrant.allocator, 19);
+        // About the width of a character at this size.
+        let width = name.chars().count() as f64 * 7.0;
+        let mut choices = Vec::new();
+        for lines in 0..6 {
+            let shift = f64::from(lines) * 14.0;
+            for dy in [-8.0 - shift, 17.0 + shift] {
+                choices.extend([[px + 9.0, py + dy], [px - 9.0 - width, py + dy]]);
+            }
+        }
+        let frame = |[x, y]: [f64; 2]| [x, y - 11.0, x + width, y + 3.0];
+        let free = |place: &[f64; 2]| {
+            let [l, t, r, b] = frame(*place);
+            let inside = l >= ACROSS[0] && r <= WIDTH && t >= 0.0 && b <= UP[0];
+            inside
+                && !taken
+                    .iter()
+                    .any(|o| l < o[2] && r > o[0] && t < o[3] && b > o[1])
+        };
+        let place = choices
+            .iter()
+            .copied()
+            .find(free)
+            .unwrap_or([px + 13.0, py + 4.5]);
+        taken.push(frame(place));
+        places.push(place);
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(place: usize, time: f64, memory: f64) -> Point {
+        let ratio = |at| Ratio { at, ends: None };
+        Point {
+            place,
+            time: ratio(time),
+            memory: ratio(memory),
+        }
+    }
+
+    #[test]
+    fn the_frontier_holds_those_that_none_beats_on_both() {
+        let points = [
+            point(0, 1.0, 1.0),
+            point(1, 0.9, 1.2),
+            point(2, 0.95, 1.3),
+            point(3, 1.1, 0.8),
+        ];
+        assert_eq!(
+            best(&points),
+            [1, 0, 3],
+            "the third is slower and larger than the second"
+        );
+    }
+
+    #[test]
+    fn equals_are_both_on_it() {
+        assert_eq!(best(&[point(0, 1.0, 1.0), point(1, 1.0, 1.0)]), [0, 1]);
+    }
+}

@@ -1,0 +1,111 @@
+//! The command line that runs a race again.
+
+use heapdrome_record::{Collection, RaceResult};
+
+use crate::foreign;
+
+/// The words of the command line that runs the race of `result` again, in the same order of rounds,
+/// quoted for a shell.
+pub(crate) fn command_line(result: &RaceResult) -> Vec<String> {
+    seeded(&result.asked, result.seed)
+}
+
+/// The same for a collection, whose races have the seed of the first; one without races has none.
+pub(crate) fn collection_line(collection: &Collection) -> Vec<String> {
+    match collection.races.first() {
+        Some(race) => seeded(&collection.asked, race.result.seed),
+        None => {
+            let asked = collection.asked.iter().map(String::as_str);
+            std::iter::once("heapdrome")
+                .chain(asked)
+                .map(quoted)
+                .collect()
+        }
+    }
+}
+
+/// heapdrome's command line with these arguments and this seed, quoted for a shell.
+fn seeded(asked: &[String], seed: u64) -> Vec<String> {
+    let mut words = vec!["heapdrome".to_owned()];
+    words.extend(asked.iter().cloned());
+    let options = words.iter().take_while(|word| *word != "--");
+    let seeded = options
+        .into_iter()
+        .any(|word| word == "--seed" || word.starts_with("--seed="));
+    if !seeded && words.len() > 1 {
+        words.splice(2..2, ["--seed".to_owned(), seed.to_string()]);
+    }
+    words.iter().map(|word| quoted(word)).collect()
+}
+
+/// A word for a shell. What a terminal would obey is written as `$'\x1b'`.
+fn quoted(word: &str) -> String {
+    if !word.chars().all(foreign::is_printable) {
+        let escaped: String = word.chars().map(escape).collect();
+        return format!("$'{escaped}'");
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:=+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    shlex::try_quote(word).map_or_else(|_| String::from("''"), std::borrow::Cow::into_owned)
+}
+
+/// One character inside `$'...'`.
+fn escape(c: char) -> String {
+    match c {
+        '\'' | '\\' => format!("\\{c}"),
+        '\n' => "\\n".to_owned(),
+        '\t' => "\\t".to_owned(),
+        c if c.is_ascii_control() => format!("\\x{:02x}", u32::from(c)),
+        c if !foreign::is_printable(c) => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    }
+}
+
+/// A command for the eye: quoted like a shell's, on one line.
+pub(crate) fn for_the_eye(command: &[String]) -> String {
+    command
+        .iter()
+        .map(|word| quoted(word))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_so_that_a_shell_reads_them_back() {
+        let words = ["a b", "it's", "$HOME", "plain"].map(str::to_owned);
+        let line = for_the_eye(&words);
+        assert_eq!(shlex::split(&line).as_deref(), Some(&words[..]));
+    }
+
+    #[test]
+    fn a_collection_without_races_is_asked_for_as_it_was() {
+        let collection = Collection {
+            schema: heapdrome_record::SCHEMA,
+            heapdrome: String::new(),
+            started: String::new(),
+            asked: ["paging", "random", "--quick"].map(str::to_owned).to_vec(),
+            name: String::new(),
+            scale: None,
+            machine: heapdrome_record::Machine::default(),
+            races: Vec::new(),
+            tables: Vec::new(),
+            claims: Vec::new(),
+            absent: Vec::new(),
+            remarks: Vec::new(),
+        };
+        let line = collection_line(&collection);
+        assert_eq!(line, ["heapdrome", "paging", "random", "--quick"]);
+    }
+
+    #[test]
+    fn control_characters_never_reach_the_terminal() {
+        assert_eq!(quoted("\u{1b}[31m\n'"), "$'\\x1b[31m\\n\\''");
+        assert!(!for_the_eye(&["\u{9b}2J".to_owned()]).contains('\u{9b}'));
+    }
+}

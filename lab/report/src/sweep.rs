@@ -1,0 +1,199 @@
+//! A sweep: one race for each value of a parameter, and what became of each figure across them.
+
+use heapdrome_record::{Collection, Comparison, EntrantResult, Member, Role, Series, Status};
+
+use crate::foreign;
+use crate::markdown;
+use crate::prose;
+use crate::reproduce;
+use crate::sheet::{Sheet, WALL, versus};
+use crate::table::Column;
+use crate::terminal::{self, Page, Terminal};
+use crate::words::{self, NONE};
+
+/// A figure that is followed across the races.
+pub(crate) struct Followed {
+    /// Its name in the result.
+    name: &'static str,
+    /// Its heading.
+    heading: &'static str,
+    /// How the baseline's own value is written.
+    tell: fn(Option<&Series>) -> String,
+    /// Takes it from a row.
+    of: fn(&EntrantResult) -> Option<&Series>,
+}
+
+pub(crate) const FOLLOWED: [Followed; 3] = [
+    Followed {
+        name: WALL,
+        heading: "Wall time (less is better)",
+        tell: words::seconds,
+        of: |row| row.wall_s.as_ref(),
+    },
+    Followed {
+        name: "operations_per_cpu_s",
+        heading: "Operations per CPU second (more is better)",
+        tell: words::number,
+        of: |row| row.metrics.get("operations_per_cpu_s"),
+    },
+    Followed {
+        name: "overhead",
+        heading: "Overhead: peak resident over peak requested (less is better)",
+        tell: words::number,
+        of: |row| row.metrics.get("overhead"),
+    },
+];
+
+/// The sweep as text for a terminal: the table of each race, then one table for each figure.
+pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String {
+    let mut page = Page::new(terminal);
+    for race in &collection.races {
+        let rounds = words::count(u64::from(race.result.rounds), "round");
+        let sheet = Sheet::new(&race.result);
+        page.title(&race.result, &format!("{}, after {rounds}", race.cell));
+        page.main_table(&sheet);
+        page.section("Conclusion", &prose::conclusion(&sheet));
+        let out = sheet.out.iter().map(|out| terminal::not_counted(out));
+        page.list("Not counted", out.collect());
+        page.list("Notes", terminal::numbered(&sheet.notes));
+        page.list("Remarks", prose::remarks_of_race(&race.result));
+        page.text.push('\n');
+    }
+    for figure in &FOLLOWED {
+        if let Some((names, columns)) = summary(collection, figure, 24) {
+            page.heading(&heading(collection, figure));
+            page.blocks(&names, &columns);
+        }
+    }
+    if let Some(first) = collection.races.first() {
+        page.proof(&Sheet::new(&first.result));
+    }
+    page.list("Processors", placements(collection));
+    page.list("Remarks", remarks(collection));
+    page.section("Machine", &prose::machine(&collection.machine));
+    page.command("Again", &reproduce::collection_line(collection));
+    page.text
+}
+
+/// The sweep as Markdown: one table for each figure, then everything that is known of each race.
+pub(crate) fn sweep_markdown(collection: &Collection) -> String {
+    let mut page = markdown::Page(String::new());
+    page.paragraph(&format!("## {}", markdown::escaped(&title(collection))));
+    for figure in &FOLLOWED {
+        if let Some((names, columns)) = summary(collection, figure, usize::MAX) {
+            page.paragraph(&format!(
+                "#### {}",
+                markdown::escaped(&heading(collection, figure))
+            ));
+            let columns: Vec<_> = std::iter::once(names).chain(columns).collect();
+            page.table(&columns);
+        }
+    }
+    page.list("Processors", &placements(collection));
+    page.list("Remarks", &remarks(collection));
+    page.labelled("Machine", &prose::machine(&collection.machine));
+    for race in &collection.races {
+        let rounds = words::count(u64::from(race.result.rounds), "round");
+        page.paragraph(&format!(
+            "### {}, over {rounds}",
+            markdown::escaped(&race.cell)
+        ));
+        page.race(&race.result);
+    }
+    page.paragraph("Run the sweep again:");
+    page.code(&reproduce::collection_line(collection).join(" "));
+    page.0
+}
+
+/// `rptest, sweep threads`.
+pub(crate) fn title(collection: &Collection) -> String {
+    let workload = collection.races.first().map(|race| race.workload.as_str());
+    let workload = foreign::line(workload.unwrap_or("nothing"));
+    format!("{workload}, {}", foreign::line(&collection.name))
+}
+
+pub(crate) fn heading(collection: &Collection, figure: &Followed) -> String {
+    let baseline = collection.races.first().map(|race| &race.result.baseline);
+    let baseline = baseline.map_or_else(String::new, |name| foreign::name(name));
+    format!("{}, ratio to {baseline} with its interval", figure.heading)
+}
+
+/// A figure of every allocator in every race; `None` where no race has it.
+pub(crate) fn summary(
+    collection: &Collection,
+    figure: &Followed,
+    width: usize,
+) -> Option<(Column, Vec<Column>)> {
+    let names = names(collection);
+    let column = |race: &Member| {
+        let cell = |name: &String| cell(race, figure, name);
+        Column::figures(foreign::line(&race.cell), names.iter().map(cell).collect())
+    };
+    let columns: Vec<_> = collection.races.iter().map(column).collect();
+    let shown = names.iter().map(|name| foreign::short_name(name, width));
+    let heads = Column::text("allocator", shown.collect());
+    columns
+        .iter()
+        .any(Column::says_anything)
+        .then_some((heads, columns))
+}
+
+/// The names of all that raced, the baseline first, the others in the order of their first race.
+fn names(collection: &Collection) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for role in [Role::Baseline, Role::Rival] {
+        let races = collection.races.iter();
+        let rows = races.flat_map(|race| &race.result.entrants);
+        for row in rows.filter(|row| row.role == role) {
+            if !names.contains(&row.allocator) {
+                names.push(row.allocator.clone());
+            }
+        }
+    }
+    names
+}
+
+fn cell(race: &Member, figure: &Followed, name: &str) -> String {
+    let rows = race.result.entrants.iter();
+    let of_name = |row: &&EntrantResult| row.allocator == name && row.role != Role::Twin;
+    let Some(row) = rows.into_iter().find(of_name) else {
+        return NONE.to_owned();
+    };
+    match (row.status, row.role) {
+        (Status::Ok, Role::Baseline) => (figure.tell)((figure.of)(row)),
+        (Status::Ok, _) => versus(row, figure.name).map_or_else(|| NONE.to_owned(), ratio),
+        (Status::NotServed, _) => "not served".to_owned(),
+        (Status::Failed | Status::Timeout, _) => "failed".to_owned(),
+    }
+}
+
+/// `0.83 (0.79 to 0.87)`.
+fn ratio(compared: &Comparison) -> String {
+    let Comparison {
+        ratio, low, high, ..
+    } = *compared;
+    match (ratio.is_finite(), high.is_finite()) {
+        (false, _) => NONE.to_owned(),
+        (true, false) => format!("{ratio:.2} (?)"),
+        (true, true) => format!("{ratio:.2} ({low:.2} to {high:.2})"),
+    }
+}
+
+/// The processors of each race.
+pub(crate) fn placements(collection: &Collection) -> Vec<String> {
+    let told = |race: &Member| {
+        let list: Vec<_> = race.processors.iter().map(usize::to_string).collect();
+        let cell = foreign::line(&race.cell);
+        match list.as_slice() {
+            [] => format!("{cell}: all; the machine has fewer processors than threads"),
+            list => format!("{cell}: {}", list.join(",")),
+        }
+    };
+    collection.races.iter().map(told).collect()
+}
+
+/// What bears on the whole: remarks of the sweep, and of the machine.
+pub(crate) fn remarks(collection: &Collection) -> Vec<String> {
+    let all = collection.remarks.iter().chain(&collection.machine.remarks);
+    all.map(|remark| foreign::line(remark)).collect()
+}

@@ -1,0 +1,335 @@
+//! The table that a person reads.
+
+use std::fmt::Write;
+
+use heapdrome_record::{RaceResult, Role, Verdict};
+use unicode_width::UnicodeWidthStr;
+
+use crate::foreign;
+use crate::grid::{self, Extent};
+use crate::paint::Paint;
+use crate::prose;
+use crate::reproduce;
+use crate::sheet::{OPERATIONS, PEAK_RSS, Sheet, WALL, versus, why_out};
+use crate::table;
+use crate::words;
+use crate::{Exporter, ReportError};
+
+/// The heading over the figures that a workload reports.
+pub(crate) const FIGURES: &str = "Figures of the workload (medians)";
+
+/// The result as text for a terminal.
+#[derive(Clone, Copy, Debug)]
+pub struct Terminal {
+    /// No line is wider than this many columns (less than 40 is taken as 40), but for a single
+    /// word of the command line to copy, which is never broken.
+    pub width: usize,
+    /// Whether ANSI colours are used.
+    pub colour: bool,
+}
+
+impl Exporter for Terminal {
+    fn export(&self, result: &RaceResult) -> Result<Vec<u8>, ReportError> {
+        let sheet = Sheet::new(result);
+        let mut page = Page::new(*self);
+        page.title(
+            result,
+            &format!("after {}", words::count(u64::from(result.rounds), "round")),
+        );
+        let extent = page.main_table(&sheet);
+        page.figures(&sheet);
+        page.metrics(&sheet);
+        page.section("Conclusion", &prose::conclusion(&sheet));
+        page.list(
+            "Not counted",
+            sheet.out.iter().map(|out| not_counted(out)).collect(),
+        );
+        page.list("Notes", numbered(&sheet.notes));
+        page.list("In full", prose::in_full(&sheet, extent));
+        page.proof(&sheet);
+        page.section("Noise floor", &prose::noise_floor(result));
+        page.list("Remarks", prose::remarks(result));
+        page.list("Measured", prose::methods(result));
+        page.section("Machine", &prose::machine(&result.machine));
+        page.section("Race", &prose::race(result));
+        page.command("Again", &reproduce::command_line(result));
+        Ok(page.text.into_bytes())
+    }
+}
+
+/// The table alone, headed `so far, round N`, for a race that goes on. Entrants that have left the
+/// race follow in one line each.
+pub fn interim(result: &RaceResult, terminal: Terminal) -> String {
+    let sheet = Sheet::new(result);
+    let mut page = Page::new(terminal);
+    page.title(result, &format!("so far, round {}", result.rounds));
+    page.main_table(&sheet);
+    page.list(
+        "Not counted",
+        sheet
+            .out
+            .iter()
+            .map(|out| not_counted(out)[..1].to_vec())
+            .collect(),
+    );
+    page.text
+}
+
+/// An entrant that does not count, and why.
+pub(crate) fn not_counted(entrant: &heapdrome_record::EntrantResult) -> Vec<String> {
+    let (headline, details) = why_out(entrant);
+    let mut lines = vec![format!("{}: {headline}", foreign::name(&entrant.allocator))];
+    lines.extend(details);
+    lines
+}
+
+/// Notes with their numbers.
+pub(crate) fn numbered(notes: &[String]) -> Vec<String> {
+    notes
+        .iter()
+        .enumerate()
+        .map(|(place, note)| format!("[{}] {note}", place + 1))
+        .collect()
+}
+
+/// Entries of a list: one line, or a headline with lines under it.
+pub(crate) trait Entry {
+    /// The headline, then what stands under it.
+    fn lines(&self) -> &[String];
+}
+
+impl Entry for String {
+    fn lines(&self) -> &[String] {
+        std::slice::from_ref(self)
+    }
+}
+
+impl Entry for Vec<String> {
+    fn lines(&self) -> &[String] {
+        self
+    }
+}
+
+/// Text that grows from the top, no line wider than the terminal.
+pub(crate) struct Page {
+    width: usize,
+    paint: Paint,
+    pub(crate) text: String,
+}
+
+impl Page {
+    pub(crate) fn new(terminal: Terminal) -> Self {
+        Self {
+            width: terminal.width.max(40),
+            paint: Paint(terminal.colour),
+            text: String::new(),
+        }
+    }
+
+    /// One line as it is.
+    pub(crate) fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// The command, and how far the race is.
+    pub(crate) fn title(&mut self, result: &RaceResult, state: &str) {
+        let room = self.width.saturating_sub(state.len() + 2);
+        let command = match &result.options.workload {
+            Some(workload) => foreign::line(workload),
+            None => reproduce::for_the_eye(&result.command),
+        };
+        let command = foreign::shorten(&command, room);
+        let command = self.paint.strong(&command);
+        self.line(&format!("{command}, {state}"));
+        self.text.push('\n');
+    }
+
+    /// The main table; returns how much of it is shown.
+    pub(crate) fn main_table(&mut self, sheet: &Sheet<'_>) -> Extent {
+        if sheet.rows.is_empty() {
+            self.line("No entrant counts.");
+            return Extent::WHOLE;
+        }
+        let extents = Extent::shrinking(sheet.is_figure(OPERATIONS));
+        let choices = extents
+            .iter()
+            .map(|extent| grid::main_table(sheet, *extent));
+        let (choice, lines) = table::first_that_fits(choices, self.width);
+        let heads = lines.len() - sheet.rows.len();
+        for (place, line) in lines.into_iter().enumerate() {
+            let painted = match place.checked_sub(heads) {
+                None => self.paint.faint(&line),
+                Some(row) => self.row(sheet, row, line, extents[choice]),
+            };
+            self.line(&painted);
+        }
+        extents[choice]
+    }
+
+    /// A row with its verdicts in colours.
+    fn row(&self, sheet: &Sheet<'_>, row: usize, line: String, extent: Extent) -> String {
+        let entrant = sheet.rows[row].entrant;
+        if entrant.role == Role::Baseline {
+            return self.paint.strong(&line);
+        }
+        let shown = [
+            (true, WALL, extent.time_interval),
+            (
+                sheet.is_figure(OPERATIONS),
+                OPERATIONS,
+                extent.operations_interval,
+            ),
+            (extent.rss_compared, PEAK_RSS, extent.memory_interval),
+        ];
+        let mut painted = line;
+        let mut before = String::new();
+        for (wanted, metric, interval) in shown {
+            let Some(compared) = versus(entrant, metric).filter(|_| wanted) else {
+                continue;
+            };
+            let cell = grid::verdict_cell(compared, interval);
+            let Some(place) = painted.find(&cell) else {
+                continue;
+            };
+            before.push_str(&painted[..place]);
+            before.push_str(&match compared.verdict {
+                Verdict::More if metric == OPERATIONS => self.paint.good(&cell),
+                Verdict::Less if metric == OPERATIONS => self.paint.bad(&cell),
+                Verdict::Faster | Verdict::Less => self.paint.good(&cell),
+                Verdict::Slower | Verdict::More => self.paint.bad(&cell),
+                Verdict::Undecided => self.paint.faint(&cell),
+            });
+            painted = painted[place + cell.len()..].to_owned();
+        }
+        before + &painted
+    }
+
+    /// The figures of the workload.
+    fn figures(&mut self, sheet: &Sheet<'_>) {
+        let (names, figures) = grid::figures(sheet, 16);
+        if !figures.is_empty() {
+            self.heading(FIGURES);
+            self.blocks(&names, &figures);
+        }
+    }
+
+    /// The figures that the command printed.
+    pub(crate) fn metrics(&mut self, sheet: &Sheet<'_>) {
+        for metric in sheet.metrics() {
+            self.heading(&foreign::shorten(
+                &grid::metric_heading(sheet, &metric),
+                self.width,
+            ));
+            self.narrowing(|name| grid::metric_table(sheet, &metric, name));
+        }
+    }
+
+    /// Who served malloc in each row.
+    pub(crate) fn proof(&mut self, sheet: &Sheet<'_>) {
+        if sheet
+            .result
+            .entrants
+            .iter()
+            .any(|entrant| entrant.proof.is_some())
+        {
+            self.heading("Proof");
+            self.narrowing(|name| grid::proof_table(sheet, name, false));
+        }
+    }
+
+    /// As many columns beside the names as fit, then the others under them.
+    pub(crate) fn blocks(&mut self, names: &table::Column, columns: &[table::Column]) {
+        let mut rest = columns;
+        while !rest.is_empty() {
+            let block = |count: usize| -> Vec<table::Column> {
+                let shown = rest[..count].iter().cloned();
+                std::iter::once(names.clone()).chain(shown).collect()
+            };
+            let fits = |count: &usize| table::width(&table::lines(&block(*count))) <= self.width;
+            let count = (1..=rest.len()).rev().find(fits).unwrap_or(1);
+            for line in table::lines(&block(count)) {
+                self.line(&foreign::shorten(&line, self.width));
+            }
+            rest = &rest[count..];
+            if !rest.is_empty() {
+                self.text.push('\n');
+            }
+        }
+    }
+
+    /// A table whose names are shortened until it fits.
+    fn narrowing(&mut self, columns: impl Fn(usize) -> Vec<table::Column>) {
+        let choices = [24, 16, 10].map(columns);
+        for line in table::first_that_fits(choices.into_iter(), self.width).1 {
+            self.line(&line);
+        }
+    }
+
+    /// A heading on a line of its own, after an empty line.
+    pub(crate) fn heading(&mut self, heading: &str) {
+        self.text.push('\n');
+        let heading = self.paint.strong(&filled(heading, self.width, ""));
+        self.line(&heading);
+    }
+
+    /// A heading and a paragraph on the same line.
+    pub(crate) fn section(&mut self, heading: &str, text: &str) {
+        self.text.push('\n');
+        let whole = filled(&format!("{heading}: {text}"), self.width, "");
+        let painted = self.paint.strong(&format!("{heading}:"));
+        let rest = whole.strip_prefix(&format!("{heading}:")).unwrap_or(&whole);
+        let _ = writeln!(self.text, "{painted}{rest}");
+    }
+
+    /// A heading and entries under it, if there are any.
+    pub(crate) fn list<T: Entry>(&mut self, heading: &str, entries: Vec<T>) {
+        if entries.is_empty() {
+            return;
+        }
+        self.heading(heading);
+        for entry in &entries {
+            let Some((head, under)) = entry.lines().split_first() else {
+                continue;
+            };
+            self.line(&indented(head, self.width, "  ", "      "));
+            for line in under {
+                self.line(&indented(line, self.width, "      ", "      "));
+            }
+        }
+    }
+
+    /// A command to copy, in lines that a shell reads as one.
+    pub(crate) fn command(&mut self, heading: &str, words: &[String]) {
+        self.heading(heading);
+        let mut line = String::new();
+        for word in words {
+            let used = line.width();
+            if used > 0 && used + word.width() + 3 > self.width {
+                self.line(&format!("{line} \\"));
+                line = format!("    {word}");
+            } else {
+                line = format!("{line}{}{word}", if used > 0 { " " } else { "  " });
+            }
+        }
+        self.line(&line);
+    }
+}
+
+/// `text` in lines of at most `width`, the later ones after `indent`.
+fn filled(text: &str, width: usize, indent: &str) -> String {
+    textwrap::fill(
+        text,
+        textwrap::Options::new(width).subsequent_indent(indent),
+    )
+}
+
+/// `text` in lines of at most `width`, the first after `first` and the later ones after `later`.
+fn indented(text: &str, width: usize, first: &str, later: &str) -> String {
+    textwrap::fill(
+        text,
+        textwrap::Options::new(width)
+            .initial_indent(first)
+            .subsequent_indent(later),
+    )
+}

@@ -1,0 +1,337 @@
+//! Ratios, amounts and foreign text as words: the one place where figures become text.
+
+use heapdrome_record::{Better, Bytes, Comparison, Nanoseconds, Series, Verdict};
+
+/// What stands in a cell that has no figure.
+pub(crate) const NONE: &str = "-";
+
+/// What a comparison without a difference says.
+pub(crate) const NO_DIFFERENCE: &str = "no difference shown";
+
+/// The verdict with its estimate, and with its interval where `interval` asks for it.
+///
+/// A faster entrant's ratio is turned over, so that 0.926 reads `1.08x faster`.
+pub(crate) fn comparison(compared: &Comparison, interval: bool) -> String {
+    if compared.verdict == Verdict::Undecided {
+        return NO_DIFFERENCE.to_owned();
+    }
+    let ends = [compared.ratio, compared.low, compared.high];
+    if ends.iter().any(|end| !end.is_finite() || *end <= 0.0) {
+        return "cannot be told".to_owned();
+    }
+    let [ratio, low, high] = ends;
+    match compared.verdict {
+        Verdict::Undecided => NO_DIFFERENCE.to_owned(),
+        Verdict::Faster => times(above_one([ratio, low, high]), "faster", interval),
+        Verdict::Slower => times(above_one([ratio, low, high]), "slower", interval),
+        Verdict::Less => percent([1.0 - ratio, 1.0 - high, 1.0 - low], "less", interval),
+        Verdict::More if ratio >= 2.0 => times([ratio, low, high], "as much", interval),
+        Verdict::More => percent([ratio - 1.0, low - 1.0, high - 1.0], "more", interval),
+    }
+}
+
+/// A comparison with everything that it rests on, for a note.
+pub(crate) fn comparison_in_full(compared: &Comparison) -> String {
+    let verdict = comparison(compared, true);
+    let rounds = count(u64::from(compared.rounds), "round");
+    if compared.verdict != Verdict::Undecided {
+        return format!("{verdict} over {rounds}");
+    }
+    let more = compared
+        .rounds_to_show_one_percent
+        .filter(|more| *more > 0)
+        .map_or_else(String::new, |more| {
+            format!(
+                "; about {} would show 1%",
+                count(u64::from(more), "more round")
+            )
+        });
+    format!("{verdict}, {} over {rounds}{more}", plain_ratio(compared))
+}
+
+/// A ratio as it stands in the JSON: `1.002 (0.990 to 1.013)`.
+pub(crate) fn plain_ratio(compared: &Comparison) -> String {
+    let Comparison {
+        ratio, low, high, ..
+    } = compared;
+    match (
+        ratio.is_finite(),
+        low.is_finite() && high.is_finite() && *low > 0.0,
+    ) {
+        (true, true) => format!("{ratio:.3} ({low:.3} to {high:.3})"),
+        (true, false) => format!("{ratio:.3} (too few rounds for an interval)"),
+        (false, _) => "a ratio that cannot be told".to_owned(),
+    }
+}
+
+/// The ratio turned over with its interval where it lies below 1.
+fn above_one([ratio, low, high]: [f64; 3]) -> [f64; 3] {
+    if ratio < 1.0 {
+        [1.0 / ratio, 1.0 / high, 1.0 / low]
+    } else {
+        [ratio, low, high]
+    }
+}
+
+/// `1.08x faster (1.06 to 1.10)`.
+fn times([estimate, low, high]: [f64; 3], word: &str, interval: bool) -> String {
+    let decimals = decimals([estimate, low, high], 1.0, 2);
+    let tail = if interval {
+        format!(" ({low:.decimals$} to {high:.decimals$})")
+    } else {
+        String::new()
+    };
+    format!("{estimate:.decimals$}x {word}{tail}")
+}
+
+/// `12% less (10 to 14)`; the parts are fractions.
+fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
+    let [estimate, low, high] = parts.map(|part| part * 100.0);
+    let usual = usize::from(low.abs().min(estimate.abs()) < 9.95);
+    let decimals = decimals([estimate, low, high], 0.0, usual);
+    let tail = if interval {
+        format!(" ({low:.decimals$} to {high:.decimals$})")
+    } else {
+        String::new()
+    };
+    format!("{estimate:.decimals$}% {word}{tail}")
+}
+
+/// `usual` decimals, or as many more (up to two) as keep every part from reading as `nothing`,
+/// which is no difference; fewer for large figures.
+fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
+    let nearest = parts
+        .iter()
+        .map(|part| (part - nothing).abs())
+        .fold(f64::INFINITY, f64::min);
+    let largest = parts
+        .iter()
+        .fold(0.0_f64, |largest, part| largest.max(part.abs()));
+    if nothing > 0.0 && largest >= 9.995 {
+        return if largest >= 99.95 { 0 } else { 1 };
+    }
+    let visible = |decimals: &usize| nearest >= 0.5 / 10_f64.powi(*decimals as i32);
+    (usual..usual + 2).find(visible).unwrap_or(usual + 2)
+}
+
+/// A fraction as a percentage: `1.3%`.
+pub(crate) fn fraction(part: f64) -> String {
+    let percent = part * 100.0;
+    match percent.abs() {
+        size if !size.is_finite() => "an unknown amount".to_owned(),
+        size if size >= 9.95 => format!("{percent:.0}%"),
+        size if size >= 0.095 => format!("{percent:.1}%"),
+        _ => format!("{percent:.2}%"),
+    }
+}
+
+/// The median of a series of seconds, such as `75.3 s`.
+pub(crate) fn seconds(series: Option<&Series>) -> String {
+    median(series, |value| Nanoseconds::from_seconds(value).to_string())
+}
+
+/// The median of a series of bytes, such as `250 MiB`.
+pub(crate) fn bytes(series: Option<&Series>) -> String {
+    median(series, |value| Bytes(value.round() as u64).to_string())
+}
+
+/// The median of a series of plain numbers, such as `1.24k`.
+pub(crate) fn number(series: Option<&Series>) -> String {
+    median(series, short_number)
+}
+
+/// The median of a figure, whose name ends in its unit.
+pub(crate) fn figure(name: &str, series: Option<&Series>) -> String {
+    match name {
+        rate if rate.contains("_per_") => number(series),
+        size if size.ends_with("_bytes") => bytes(series),
+        time if time.ends_with("_ns") => median(series, |value| {
+            Nanoseconds(value.round() as u64).to_string()
+        }),
+        time if time.ends_with("_s") => seconds(series),
+        _ => number(series),
+    }
+}
+
+/// The median in the words of `tell`, or a dash where there is no figure.
+fn median(series: Option<&Series>, tell: impl Fn(f64) -> String) -> String {
+    let known = series
+        .map(|series| series.median)
+        .filter(|value| value.is_finite());
+    known.map_or_else(|| NONE.to_owned(), tell)
+}
+
+/// A number in at most seven columns: `1.24k`, `62.8M`.
+pub(crate) fn short_number(value: f64) -> String {
+    const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let size = value.abs();
+    for (step, unit) in STEPS {
+        if size >= step {
+            return format!("{}{unit}", three_digits(value / step));
+        }
+    }
+    if value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        three_digits(value)
+    }
+}
+
+/// `value` with three digits that count.
+fn three_digits(value: f64) -> String {
+    match value.abs() {
+        size if size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        size if size >= 0.0995 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// A whole number with commas between thousands: `1,240,332`.
+pub(crate) fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 round`, `3 rounds`; a word that ends in `s` takes `es`.
+pub(crate) fn count(number: u64, word: &str) -> String {
+    let ending = match (number, word.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        _ => "s",
+    };
+    format!("{} {word}{ending}", grouped(number))
+}
+
+/// Names in a sentence: `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Which direction is better, as a word after a metric's name.
+pub(crate) fn direction(better: Better) -> &'static str {
+    match better {
+        Better::Lower => "lower is better",
+        Better::Higher => "higher is better",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compared(verdict: Verdict, ratio: f64, low: f64, high: f64) -> Comparison {
+        let rounds_to_show_one_percent = Some(14);
+        Comparison {
+            ratio,
+            low,
+            high,
+            rounds: 12,
+            verdict,
+            rounds_to_show_one_percent,
+        }
+    }
+
+    fn told(verdict: Verdict, ends: [f64; 3]) -> String {
+        comparison(&compared(verdict, ends[0], ends[1], ends[2]), true)
+    }
+
+    #[test]
+    fn a_time_ratio_is_turned_over_where_it_is_faster() {
+        let faster = told(Verdict::Faster, [0.926, 0.909, 0.943]);
+        assert_eq!(faster, "1.08x faster (1.06 to 1.10)");
+        let slower = told(Verdict::Slower, [1.25, 1.2, 1.31]);
+        assert_eq!(slower, "1.25x slower (1.20 to 1.31)");
+    }
+
+    #[test]
+    fn no_end_of_a_shown_difference_reads_as_none() {
+        let near = told(Verdict::Faster, [0.997, 0.995, 0.999]);
+        assert_eq!(near, "1.003x faster (1.001 to 1.005)");
+        let nearer = told(Verdict::Less, [0.998, 0.997, 0.9998]);
+        assert_eq!(nearer, "0.20% less (0.02 to 0.30)");
+    }
+
+    #[test]
+    fn large_ratios_are_not_more_exact_than_they_are() {
+        assert_eq!(
+            told(Verdict::Slower, [14.04, 13.0, 15.2]),
+            "14.0x slower (13.0 to 15.2)"
+        );
+        assert_eq!(
+            told(Verdict::Slower, [240.4, 230.0, 251.0]),
+            "240x slower (230 to 251)"
+        );
+    }
+
+    #[test]
+    fn amounts_are_percentages_up_to_twice_as_much() {
+        assert_eq!(
+            told(Verdict::Less, [0.88, 0.86, 0.90]),
+            "12% less (10 to 14)"
+        );
+        assert_eq!(
+            told(Verdict::More, [1.3, 1.28, 1.32]),
+            "30% more (28 to 32)"
+        );
+        assert_eq!(
+            told(Verdict::More, [2.5, 2.4, 2.6]),
+            "2.50x as much (2.40 to 2.60)"
+        );
+        assert_eq!(
+            told(Verdict::More, [1.032, 1.029, 1.035]),
+            "3.2% more (2.9 to 3.5)"
+        );
+    }
+
+    #[test]
+    fn an_undecided_comparison_tells_what_would_decide_it() {
+        let undecided = compared(Verdict::Undecided, 0.998, 0.985, 1.011);
+        assert_eq!(comparison(&undecided, true), "no difference shown");
+        assert_eq!(
+            comparison_in_full(&undecided),
+            "no difference shown, 0.998 (0.985 to 1.011) over 12 rounds; about 14 more rounds would show 1%"
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_not_told_as_one() {
+        let nan = told(Verdict::Faster, [f64::NAN, 0.9, 1.1]);
+        assert_eq!(nan, "cannot be told");
+        assert_eq!(
+            told(Verdict::Slower, [1.2, 0.0, f64::INFINITY]),
+            "cannot be told"
+        );
+        let early = compared(Verdict::Undecided, 1.2, 0.0, f64::INFINITY);
+        assert_eq!(comparison(&early, true), NO_DIFFERENCE);
+        assert_eq!(
+            plain_ratio(&early),
+            "1.200 (too few rounds for an interval)"
+        );
+        assert_eq!(fraction(f64::NAN), "an unknown amount");
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(short_number(1_240_332.0), "1.24M");
+        assert_eq!(short_number(3500.0), "3.50k");
+        assert_eq!(short_number(42.0), "42");
+        assert_eq!(short_number(-0.5), "-0.50");
+        assert_eq!(grouped(1_240_332), "1,240,332");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(count(1, "process"), "1 process");
+        assert_eq!(count(1200, "process"), "1,200 processes");
+        assert_eq!(fraction(0.013), "1.3%");
+    }
+}

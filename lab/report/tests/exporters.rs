@@ -1,0 +1,312 @@
+//! Every exporter, as its reader sees it.
+
+mod races;
+
+use heapdrome_record::{EntrantResult, RaceResult, Role, Status, Verdict};
+use heapdrome_report::{Csv, Exporter, Json, Markdown, Terminal, interim};
+use races::{bare, compared, empty, full, rival, usual};
+use unicode_width::UnicodeWidthStr;
+
+fn text(exporter: &dyn Exporter, result: &RaceResult) -> String {
+    String::from_utf8(exporter.export(result).expect("it exports")).expect("UTF-8")
+}
+
+fn terminal(result: &RaceResult, width: usize) -> String {
+    text(
+        &Terminal {
+            width,
+            colour: false,
+        },
+        result,
+    )
+}
+
+/// Names, paths, texts and figures as no one should write them.
+fn odd() -> RaceResult {
+    let mut result = usual();
+    let names = [
+        "日本語のアロケータ名前がとても長い",
+        "a|b\nc`d",
+        "\u{1b}[31mred\u{1b}[0m\u{202e}",
+        "",
+    ];
+    for (place, name) in names.into_iter().enumerate() {
+        result.entrants[place + 2].allocator = name.to_owned();
+    }
+    let long = format!("/very/long/{}/liballocator.so", "folder/".repeat(40));
+    result.entrants.push(rival(
+        &long,
+        compared(Verdict::Slower, f64::NAN, 0.1),
+        compared(Verdict::Less, f64::INFINITY, 0.1),
+    ));
+    let mut nothing = bare("\u{7}", Role::Rival);
+    nothing.known_faults = vec!["x".repeat(300)];
+    result.entrants.push(nothing);
+    result.command = vec![
+        "sh".to_owned(),
+        "-c".to_owned(),
+        "printf '\u{1b}[2J' | cat\n".repeat(9),
+    ];
+    result
+}
+
+/// Races of every kind, for what must hold for all of them.
+fn all() -> Vec<RaceResult> {
+    let mut alone = usual();
+    alone.entrants.truncate(1);
+    let mut without_figures = usual();
+    without_figures.entrants = vec![bare("system", Role::Baseline), bare("x", Role::Rival)];
+    let mut without_baseline = usual();
+    without_baseline.entrants.remove(0);
+    let mut all_failed = usual();
+    for entrant in &mut all_failed.entrants {
+        entrant.status = Status::NotServed;
+    }
+    vec![
+        usual(),
+        empty(),
+        odd(),
+        alone,
+        without_figures,
+        without_baseline,
+        all_failed,
+        measured(),
+    ]
+}
+
+/// A race with a metric of its own.
+fn measured() -> RaceResult {
+    let mut result = usual();
+    for (place, entrant) in result.entrants.iter_mut().enumerate() {
+        entrant
+            .metrics
+            .extend(races::series(1e6 + place as f64).map(|s| ("ops".to_owned(), s)));
+    }
+    result
+}
+
+#[test]
+fn the_terminal_shows_the_whole_race() {
+    assert_eq!(terminal(&usual(), 100), include_str!("golden/terminal.txt"));
+}
+
+#[test]
+fn the_interim_table_is_short() {
+    let told = interim(
+        &usual(),
+        Terminal {
+            width: 100,
+            colour: false,
+        },
+    );
+    assert_eq!(told, include_str!("golden/interim.txt"));
+}
+
+#[test]
+fn markdown_says_the_same_in_its_own_form() {
+    assert_eq!(
+        text(&Markdown, &usual()),
+        include_str!("golden/markdown.md")
+    );
+}
+
+#[test]
+fn no_line_of_the_terminal_is_too_wide() {
+    for result in all() {
+        for width in 40..=140 {
+            let told = terminal(&result, width);
+            let (table, command) = told
+                .split_once("\nAgain\n")
+                .expect("it ends with the command");
+            for line in table.lines() {
+                assert!(line.width() <= width, "{width}: {line}");
+            }
+            for line in command.lines().filter(|line| line.width() > width) {
+                assert!(
+                    line.starts_with("    "),
+                    "only a word alone may be wider: {line}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_reaches_the_terminal_that_it_would_obey() {
+    for result in all() {
+        let told = terminal(&result, 100) + &text(&Markdown, &result);
+        let obeyed = |c: &char| c.is_control() && *c != '\n' || *c == '\u{202e}';
+        assert_eq!(told.chars().find(obeyed), None, "{told}");
+    }
+}
+
+#[test]
+fn colours_change_nothing_but_colours() {
+    for result in all() {
+        let painted = text(
+            &Terminal {
+                width: 100,
+                colour: true,
+            },
+            &result,
+        );
+        let mut plain = painted.clone();
+        for code in ["0", "1", "2", "31", "32", "33"] {
+            plain = plain.replace(&format!("\u{1b}[{code}m"), "");
+        }
+        assert_eq!(plain, terminal(&result, 100));
+    }
+    assert!(
+        text(
+            &Terminal {
+                width: 100,
+                colour: true
+            },
+            &usual()
+        )
+        .contains("\u{1b}[32m1.08x faster")
+    );
+}
+
+#[test]
+fn every_row_of_a_markdown_table_has_the_same_cells() {
+    for result in all() {
+        let told = text(&Markdown, &result);
+        let mut cells = None;
+        for line in told.lines() {
+            let found = line
+                .starts_with('|')
+                .then(|| line.replace("\\|", "").matches('|').count());
+            assert!(
+                cells.is_none() || found.is_none() || cells == found,
+                "{line}"
+            );
+            cells = found;
+        }
+    }
+}
+
+#[test]
+fn csv_has_every_sample_once() {
+    for result in all() {
+        let told = text(&Csv, &result);
+        let mut reader = csv::Reader::from_reader(told.as_bytes());
+        let rows: Vec<csv::StringRecord> = reader
+            .records()
+            .collect::<Result<_, _>>()
+            .expect("well formed");
+        let samples = |entrant: &EntrantResult| {
+            let series = [&entrant.wall_s, &entrant.user_s, &entrant.system_s];
+            let memory = [&entrant.peak_rss_bytes, &entrant.peak_tree_bytes];
+            let fixed = series
+                .into_iter()
+                .chain(memory)
+                .flatten()
+                .chain(entrant.metrics.values());
+            fixed
+                .map(|series| series.samples.len())
+                .sum::<usize>()
+                .max(1)
+        };
+        assert_eq!(
+            rows.len(),
+            result.entrants.iter().map(samples).sum::<usize>()
+        );
+        assert!(!told.contains("NaN") && !told.contains("inf"), "{told}");
+    }
+    let first = text(&Csv, &usual());
+    let first: Vec<_> = first.lines().take(2).collect();
+    assert_eq!(
+        first,
+        [
+            "allocator,role,status,round,metric,value",
+            "system,baseline,ok,1,wall_s,74.25"
+        ]
+    );
+}
+
+#[test]
+fn json_reads_back_as_the_same_result() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("result.json");
+    std::fs::write(&path, text(&Json, &usual())).expect("written");
+    assert_eq!(
+        heapdrome_record::read_result(&path).expect("a result"),
+        usual()
+    );
+}
+
+#[test]
+fn the_conclusion_names_the_price_in_memory() {
+    let mut result = usual();
+    result
+        .entrants
+        .retain(|entrant| entrant.allocator != "mimalloc3");
+    let small = rival(
+        "small",
+        compared(Verdict::Slower, 1.1, 0.02),
+        compared(Verdict::Less, 0.8, 0.02),
+    );
+    result.entrants.push(small);
+    let told = terminal(&result, 1000);
+    assert!(
+        told.contains("jemalloc leads: 1.07x faster than system (1.05 to 1.09)."),
+        "{told}"
+    );
+    assert!(
+        told.contains("The price is memory: jemalloc takes 30% more than system"),
+        "{told}"
+    );
+    assert!(
+        told.contains("Least memory: small, 20% less than system (1.10x slower)."),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_baseline_that_beats_itself_is_told() {
+    let mut result = usual();
+    if let Some(noise) = &mut result.noise_floor {
+        noise.baseline_again = compared(Verdict::Slower, 1.03, 0.01);
+    }
+    let told = terminal(&result, 1000);
+    assert!(
+        told.contains("Beware: system seemed 1.03x slower than itself (1.02 to 1.04)"),
+        "{told}"
+    );
+}
+
+#[test]
+fn without_a_winner_nothing_is_claimed() {
+    let mut result = usual();
+    result.entrants.truncate(4);
+    let told = terminal(&result, 1000);
+    assert!(
+        told.contains("No allocator was shown to be faster than system."),
+        "{told}"
+    );
+    result.entrants.truncate(1);
+    assert!(terminal(&result, 1000).contains("There is nothing to compare with system."));
+    assert!(terminal(&empty(), 1000).contains("No round is complete"));
+}
+
+#[test]
+fn entrants_without_a_comparison_are_ranked_by_their_medians() {
+    let mut result = usual();
+    result.entrants = vec![
+        full("slow", Role::Rival, 90.0, 1.0),
+        full("system", Role::Baseline, 75.0, 1.0),
+        bare("unknown", Role::Rival),
+        full("fast", Role::Rival, 60.0, 1.0),
+    ];
+    let told = interim(
+        &result,
+        Terminal {
+            width: 100,
+            colour: false,
+        },
+    );
+    let place = |name: &str| told.find(&format!("\n{name}")).expect("it is there");
+    let places = ["fast", "system", "slow", "unknown"].map(place);
+    assert!(places.is_sorted(), "{told}");
+}

@@ -1,0 +1,120 @@
+//! The description of the schema names every field that a result can have.
+
+mod races;
+#[path = "races/workload.rs"]
+mod workload;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use heapdrome_record::{
+    Absent, Better, ClaimResult, Collection, Holds, MemorySample, Metric, Nanoseconds, RaceResult,
+    Series, Server, Table,
+};
+use heapdrome_report::{Exporter, Json};
+use serde_json::Value;
+
+const DESCRIPTION: &str = include_str!("../../../docs/result-schema.md");
+
+/// A result in which no optional field is left out.
+fn whole() -> RaceResult {
+    let mut result = races::usual();
+    let (name, pattern) = ("ops".to_owned(), "x".to_owned());
+    result.options.metrics = vec![Metric {
+        name,
+        pattern,
+        better: Better::Higher,
+    }];
+    let (serve, ready) = ("s".to_owned(), "r".to_owned());
+    result.options.server = Some(Server {
+        serve,
+        ready,
+        ready_within: Nanoseconds(1),
+    });
+    for entrant in &mut result.entrants {
+        entrant.known_faults = vec!["fault".to_owned()];
+        entrant.detached = vec!["program".to_owned()];
+        let timeline = MemorySample {
+            at: Nanoseconds(1),
+            anonymous: heapdrome_record::Bytes(1),
+        };
+        entrant.memory_timeline = vec![timeline];
+        let method = Some("how".to_owned());
+        let series = Series {
+            median: 1.0,
+            samples: vec![1.0],
+            outliers: vec![0],
+            method,
+        };
+        entrant.counters = BTreeMap::from([("COUNTER".to_owned(), series.clone())]);
+        entrant.metrics = BTreeMap::from([("METRIC".to_owned(), series)]);
+        if let Some(proof) = &mut entrant.proof {
+            proof.warnings = vec!["warning".to_owned()];
+            proof.taken_in = Some("cell".to_owned());
+        }
+    }
+    result
+}
+
+/// A collection in which no list is empty.
+fn collection() -> Collection {
+    let text = |text: &str| text.to_owned();
+    let mut collection = workload::sweep();
+    // Figures have names of their own.
+    for race in &mut collection.races {
+        race.result = whole();
+    }
+    collection.claims = vec![ClaimResult {
+        claim: text("c"),
+        source: text("s"),
+        holds: Holds::Held,
+        because: text("b"),
+    }];
+    collection.absent = vec![Absent {
+        name: text("n"),
+        reason: text("r"),
+    }];
+    collection.tables = vec![Table {
+        title: text("t"),
+        published: None,
+        heads: vec![text("h")],
+        rows: vec![vec![text("c")]],
+        notes: vec![text("n")],
+    }];
+    collection
+}
+
+/// Every name of a field in `value`.
+fn fields(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, inner) in object {
+                found.insert(name.clone());
+                fields(inner, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| fields(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_field_is_described() {
+    let text = Json.export(&whole()).expect("it exports");
+    let value: Value = serde_json::from_slice(&text).expect("JSON");
+    let mut found = BTreeSet::new();
+    fields(&value, &mut found);
+    let sweep = serde_json::to_value(collection()).expect("JSON");
+    fields(&sweep, &mut found);
+    assert!(found.len() > 90, "{}", found.len());
+    let described = |name: &String| {
+        let in_example = name == "killed" && DESCRIPTION.contains("{\"killed\": SIGNAL}");
+        in_example
+            || ["COUNTER", "METRIC"].contains(&name.as_str())
+            || DESCRIPTION.contains(&format!("`{name}`"))
+    };
+    let missing: Vec<_> = found.into_iter().filter(|name| !described(name)).collect();
+    assert!(
+        missing.is_empty(),
+        "not in docs/result-schema.md: {missing:?}"
+    );
+}

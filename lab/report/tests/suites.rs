@@ -1,0 +1,135 @@
+//! Suites, as their reader sees them.
+
+mod races;
+
+use heapdrome_record::{
+    Absent, ClaimResult, Collection, Holds, Member, SCHEMA, Scale, Status, Table,
+};
+use heapdrome_report::{Terminal, collection_markdown, collection_text};
+use races::usual;
+use unicode_width::UnicodeWidthStr;
+
+fn words(all: &[&str]) -> Vec<String> {
+    all.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn claim(holds: Holds, text: &str, because: &str) -> ClaimResult {
+    ClaimResult {
+        claim: text.to_owned(),
+        source: "rpmalloc: Result analysis".to_owned(),
+        holds,
+        because: because.to_owned(),
+    }
+}
+
+fn tables() -> Vec<Table> {
+    vec![
+        Table {
+            title: "rpmalloc: millions of operations per CPU second".to_owned(),
+            published: None,
+            heads: words(&["allocator", "threads = 1", "threads = 2"]),
+            rows: vec![
+                words(&["crt (system)", "51.20", "48.10"]),
+                words(&["rpmalloc", "66.60", "-"]),
+            ],
+            notes: words(&["rpmalloc failed in 16-1000, 2"]),
+        },
+        Table {
+            title: "rpmalloc: millions of operations per CPU second".to_owned(),
+            published: Some("a document, on a machine".to_owned()),
+            heads: words(&["allocator", "threads = 1"]),
+            rows: vec![words(&["crt", "75.320"])],
+            notes: Vec::new(),
+        },
+    ]
+}
+
+fn suite() -> Collection {
+    let mut result = usual();
+    result.entrants[3].status = Status::Timeout;
+    Collection {
+        schema: SCHEMA,
+        heapdrome: "0.1.0".to_owned(),
+        started: "2026-11-21T08:00:00Z".to_owned(),
+        asked: words(&["suite", "rpmalloc", "--quick"]),
+        name: "rpmalloc".to_owned(),
+        scale: Some(Scale::Quick),
+        machine: result.machine.clone(),
+        races: vec![Member {
+            cell: "rpmalloc/16-1000".to_owned(),
+            workload: "rptest".to_owned(),
+            parameters: words(&["loops=40", "threads=2"]),
+            swept: Some(2),
+            processors: vec![0, 1],
+            factor: Some(500.0),
+            result,
+        }],
+        tables: tables(),
+        claims: vec![
+            claim(
+                Holds::CannotBeTested,
+                "lockfree-malloc suffers from massive memory overhead.",
+                "cannot be had here: lockfree-malloc",
+            ),
+            claim(
+                Holds::NotHeld,
+                "rpmalloc is faster than all of a|b.",
+                "1 of 2 contradict: rpmalloc over crt in 16-1000 at 2 0.900 (0.880 to 0.920)",
+            ),
+            claim(
+                Holds::Held,
+                "The memory overhead is 10% to 15%.",
+                "2 of 2 agree: rpmalloc in 16-1000 at 2 1.120 (1.110 to 1.130)",
+            ),
+            claim(Holds::Undecided, "jemalloc trails by about 15%.", "not run"),
+        ],
+        absent: vec![Absent {
+            name: "lockfree-malloc".to_owned(),
+            reason: "in no package registry".to_owned(),
+        }],
+        remarks: words(&["rpmalloc: what a reader should know"]),
+    }
+}
+
+fn text(collection: &Collection, width: usize) -> String {
+    let terminal = Terminal {
+        width,
+        colour: false,
+    };
+    collection_text(collection, terminal)
+}
+
+#[test]
+fn the_terminal_shows_tables_claims_and_what_is_missing() {
+    assert_eq!(text(&suite(), 100), include_str!("golden/suite.txt"));
+}
+
+#[test]
+fn markdown_of_a_suite() {
+    assert_eq!(
+        collection_markdown(&suite()),
+        include_str!("golden/suite.md")
+    );
+}
+
+#[test]
+fn no_line_of_a_suite_is_too_wide() {
+    for width in 40..=120 {
+        let told = text(&suite(), width);
+        let (body, _) = told
+            .split_once("\nAgain\n")
+            .expect("the command comes last");
+        for line in body.lines() {
+            assert!(line.width() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn published_figures_stand_in_tables_of_their_own() {
+    let told = collection_markdown(&suite());
+    let (_, after) = told
+        .split_once("as published, not measured here (a document, on a machine)")
+        .expect("it is marked");
+    assert!(after.contains("75.320") && !after.contains("51.20"));
+}
