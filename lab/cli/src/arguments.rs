@@ -1,0 +1,361 @@
+//! The command line, as people type it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::paging::arguments::PagingArguments;
+use crate::report::{PlotArguments, ReportArguments};
+use crate::values::{
+    MetricArgument, Processors, duration, key_value, metric, percentage, processors,
+};
+
+/// A racetrack for memory allocators.
+///
+/// Which memory allocator makes my program faster or smaller, by how much, and is that real?
+#[derive(Debug, Parser)]
+#[command(name = "heapdrome", version, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  heapdrome race -- ninja -C build
+  heapdrome race -a system,mimalloc3,jemalloc,./mine.so --prepare 'ninja -C build clean' -- ninja -C build
+  heapdrome report result.json -o report.html
+  heapdrome allocators
+  heapdrome exec -a mimalloc3 -- ./my-program
+
+Exit status: 0 done; 1 an entrant failed; 2 wrong usage or input; 3 the command itself fails on the
+baseline; 4 heapdrome could not write or start something; 130 interrupted.";
+
+/// The things that heapdrome does.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Race a command under several allocators and say which differences are real
+    Race(Box<RaceArguments>),
+    /// Print the table of a saved result again
+    Show(ShowArguments),
+    /// Make one HTML page of saved results, which opens anywhere without a network
+    Report(ReportArguments),
+    /// Draw the plots of saved results as SVG and PNG files
+    Plot(PlotArguments),
+    /// List, build, add and check allocators
+    Allocators(AllocatorsArguments),
+    /// Run a command under an allocator, without measuring
+    Exec(ExecArguments),
+    /// Examine this machine for what would bend a measurement
+    Doctor(DoctorArguments),
+    /// List and explain the workloads that heapdrome brings
+    Workloads(WorkloadsArguments),
+    /// Run the workloads of a published document and print its tables, measured here
+    Suite(SuiteArguments),
+    /// Measure large objects, and what memory costs when it does not fit
+    Paging(PagingArguments),
+    /// Manage the cache of sources and built allocators
+    Cache(CacheArguments),
+}
+
+/// `heapdrome race`.
+#[derive(Args, Debug)]
+pub struct RaceArguments {
+    /// Allocators to race: names, paths of shared objects, or the groups `default`, `found`, `all`
+    ///
+    /// Without this option every allocator found on this machine races, but for variants that only
+    /// change settings; if there is none but the system's, the group `default` is built.
+    #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
+    pub allocators: Vec<String>,
+    /// The allocator that the others are compared with
+    #[arg(long, value_name = "NAME", default_value = "system")]
+    pub baseline: String,
+    /// Race a workload that heapdrome brings instead of a command (see `heapdrome workloads`); what
+    /// follows `--` are its parameters
+    #[arg(short, long, value_name = "NAME",
+          conflicts_with_all = ["directory", "prepare", "serve"])]
+    pub workload: Option<String>,
+    /// Race the workload once for each of these numbers of threads, pinned to as many processors
+    #[arg(short, long, value_delimiter = ',', value_name = "N,...", conflicts_with = "pin",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub threads: Vec<u64>,
+    /// Few rounds, and the small form of a workload: a first impression
+    #[arg(long)]
+    pub quick: bool,
+    /// When to stop.
+    #[command(flatten)]
+    pub stopping: StoppingArguments,
+    /// How each run is made.
+    #[command(flatten)]
+    pub runs: RunArguments,
+    /// A server to run under the allocator while the command loads it
+    #[arg(long, value_name = "SHELL COMMAND", requires = "ready")]
+    pub serve: Option<String>,
+    /// A command that succeeds as soon as the server answers
+    #[arg(long, value_name = "SHELL COMMAND", requires = "serve")]
+    pub ready: Option<String>,
+    /// A figure that the command prints: its first group, or else the whole match, is the number
+    #[arg(long = "metric", value_name = "NAME[:higher|:lower]=REGEX", value_parser = metric)]
+    pub metrics: Vec<MetricArgument>,
+    /// The seed of the order of rounds and of every other draw [default: from the clock]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Where to write the result.
+    #[command(flatten)]
+    pub output: OutputArguments,
+    /// Go on with a race that was interrupted: the latest, or the one of this name
+    #[arg(long, value_name = "RACE", num_args = 0..=1, default_missing_value = "latest",
+          conflicts_with_all = ["command", "workload", "threads", "allocators", "quick", "baseline",
+          "precision", "rounds", "min_rounds", "max_rounds", "max_time", "warmup", "setup",
+          "prepare", "cleanup", "check", "pin", "timeout", "directory", "stdin", "environment",
+          "discard_output", "memory_runs", "success", "serve", "ready", "metrics", "seed"])]
+    pub resume: Option<String>,
+    /// The command to race, with its arguments; or the parameters of the workload
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// When a race stops.
+#[derive(Args, Debug)]
+pub struct StoppingArguments {
+    /// Stop when every interval on wall time is this narrow (half-width) [default: 1%]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub precision: Option<f64>,
+    /// Run exactly this many rounds; with --precision or --max-time, at most this many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with = "max_rounds")]
+    pub rounds: Option<u32>,
+    /// Run at least this many rounds [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub min_rounds: Option<u32>,
+    /// Run at most this many rounds [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_rounds: Option<u32>,
+    /// Start no round after this much time in rounds, once the least number of them is done
+    /// [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub max_time: Option<Duration>,
+    /// Rounds to run and throw away first
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub warmup: u32,
+}
+
+/// How each run is made.
+#[derive(Args, Debug)]
+pub struct RunArguments {
+    /// Run once before everything
+    #[arg(long, value_name = "SHELL COMMAND")]
+    pub setup: Option<String>,
+    /// Run before each run, untimed and without the allocator
+    #[arg(long, value_name = "SHELL COMMAND")]
+    pub prepare: Option<String>,
+    /// Run once after everything
+    #[arg(long, value_name = "SHELL COMMAND")]
+    pub cleanup: Option<String>,
+    /// Run after each run; its failure means that the result is wrong
+    #[arg(long, value_name = "SHELL COMMAND")]
+    pub check: Option<String>,
+    /// Pin the command to these processors
+    #[arg(long, value_name = "0,2-3", value_parser = processors)]
+    pub pin: Option<Processors>,
+    /// Kill a run that takes longer
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Run the command in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub directory: Option<PathBuf>,
+    /// Give the command this file as standard input [default: /dev/null]
+    #[arg(long, value_name = "FILE")]
+    pub stdin: Option<PathBuf>,
+    /// Set an environment variable for every entrant
+    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub environment: Vec<(String, String)>,
+    /// Do not keep the command's output, and do not compare it with the baseline's
+    #[arg(long)]
+    pub discard_output: bool,
+    /// Untimed runs per allocator that watch the memory of the process tree
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub memory_runs: u32,
+    /// Exit statuses of the command that count as success
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "0",
+          value_parser = clap::value_parser!(i32).range(0..=255))]
+    pub success: Vec<i32>,
+}
+
+/// Where a result is written.
+#[derive(Args, Debug)]
+pub struct OutputArguments {
+    /// Write the result as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write every sample as CSV
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write the table as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write $HOME and $CACHE for these folders in the files, so that they can be shared
+    #[arg(long)]
+    pub redact: bool,
+}
+
+/// `heapdrome show`.
+#[derive(Args, Debug)]
+pub struct ShowArguments {
+    /// The result, as written by `race --json`
+    #[arg(value_name = "RESULT.json")]
+    pub result: PathBuf,
+    /// Where to write it in other forms.
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+/// `heapdrome allocators`.
+#[derive(Args, Debug)]
+pub struct AllocatorsArguments {
+    /// What to do with them; `list` if nothing is said.
+    #[command(subcommand)]
+    pub action: Option<AllocatorsAction>,
+}
+
+/// The things that can be done with allocators.
+#[derive(Debug, Subcommand)]
+pub enum AllocatorsAction {
+    /// List what is here, what can be built, and what cannot be had and why
+    List,
+    /// Build allocators into the cache (`all` for every one that can be built)
+    Install {
+        /// Names of allocators, or groups
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+    /// Make a shared object of your own known by a name
+    Add {
+        /// The name to give it
+        name: String,
+        /// The shared object
+        path: PathBuf,
+        /// Set an environment variable whenever it is used
+        #[arg(long = "env", value_name = "KEY=VALUE", value_parser = key_value)]
+        environment: Vec<(String, String)>,
+    },
+    /// Forget an allocator of your own, or delete a built one from the cache
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Tell all that is known of an allocator
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Load an allocator into small programs and say what breaks
+    Check {
+        /// Names of allocators, or paths
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+}
+
+/// `heapdrome exec`.
+#[derive(Args, Debug)]
+pub struct ExecArguments {
+    /// The allocator: a name or the path of a shared object
+    #[arg(short, long, value_name = "NAME")]
+    pub allocator: String,
+    /// The command with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// `heapdrome workloads`.
+#[derive(Args, Debug)]
+pub struct WorkloadsArguments {
+    /// What to do with them; `list` if nothing is said.
+    #[command(subcommand)]
+    pub action: Option<WorkloadsAction>,
+}
+
+/// The things that can be done with workloads.
+#[derive(Debug, Subcommand)]
+pub enum WorkloadsAction {
+    /// List them
+    List,
+    /// Tell all that is known of one: what it models, its parameters, what its figures mean
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Install what programs lack, with the system's package manager
+    Install {
+        /// Names of workloads; without any, every program
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+    },
+}
+
+/// `heapdrome suite`.
+#[derive(Args, Debug)]
+pub struct SuiteArguments {
+    /// Which suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, `all` for every one, or a
+    /// file of your own such as ./mine.toml
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The smallest form: every table in minutes
+    #[arg(long, conflicts_with = "published")]
+    pub quick: bool,
+    /// The counts that the document itself used
+    #[arg(long)]
+    pub published: bool,
+    /// Say how long it would take, and run nothing
+    #[arg(long)]
+    pub estimate: bool,
+    /// Allocators to race instead of the document's: names, paths, or groups as for `race`
+    #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
+    pub allocators: Vec<String>,
+    /// Run these cells only, such as rpmalloc/16-1000, or 16-1000=2 for one number of threads
+    #[arg(long, value_delimiter = ',', value_name = "CELL,...")]
+    pub only: Vec<String>,
+    /// Rounds of each race, instead of the suite's own; fewer than five give no interval
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: Option<u32>,
+    /// Run it however long it takes
+    #[arg(long)]
+    pub yes: bool,
+    /// Go on with a suite that was interrupted, from the file in which it was kept
+    #[arg(long, value_name = "FILE.json", conflicts_with = "json")]
+    pub resume: Option<PathBuf>,
+    /// The seed of every draw [default: from the clock]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Where to write the result.
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+/// `heapdrome doctor`.
+#[derive(Args, Debug)]
+pub struct DoctorArguments {
+    /// Also show that what heapdrome itself holds does not leak into what it measures
+    #[arg(long)]
+    pub self_test: bool,
+}
+
+/// `heapdrome cache`.
+#[derive(Args, Debug)]
+pub struct CacheArguments {
+    /// What to do with the cache.
+    #[command(subcommand)]
+    pub action: CacheAction,
+}
+
+/// The things that can be done with the cache.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum CacheAction {
+    /// Delete the sources, the built allocators and workloads, and the journals of finished races
+    Clean,
+    /// Tell where the cache is
+    Path,
+}

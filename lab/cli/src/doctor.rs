@@ -1,0 +1,70 @@
+//! `heapdrome doctor`: what in this machine's state would bend a measurement.
+
+use heapdrome_measure::launcher::LauncherProgram;
+use heapdrome_measure::{counters, selftest};
+use heapdrome_record::Bytes;
+
+use crate::arguments::DoctorArguments;
+use crate::failure::Failure;
+use crate::output::{print, terminal};
+
+/// What a child that needs almost nothing may seem to need at most.
+const FLOOR: Bytes = Bytes(8 << 20);
+
+/// Runs of `/bin/true` that the self-test times.
+const OVERHEAD_RUNS: u32 = 300;
+
+/// Prints every condition, the gravest first; with `--self-test` also what heapdrome adds itself.
+///
+/// # Errors
+/// When the self-test cannot be run or fails.
+pub fn doctor(arguments: &DoctorArguments) -> Result<(), Failure> {
+    if arguments.self_test {
+        return self_test();
+    }
+    let conditions = heapdrome_machine::examine();
+    let form = terminal();
+    let mut text = heapdrome_report::doctor::render(&conditions, form.width, form.colour);
+    let missing: Vec<_> = counters::available()
+        .into_iter()
+        .filter(|counter| counter.missing.is_some())
+        .collect();
+    if let Some(first) = missing.first() {
+        let names: Vec<_> = missing
+            .iter()
+            .map(|counter| counter.name.as_str())
+            .collect();
+        text.push_str(&format!(
+            "\nCounters that cannot be had here: {} ({})\n",
+            names.join(", "),
+            first.missing.as_deref().unwrap_or_default()
+        ));
+    }
+    print(text.as_bytes())
+}
+
+/// The kernel hands a parent's peak down to its children; this shows that heapdrome's does not
+/// reach what it measures.
+fn self_test() -> Result<(), Failure> {
+    let launcher = LauncherProgram::of_this_executable();
+    let seen = selftest::resident_of_true(&launcher).map_err(Failure::machine)?;
+    let cost = selftest::overhead(&launcher, OVERHEAD_RUNS).map_err(Failure::machine)?;
+    print(
+        format!(
+            "While heapdrome holds {}, the peak resident memory of /bin/true reads\n  \
+             {} as a child of heapdrome itself,\n  {} as a child of its launcher.\n\
+             A run of /bin/true measures {}, and takes {} in all until its result is on disk\n\
+             (medians of {} runs).\n",
+            seen.held, seen.read_directly, seen.read, cost.measured, cost.whole, cost.runs
+        )
+        .as_bytes(),
+    )?;
+    if seen.read < FLOOR {
+        Ok(())
+    } else {
+        Err(Failure::Machine(format!(
+            "the launcher's own memory reaches what is measured: {} is not below {FLOOR}",
+            seen.read
+        )))
+    }
+}

@@ -1,0 +1,51 @@
+//! `heapdrome exec`: a command under an allocator, and nothing else.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use heapdrome_catalogue::Catalogue;
+
+use crate::allocators::Names;
+use crate::arguments::ExecArguments;
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::interrupt;
+
+/// Becomes the command. Returns only if that is not possible.
+///
+/// # Errors
+/// When the allocator cannot be had or the command cannot be run.
+pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
+    let entrant = {
+        let flag = interrupt::flag()?;
+        let folders = Folders::find()?.interrupted_by(&flag);
+        let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
+        Names::new(&catalogue).ready(&arguments.allocator)?
+    };
+    let program = &arguments.command[0];
+    let mut environment = entrant.environment();
+    if let (true, Some(libc)) = (
+        entrant.preload.is_empty(),
+        heapdrome_catalogue::system_libc(),
+    ) {
+        // The C library's own malloc, also where the program links another.
+        environment.insert("LD_PRELOAD".to_owned(), libc.to_string_lossy().into_owned());
+    }
+    if let (Some(mine), Ok(asked)) = (
+        environment.get_mut("LD_PRELOAD"),
+        std::env::var("LD_PRELOAD"),
+    ) {
+        mine.push(':');
+        mine.push_str(&asked);
+    }
+    let error = Command::new(program)
+        .args(&arguments.command[1..])
+        .envs(environment)
+        .exec();
+    let why = format!("cannot run {program}: {error}");
+    Err(if error.kind() == std::io::ErrorKind::NotFound {
+        Failure::Usage(why)
+    } else {
+        Failure::Machine(why)
+    })
+}

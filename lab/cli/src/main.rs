@@ -1,0 +1,66 @@
+//! heapdrome: a racetrack for memory allocators.
+
+mod allocators;
+mod arguments;
+mod cache;
+mod doctor;
+mod exec;
+mod failure;
+mod folders;
+mod interrupt;
+mod output;
+mod paging;
+mod placement;
+mod program;
+mod race;
+mod report;
+mod show;
+mod suite;
+mod values;
+mod workload;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Action, Arguments};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    // First of all: a launcher must stay small and have one thread.
+    heapdrome_measure::launcher::main_if_asked();
+    match read_arguments().and_then(act) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::tell(&failure);
+            ExitCode::from(failure.exit_status())
+        }
+    }
+}
+
+/// Reads the command line; a mistake becomes one line. Ends the process after printing help.
+fn read_arguments() -> Result<Arguments, Failure> {
+    use clap::error::ErrorKind;
+    Arguments::try_parse().map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => Failure::Usage(values::one_line(&error.render().to_string())),
+    })
+}
+
+fn act(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.action {
+        Action::Race(arguments) => race::race(&arguments),
+        Action::Show(arguments) => show::show(&arguments),
+        Action::Report(arguments) => report::report(&arguments),
+        Action::Plot(arguments) => report::plot(&arguments),
+        Action::Allocators(arguments) => allocators::allocators(arguments),
+        Action::Exec(arguments) => exec::exec(&arguments),
+        Action::Doctor(arguments) => doctor::doctor(&arguments),
+        Action::Workloads(arguments) => workload::workloads(&arguments),
+        Action::Suite(arguments) => suite::suite(&arguments),
+        Action::Paging(arguments) => paging::paging(&arguments),
+        Action::Cache(arguments) => cache::cache(arguments.action),
+    }
+}

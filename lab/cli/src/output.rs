@@ -1,0 +1,169 @@
+//! Text to standard output and results to files.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+use heapdrome_record::{Collection, RaceResult, Redaction, collection_to_json, write_atomically};
+use heapdrome_report::{
+    Csv, Exporter, Json, Markdown, Terminal, collection_csv, collection_markdown, collection_text,
+};
+
+use crate::arguments::OutputArguments;
+use crate::failure::Failure;
+
+/// The widest table that is made, and the width where there is no terminal.
+const WIDTH: usize = 100;
+
+/// Prints text as it is. A reader that has gone away is no error: it has seen what it wanted.
+///
+/// # Errors
+/// When standard output cannot be written for another reason, such as a full disk.
+pub fn print(text: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Machine(
+            format!("cannot write to standard output: {error}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Says something on standard error. That nobody reads it must not end a race.
+pub fn tell(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "heapdrome: {text}");
+}
+
+/// Shows a table on standard error, so that standard output holds the final one alone.
+pub fn print_aside(table: &str) {
+    let _ = writeln!(std::io::stderr(), "{table}");
+}
+
+/// The form for standard output: no wider than the terminal, and coloured only there.
+pub fn terminal() -> Terminal {
+    let is_terminal = std::io::stdout().is_terminal();
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let columns = if is_terminal {
+        usize::from(console::Term::stdout().size().1)
+    } else {
+        WIDTH
+    };
+    Terminal {
+        width: columns.clamp(40, WIDTH),
+        colour: is_terminal && !no_colour,
+    }
+}
+
+/// Prints the table, and writes the files that were asked for.
+///
+/// # Errors
+/// When something cannot be written; every other file is written all the same.
+pub fn publish(
+    result: &RaceResult,
+    output: &OutputArguments,
+    redaction: Option<&Redaction>,
+) -> Result<(), Failure> {
+    let table = terminal().export(result).map_err(Failure::machine)?;
+    let printed = print(&table);
+    let saved = save(result, output, redaction);
+    printed.and(saved)
+}
+
+/// Writes the files that were asked for.
+///
+/// # Errors
+/// When one cannot be written; every other is written all the same.
+pub fn save(
+    result: &RaceResult,
+    output: &OutputArguments,
+    redaction: Option<&Redaction>,
+) -> Result<(), Failure> {
+    let files: [(&Option<_>, &dyn Exporter); 3] = [
+        (&output.json, &Json),
+        (&output.csv, &Csv),
+        (&output.markdown, &Markdown),
+    ];
+    let mut outcome = Ok(());
+    for (path, exporter) in files {
+        let Some(path) = path else { continue };
+        let bytes = exporter.export(result).map_err(Failure::machine);
+        let written = bytes.and_then(|bytes| write_one(path, bytes, output, redaction));
+        outcome = outcome.and(written);
+    }
+    outcome
+}
+
+/// Prints the tables of a collection, and writes the files that were asked for.
+///
+/// # Errors
+/// When something cannot be written; every other file is written all the same.
+pub fn publish_collection(
+    collection: &Collection,
+    output: &OutputArguments,
+    redaction: Option<&Redaction>,
+) -> Result<(), Failure> {
+    let mut outcome = print(collection_text(collection, terminal()).as_bytes());
+    let forms: [(&Option<_>, Form<'_>); 3] = [
+        (&output.json, &|| {
+            collection_to_json(collection).map_err(Failure::machine)
+        }),
+        (&output.csv, &|| {
+            collection_csv(collection).map_err(Failure::machine)
+        }),
+        (&output.markdown, &|| {
+            Ok(collection_markdown(collection).into_bytes())
+        }),
+    ];
+    for (path, form) in forms {
+        let Some(path) = path else { continue };
+        let written = form().and_then(|bytes| write_one(path, bytes, output, redaction));
+        outcome = outcome.and(written);
+    }
+    outcome
+}
+
+/// Makes the bytes of a file.
+type Form<'a> = &'a dyn Fn() -> Result<Vec<u8>, Failure>;
+
+fn write_one(
+    path: &Path,
+    mut bytes: Vec<u8>,
+    output: &OutputArguments,
+    redaction: Option<&Redaction>,
+) -> Result<(), Failure> {
+    if let Some(redaction) = redaction.filter(|_| output.redact) {
+        bytes = redaction
+            .text(&String::from_utf8_lossy(&bytes))
+            .into_bytes();
+    }
+    write_atomically(path, &bytes).map_err(Failure::machine)
+}
+
+/// Fails early where a file could not be written in the end.
+///
+/// # Errors
+/// When a file's folder is missing or may not be written to, or the path is a folder.
+pub fn check_writable(output: &OutputArguments) -> Result<(), Failure> {
+    for path in [&output.json, &output.csv, &output.markdown]
+        .into_iter()
+        .flatten()
+    {
+        let unwritable = |why: &str| {
+            Failure::Machine(format!(
+                "cannot write {}: {why}; make room, or name a file in another folder",
+                path.display()
+            ))
+        };
+        if path.is_dir() {
+            return Err(unwritable("it is a folder"));
+        }
+        if path.exists() && !path.is_file() {
+            continue;
+        }
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        tempfile::tempfile_in(folder).map_err(|error| unwritable(&error.to_string()))?;
+    }
+    Ok(())
+}

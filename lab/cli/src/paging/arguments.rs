@@ -1,0 +1,245 @@
+//! The command line of `heapdrome paging`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use heapdrome_paging::{Holder, Order, SwapRequest};
+
+use crate::arguments::OutputArguments;
+use crate::values::duration;
+
+/// `heapdrome paging`.
+#[derive(Args, Debug)]
+pub struct PagingArguments {
+    /// Which experiment.
+    #[command(subcommand)]
+    pub action: PagingAction,
+}
+
+/// The experiments.
+#[derive(Debug, Subcommand)]
+pub enum PagingAction {
+    /// Say which memory limits work here, how much swap is free, and what is missing
+    Check,
+    /// Take and return regions of 2 MiB in the document's ten ways
+    Throughput(ThroughputArguments),
+    /// Random reads of a working set that does not fit, and regions that come back from swap
+    Random(RandomArguments),
+    /// Random reads of one working set under several limits
+    RatioSweep(SweepArguments),
+    /// What advice to the system buys
+    Strategies(RandomArguments),
+    /// Remove swap and control groups that a killed heapdrome has left
+    Clean,
+}
+
+/// What all experiments have.
+#[derive(Args, Debug)]
+pub struct CommonArguments {
+    /// A small form, in a minute or two
+    #[arg(long)]
+    pub quick: bool,
+    /// Rounds of all cells [default: 5; 1 for --quick and throughput]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: Option<u32>,
+    /// How long each cell is measured in each round [default: 5s, 1s for --quick]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+    /// The seed of contents and draws
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Where to write the tables.
+    #[command(flatten)]
+    pub output: OutputArguments,
+    /// Write every report with its distributions and counters as JSON
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+}
+
+/// `heapdrome paging throughput`.
+#[derive(Args, Debug)]
+pub struct ThroughputArguments {
+    /// Numbers of threads
+    #[arg(short, long, value_delimiter = ',', value_name = "N,...",
+          default_value = "1,2,4,8,16", value_parser = threads)]
+    pub threads: Vec<usize>,
+    /// The limit of memory; there is no swap under it
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
+    pub ram: u64,
+    /// The quota of processor time, in processors
+    #[arg(long, value_name = "N", default_value_t = 16.0, value_parser = processors)]
+    pub processors: f64,
+    /// Measure without any limit
+    #[arg(long)]
+    pub unlimited: bool,
+    /// What all experiments have.
+    #[command(flatten)]
+    pub common: CommonArguments,
+}
+
+/// What experiments in swap have.
+#[derive(Args, Debug)]
+pub struct SwapArguments {
+    /// Make swap for the experiment and remove it afterwards, as file:8G or zram:4G (root)
+    #[arg(long, value_name = "KIND:SIZE", value_parser = swap)]
+    pub swap: Option<SwapRequest>,
+    /// The folder of the swap file
+    #[arg(long, value_name = "FOLDER", default_value = "/var/tmp")]
+    pub swap_folder: PathBuf,
+    /// What holds the working set
+    #[arg(long, value_enum, default_value_t)]
+    pub holder: HolderName,
+    /// How pages are drawn
+    #[arg(long, value_enum, default_value_t)]
+    pub order: OrderName,
+    /// What all experiments have.
+    #[command(flatten)]
+    pub common: CommonArguments,
+}
+
+/// `heapdrome paging random` and `strategies`.
+#[derive(Args, Debug)]
+pub struct RandomArguments {
+    /// The working set [default: three times --ram; for strategies eight times]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub total: Option<u64>,
+    /// The limit of memory [default: 512M, 64M for --quick]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub ram: Option<u64>,
+    /// Readers
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = threads)]
+    pub threads: usize,
+    /// The rest.
+    #[command(flatten)]
+    pub swap: SwapArguments,
+}
+
+/// `heapdrome paging ratio-sweep`.
+#[derive(Args, Debug)]
+pub struct SweepArguments {
+    /// The working set [default: 4G, 512M for --quick]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub total: Option<u64>,
+    /// The limits of memory [default: the total and its halves, down to a sixteenth]
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size)]
+    pub ram: Vec<u64>,
+    /// Numbers of readers
+    #[arg(short, long, value_delimiter = ',', value_name = "N,...", default_value = "1",
+          value_parser = threads)]
+    pub threads: Vec<usize>,
+    /// The rest.
+    #[command(flatten)]
+    pub swap: SwapArguments,
+}
+
+/// What holds a working set, on the command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum HolderName {
+    /// heapdrome's lgalloc
+    #[default]
+    Lgalloc,
+    /// malloc, in blocks of 2 MiB
+    Malloc,
+    /// Anonymous mappings that are kept
+    Mapped,
+}
+
+impl From<HolderName> for Holder {
+    fn from(name: HolderName) -> Self {
+        match name {
+            HolderName::Lgalloc => Self::Lgalloc,
+            HolderName::Malloc => Self::Malloc,
+            HolderName::Mapped => Self::Mapped,
+        }
+    }
+}
+
+/// How pages are drawn, on the command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OrderName {
+    /// Independently and uniformly
+    #[default]
+    Uniform,
+    /// Every page once in a shuffled order, then in another
+    Permutation,
+}
+
+impl From<OrderName> for Order {
+    fn from(name: OrderName) -> Self {
+        match name {
+            OrderName::Uniform => Self::Uniform,
+            OrderName::Permutation => Self::Permutation,
+        }
+    }
+}
+
+fn swap(text: &str) -> Result<SwapRequest, String> {
+    text.parse()
+}
+
+/// A size of whole regions.
+fn size(text: &str) -> Result<u64, String> {
+    const REGION: u64 = 2 << 20;
+    match heapdrome_paging::bytes(text)? {
+        bytes if bytes.is_multiple_of(REGION) => Ok(bytes),
+        _ => Err(format!("'{text}' is not a multiple of 2M")),
+    }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.trim().parse() {
+        Ok(count) if (1..=256).contains(&count) => Ok(count),
+        _ => Err("write a number of threads, 1 to 256".to_owned()),
+    }
+}
+
+fn processors(text: &str) -> Result<f64, String> {
+    match text.trim().parse() {
+        Ok(count) if (0.01..=4096.0).contains(&count) => Ok(count),
+        _ => Err("write a number of processors, such as 16 or 0.5".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        paging: PagingArguments,
+    }
+
+    fn read(words: &str) -> Result<PagingAction, clap::Error> {
+        let words = std::iter::once("paging").chain(words.split_whitespace());
+        Line::try_parse_from(words).map(|line| line.paging.action)
+    }
+
+    #[test]
+    fn the_documents_sweep_can_be_asked_for() {
+        let words = "ratio-sweep --total 4G --ram 4096,2048,1024,512,256 -t 1,4 --swap file:8G";
+        let Ok(PagingAction::RatioSweep(sweep)) = read(words) else {
+            panic!("the command line is right");
+        };
+        assert_eq!(sweep.total, Some(4 << 30));
+        assert_eq!(sweep.ram.last(), Some(&(256 << 20)));
+        assert_eq!(sweep.threads, [1, 4]);
+        assert_eq!(sweep.swap.swap.map(|swap| swap.bytes), Some(8 << 30));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for words in [
+            "",
+            "throughput -t 0",
+            "throughput --processors nan",
+            "random --ram 3K",
+            "random --swap disk:8G",
+            "strategies --rounds 0",
+        ] {
+            assert!(read(words).is_err(), "{words}");
+        }
+    }
+}

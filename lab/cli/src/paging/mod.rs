@@ -1,0 +1,70 @@
+//! `heapdrome paging`: large objects, memory limits and swap.
+
+pub mod arguments;
+mod experiments;
+mod session;
+
+use heapdrome_paging::{free_swap, size};
+
+use crate::failure::Failure;
+use crate::output;
+
+use arguments::{PagingAction, PagingArguments};
+use session::{Session, failure};
+
+/// Runs what was asked for.
+///
+/// # Errors
+/// When the machine lacks something: one line that says what, and what brings it.
+pub fn paging(arguments: &PagingArguments) -> Result<(), Failure> {
+    match &arguments.action {
+        PagingAction::Check => check(),
+        PagingAction::Throughput(arguments) => experiments::throughput(arguments),
+        PagingAction::Random(arguments) => experiments::random(arguments),
+        PagingAction::RatioSweep(arguments) => experiments::ratio_sweep(arguments),
+        PagingAction::Strategies(arguments) => experiments::strategies(arguments),
+        PagingAction::Clean => clean(),
+    }
+}
+
+/// Says what can be done here. Nothing is left behind.
+fn check() -> Result<(), Failure> {
+    let session = Session::open()?;
+    let mut text = String::new();
+    for attempt in session.lab.attempts().map_err(failure)? {
+        let outcome = match attempt.reason {
+            None => "works: a child has read back the limit that was made for it".to_owned(),
+            Some(reason) => match attempt.mend {
+                Some(mend) => format!("{reason}: {mend}"),
+                None => reason,
+            },
+        };
+        text.push_str(&format!("{:<12} {outcome}\n", attempt.mechanism.name()));
+    }
+    let swap = match free_swap() {
+        0 => "none is free; add --swap file:8G to an experiment (root)".to_owned(),
+        free => format!("{} is free", size(free)),
+    };
+    text.push_str(&format!("{:<12} {swap}\n", "swap"));
+    for remark in &session.remarks {
+        text.push_str(&format!("{remark}\n"));
+    }
+    output::print(text.as_bytes())
+}
+
+/// Removes what killed runs have left, and says what.
+fn clean() -> Result<(), Failure> {
+    let (_, leftovers) = Session::open_lab()?;
+    let mut text = String::new();
+    for item in &leftovers.removed {
+        text.push_str(&format!("removed {item}\n"));
+    }
+    if leftovers.removed.is_empty() && leftovers.failed.is_empty() {
+        text.push_str("nothing was left\n");
+    }
+    output::print(text.as_bytes())?;
+    match leftovers.failed.into_iter().next() {
+        None => Ok(()),
+        Some(error) => Err(failure(error)),
+    }
+}

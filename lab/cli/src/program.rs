@@ -1,0 +1,41 @@
+//! Where a command's program is.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The file that `program` names, as seen from `directory`; `None` if there is none to run.
+pub fn find(program: &str, directory: &Path) -> Option<PathBuf> {
+    if program.contains('/') {
+        let path = directory.join(program);
+        return runnable(&path).then_some(path);
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(|path| runnable(path))
+}
+
+fn runnable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// What tells two states of a file apart without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+/// The fingerprint of a file; `None` if it is not there.
+pub fn fingerprint(path: &Path) -> Option<Fingerprint> {
+    let file = path.metadata().ok()?;
+    Some(Fingerprint {
+        device: file.dev(),
+        inode: file.ino(),
+        size: file.size(),
+        modified: (file.mtime(), file.mtime_nsec()),
+    })
+}

@@ -1,0 +1,387 @@
+//! From the lines of a journal to the result that is shown and saved.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use heapdrome_record::{
+    Comparison, Entrant, EntrantResult, Finding, Machine, MemoryRun, NoiseFloor, Plan, Proof,
+    ProofSummary, RaceResult, Role, Run, SCHEMA, Series, Status,
+};
+use heapdrome_statistics::{Estimate, Rule, drift, median, outliers, typical};
+
+use super::figures::{CPU, FIGURES, Figure, Kind, WALL};
+
+/// All that is known of a race.
+pub struct Material<'a> {
+    /// What was to be done.
+    pub plan: &'a Plan,
+    /// Where.
+    pub machine: &'a Machine,
+    /// Timed runs, in the order in which they ended.
+    pub runs: &'a [Run],
+    /// The latest proof of each entrant that has one.
+    pub proofs: &'a BTreeMap<usize, Proof>,
+    /// The entrants that left the race.
+    pub failures: &'a BTreeMap<usize, Finding>,
+    /// Untimed runs that watched memory.
+    pub memory: &'a [MemoryRun],
+    /// What happened to the race on its way.
+    pub remarks: &'a [String],
+    /// Whether and why the race ended.
+    pub ended: &'a str,
+}
+
+/// The rule of a race: the probability of a false verdict is shared among the rivals.
+pub fn rule(plan: &Plan) -> Rule {
+    let rivals = plan
+        .entrants
+        .iter()
+        .filter(|entrant| entrant.role == Role::Rival)
+        .count();
+    Rule::new(plan.alpha, rivals)
+}
+
+/// The result as it stands.
+pub fn assemble(material: &Material<'_>, rule: &Rule) -> RaceResult {
+    let plan = material.plan;
+    // Whoever was not tried, because the race ended before, has no row.
+    let tried = |e: &usize| material.proofs.contains_key(e) || material.failures.contains_key(e);
+    let places = (0..plan.entrants.len()).filter(tried);
+    let entrants: Vec<_> = places.map(|e| row(material, rule, e)).collect();
+    RaceResult {
+        schema: SCHEMA,
+        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
+        started: plan.started.clone(),
+        command: plan.command.clone(),
+        asked: plan.asked.clone(),
+        options: plan.options.clone(),
+        baseline: plan.entrants[plan.baseline()].name.clone(),
+        seed: plan.seed,
+        rounds: material.complete_rounds(),
+        ended: material.ended.to_owned(),
+        alpha: plan.alpha,
+        machine: material.machine.clone(),
+        noise_floor: noise_floor(material, rule),
+        remarks: remarks(material),
+        entrants,
+    }
+}
+
+/// The interval of each rival that is still racing; `None` where there are too few rounds yet.
+pub fn wall_estimates(material: &Material<'_>, rule: &Rule) -> Vec<Option<Estimate>> {
+    let racing = |e: &usize| {
+        material.plan.entrants[*e].role != Role::Baseline && material.status(*e) == Status::Ok
+    };
+    let entrants: Vec<_> = (0..material.plan.entrants.len()).filter(racing).collect();
+    entrants
+        .iter()
+        .map(|e| material.estimate(rule, *e, WALL.resolution, WALL.of))
+        .collect()
+}
+
+impl Material<'_> {
+    fn of_entrant(&self, entrant: usize) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(move |run| run.entrant == entrant)
+    }
+
+    /// Rounds that the baseline and every entrant still racing have finished.
+    pub fn complete_rounds(&self) -> u32 {
+        let racing = (0..self.plan.entrants.len()).filter(|e| self.status(*e) == Status::Ok);
+        let finished = racing.map(|e| self.of_entrant(e).count());
+        finished
+            .min()
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(0)
+    }
+
+    fn status(&self, entrant: usize) -> Status {
+        use heapdrome_record::{Coverage, Ending};
+        match self.failures.get(&entrant).map(|finding| finding.ending) {
+            Some(Ending::TimedOut) => return Status::Timeout,
+            Some(_) => return Status::Failed,
+            None => {}
+        }
+        match self.proofs.get(&entrant).map(|proof| proof.coverage) {
+            Some(Coverage::TooLittle) | None => Status::NotServed,
+            Some(Coverage::Whole | Coverage::Most) => Status::Ok,
+        }
+    }
+
+    /// The figure of an entrant beside the baseline's, for the rounds that both have.
+    fn pairs(&self, entrant: usize, of: impl Fn(&Run) -> Option<f64>) -> (Vec<f64>, Vec<f64>) {
+        let by_round: BTreeMap<u32, f64> = self
+            .of_entrant(self.plan.baseline())
+            .filter_map(|run| Some((run.round, of(run)?)))
+            .collect();
+        self.of_entrant(entrant)
+            .filter_map(|run| Some((of(run)?, *by_round.get(&run.round)?)))
+            .unzip()
+    }
+
+    fn estimate(
+        &self,
+        rule: &Rule,
+        entrant: usize,
+        resolution: f64,
+        of: impl Fn(&Run) -> f64,
+    ) -> Option<Estimate> {
+        let (mine, baseline) = self.pairs(entrant, |run| Some(of(run)));
+        rule.compare(&mine, &baseline, resolution)
+    }
+}
+
+/// One row of the table.
+fn row(material: &Material<'_>, rule: &Rule, entrant: usize) -> EntrantResult {
+    let described = &material.plan.entrants[entrant];
+    let runs: Vec<_> = material.of_entrant(entrant).collect();
+    let figure = |place: usize| series(&runs, |run| Some((FIGURES[place].of)(run)));
+    let memory: Vec<_> = material
+        .memory
+        .iter()
+        .filter(|run| run.entrant == entrant)
+        .collect();
+    EntrantResult {
+        allocator: described.name.clone(),
+        role: described.role,
+        version: described.version.clone(),
+        library: described.library.clone(),
+        sha256: described.sha256.clone(),
+        settings: described.settings.clone(),
+        known_faults: described.known_faults.clone(),
+        status: material.status(entrant),
+        failure: material.failures.get(&entrant).cloned(),
+        proof: material.proofs.get(&entrant).map(summary),
+        output: compared_output(material, entrant).to_owned(),
+        wall_s: figure(0),
+        user_s: figure(1),
+        system_s: figure(2),
+        peak_rss_bytes: figure(3).map(|rss| Series {
+            method: Some(PEAK_METHOD.into()),
+            ..rss
+        }),
+        peak_tree_bytes: tree_peaks(&memory),
+        minor_faults: figure(4),
+        major_faults: figure(5),
+        voluntary_switches: figure(6),
+        involuntary_switches: figure(7),
+        counters: named_series(&runs, |run| {
+            run.counters
+                .iter()
+                .map(|(name, count)| (name.clone(), *count as f64))
+                .collect()
+        }),
+        metrics: named_series(&runs, |run| run.metrics.clone()),
+        memory_timeline: memory
+            .first()
+            .map(|run| run.timeline.clone())
+            .unwrap_or_default(),
+        detached: detached(&runs),
+        versus_baseline: comparisons(material, rule, entrant),
+    }
+}
+
+const PEAK_METHOD: &str =
+    "wait4 ru_maxrss: the largest process among the child and its waited-for descendants";
+
+/// The programs that outlived the command in any run, each once.
+fn detached(runs: &[&Run]) -> Vec<String> {
+    let names: BTreeSet<_> = runs
+        .iter()
+        .flat_map(|run| run.detached.iter().cloned())
+        .collect();
+    names.into_iter().collect()
+}
+
+fn summary(proof: &Proof) -> ProofSummary {
+    ProofSummary {
+        served_by: proof.served_by.clone(),
+        calls: proof.calls,
+        processes: proof.processes,
+        served_processes: proof.served_processes,
+        unserved: proof.unserved.clone(),
+        warnings: proof.warnings.clone(),
+        taken_in: proof.taken_in.clone(),
+    }
+}
+
+/// A figure over all runs that have it; `None` if none has.
+fn series(runs: &[&Run], of: impl Fn(&Run) -> Option<f64>) -> Option<Series> {
+    let samples: Vec<f64> = runs.iter().filter_map(|run| of(run)).collect();
+    let median = median(&samples)?;
+    Some(Series {
+        median,
+        outliers: outliers(&samples),
+        samples,
+        method: None,
+    })
+}
+
+/// The figures that runs carry under names of their own.
+fn named_series(
+    runs: &[&Run],
+    of: impl Fn(&Run) -> BTreeMap<String, f64>,
+) -> BTreeMap<String, Series> {
+    let figures: Vec<_> = runs.iter().map(|run| of(run)).collect();
+    let names: BTreeSet<&String> = figures.iter().flat_map(BTreeMap::keys).collect();
+    let one = |name: &String| {
+        // A run without the figure keeps its place, so that samples stay with their rounds.
+        let of_run = |run: &BTreeMap<String, f64>| run.get(name).copied().unwrap_or(f64::NAN);
+        let samples: Vec<f64> = figures.iter().map(of_run).collect();
+        let median = median(&samples)?;
+        let outliers = outliers(&samples);
+        Some((
+            name.clone(),
+            Series {
+                median,
+                samples,
+                outliers,
+                method: None,
+            },
+        ))
+    };
+    names.into_iter().filter_map(one).collect()
+}
+
+fn tree_peaks(memory: &[&MemoryRun]) -> Option<Series> {
+    // A run shorter than the time between two readings has no reading.
+    let peaks = memory.iter().map(|run| run.peak_tree.as_f64());
+    let samples: Vec<f64> = peaks.filter(|peak| *peak > 0.0).collect();
+    let first = memory.first()?;
+    Some(Series {
+        median: median(&samples)?,
+        outliers: outliers(&samples),
+        samples,
+        method: Some(format!("{}; {}", first.method, first.error)),
+    })
+}
+
+/// An entrant's ratios to the baseline, by figure.
+fn comparisons(
+    material: &Material<'_>,
+    rule: &Rule,
+    entrant: usize,
+) -> BTreeMap<String, Comparison> {
+    let described: &Entrant = &material.plan.entrants[entrant];
+    if described.role == Role::Baseline || material.status(entrant) != Status::Ok {
+        return BTreeMap::new();
+    }
+    let compare = |figure: &Figure| {
+        let estimate = material.estimate(rule, entrant, figure.resolution, figure.of)?;
+        Some((
+            figure.name.to_owned(),
+            comparison(rule, figure.kind, &estimate),
+        ))
+    };
+    let mut ratios: BTreeMap<_, _> = FIGURES.iter().chain([&CPU]).filter_map(compare).collect();
+    for metric in &material.plan.options.metrics {
+        let (mine, baseline) =
+            material.pairs(entrant, |run| run.metrics.get(&metric.name).copied());
+        if let Some(estimate) = rule.compare(&mine, &baseline, 0.0) {
+            ratios.insert(
+                metric.name.clone(),
+                comparison(rule, Kind::Amount, &estimate),
+            );
+        }
+    }
+    ratios
+}
+
+fn comparison(rule: &Rule, kind: Kind, estimate: &Estimate) -> Comparison {
+    let more = rule
+        .rounds_to_show(estimate, 0.01)
+        .and_then(|more| u32::try_from(more).ok());
+    Comparison {
+        ratio: estimate.ratio,
+        low: estimate.low,
+        high: estimate.high,
+        rounds: u32::try_from(estimate.rounds).unwrap_or(u32::MAX),
+        verdict: kind.verdict(estimate.shown()),
+        rounds_to_show_one_percent: more,
+    }
+}
+
+/// What the baseline's twin shows.
+fn noise_floor(material: &Material<'_>, rule: &Rule) -> Option<NoiseFloor> {
+    let twin = material
+        .plan
+        .entrants
+        .iter()
+        .position(|entrant| entrant.role == Role::Twin)?;
+    let estimate = material.estimate(rule, twin, WALL.resolution, WALL.of)?;
+    // One estimate's own noise is too uncertain; all entrants share the machine's.
+    let known: Vec<_> = wall_estimates(material, rule)
+        .into_iter()
+        .flatten()
+        .collect();
+    Some(NoiseFloor {
+        baseline_again: comparison(rule, WALL.kind, &estimate),
+        smallest_difference: typical(&known).map_or(f64::NAN, |one| rule.smallest_difference(&one)),
+    })
+}
+
+/// Whether an entrant's standard output equals the baseline's, where the baseline's own two runs of
+/// a round agree.
+fn compared_output(material: &Material<'_>, entrant: usize) -> &'static str {
+    if !material.plan.options.compare_output || material.of_entrant(entrant).next().is_none() {
+        return "not compared";
+    }
+    let own = |run: &&Run| {
+        let role = material.plan.entrants[run.entrant].role;
+        role == Role::Baseline || role == Role::Twin
+    };
+    let expected: BTreeSet<_> = material
+        .runs
+        .iter()
+        .filter(own)
+        .map(|run| &run.output)
+        .collect();
+    let seen: BTreeSet<_> = material
+        .of_entrant(entrant)
+        .map(|run| &run.output)
+        .collect();
+    match expected.len() {
+        0 => "not compared",
+        1 if seen == expected => "same",
+        1 => "different",
+        _ => "output varies",
+    }
+}
+
+/// The rivals whose output differs from the baseline's.
+pub fn differing(material: &Material<'_>) -> Vec<usize> {
+    let is_rival = |e: &usize| material.plan.entrants[*e].role == Role::Rival;
+    let rivals = (0..material.plan.entrants.len()).filter(is_rival);
+    rivals
+        .filter(|e| compared_output(material, *e) == "different")
+        .collect()
+}
+
+/// A trend this improbable in a steady series is told.
+const DRIFT_LEVEL: f64 = 0.01;
+
+/// What a reader should know about the race as a whole.
+fn remarks(material: &Material<'_>) -> Vec<String> {
+    let mut remarks = [&material.plan.notes, material.remarks].concat();
+    let baseline: Vec<f64> = material
+        .of_entrant(material.plan.baseline())
+        .map(WALL.of)
+        .collect();
+    if let Some(trend) = drift(&baseline).filter(|trend| trend.p_value < DRIFT_LEVEL) {
+        remarks.push(format!(
+            "the baseline drifted by {:+.2}% per round (p = {:.3}); the order of each round is \
+             shuffled, so the ratios are not biased by it",
+            100.0 * trend.slope_per_round,
+            trend.p_value
+        ));
+    }
+    let different: Vec<_> = differing(material)
+        .into_iter()
+        .map(|e| material.plan.entrants[e].name.as_str())
+        .collect();
+    if !different.is_empty() && !material.plan.options.same_output_required {
+        remarks.push(format!(
+            "the output differs from the baseline's under {}",
+            different.join(", ")
+        ));
+    }
+    remarks
+}

@@ -1,0 +1,80 @@
+//! One race of a collection: a value of a sweep, or a cell of a suite's tables.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use heapdrome_record::{Options, RaceResult, Stopping};
+
+use super::contest::{Contest, Ended};
+use super::planning;
+use super::store::ProofStore;
+use crate::failure::Failure;
+use crate::folders::Folders;
+
+/// A race of a workload, as a collection asks for it.
+#[derive(Clone, Debug)]
+pub struct CellRequest {
+    /// Which cell of the collection it is, such as `threadtest-small threads=2`; unique in it.
+    pub cell: String,
+    /// What lines of progress begin with, such as `[3 of 40] threadtest small, 2 threads`.
+    pub title: String,
+    /// The name of the workload.
+    pub workload: String,
+    /// Its parameters, as words.
+    pub words: Vec<String>,
+    /// Whether the workload's small form is wanted, where the words name no preset.
+    pub quick: bool,
+    /// Names, paths or groups of allocators; the baseline need not be among them.
+    pub allocators: Vec<String>,
+    /// The allocator that the others are compared with.
+    pub baseline: String,
+    /// When the race stops.
+    pub stopping: Stopping,
+    /// How each run is made: pinning, environment, memory runs, time limit and the like, beginning
+    /// with [`usual_options`](super::usual_options); what the workload needs is added.
+    pub options: Options,
+    /// The seed of the order of rounds and of every other draw.
+    pub seed: u64,
+    /// How the collection was asked for: heapdrome's own arguments.
+    pub asked: Vec<String>,
+}
+
+/// Runs the race and returns its result; prints progress, and no table. Where `proofs` is given, an
+/// entrant that was proven in an earlier cell of the same workload, with the same binary, library
+/// and environment, is not proven again.
+///
+/// A rival that fails or is not served is a row of the result like any other. Figures that the
+/// workload reports are in the metrics of the result under their own names, but for `wall_s` and
+/// `cpu_s`, which every race has: those of the measured part are `measured_wall_s` and
+/// `measured_cpu_s`.
+///
+/// # Errors
+/// [`Failure::Usage`] when the workload, its parameters or a name is wrong;
+/// [`Failure::Baseline`] when the command fails under the baseline;
+/// [`Failure::Interrupted`]; [`Failure::Machine`] when something cannot be built, started or
+/// written. Other cells may go on after [`Failure::Baseline`].
+pub fn run_cell(
+    request: &CellRequest,
+    folders: &Folders,
+    proofs: Option<&mut ProofStore>,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<RaceResult, Failure> {
+    let _hold = folders.cache.hold().map_err(Failure::machine)?;
+    let planned = planning::plan_cell(request, folders, interrupt)?;
+    let program_words = planned
+        .workload
+        .as_ref()
+        .map_or(usize::MAX, |ready| ready.program_words);
+    let mut contest = Contest::start(folders, planned.plan, Arc::clone(interrupt))?;
+    contest.entitle(&request.title);
+    let ended = match proofs {
+        Some(proofs) => contest.run_with(proofs, &request.cell, program_words),
+        None => contest.run(),
+    };
+    let result = contest.result(&ended);
+    contest.close();
+    match ended? {
+        Ended::BaselineFailed(why) => Err(Failure::Baseline(why)),
+        Ended::Done(_) | Ended::NothingToRace(_) => Ok(result),
+    }
+}

@@ -1,0 +1,333 @@
+//! One race from its plan to its end: proofs, rounds, memory.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use heapdrome_measure::{Race, journal};
+use heapdrome_record::{Finding, JournalLine, Plan, Proof, RaceResult};
+use heapdrome_statistics::Rule;
+
+use super::assembling::{Material, assemble, rule};
+use super::measure_failure;
+use super::progress::Progress;
+use super::proving::Prover;
+use super::store::ProofStore;
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::program;
+use crate::program::Fingerprint;
+
+/// How a race came to its end.
+pub enum Ended {
+    /// By itself; the reason in words.
+    Done(String),
+    /// The command fails under the baseline.
+    BaselineFailed(String),
+    /// The baseline's allocator cannot serve the command, so no other can either.
+    NothingToRace(String),
+}
+
+impl Ended {
+    /// The reason in words.
+    fn reason(&self) -> &str {
+        match self {
+            Self::Done(reason) | Self::BaselineFailed(reason) | Self::NothingToRace(reason) => {
+                reason
+            }
+        }
+    }
+}
+
+/// A race in progress.
+pub struct Contest {
+    pub(super) race: Race,
+    name: String,
+    pub(super) prover: Prover,
+    pub(super) libc: Option<PathBuf>,
+    pub(super) rule: Rule,
+    pub(super) progress: Progress,
+    pub(super) interrupt: Arc<AtomicBool>,
+    pub(super) timed: Duration,
+    pub(super) last_table: Instant,
+    pub(super) program: Option<Fingerprint>,
+    pub(super) remarks: Vec<String>,
+    pub(super) shared: Option<Shared>,
+}
+
+/// The proofs of the collection that a race is part of.
+pub(super) struct Shared {
+    pub(super) store: ProofStore,
+    /// The cell of the collection that this race is.
+    pub(super) cell: String,
+    /// How many words of the command stand for its program.
+    pub(super) program_words: usize,
+}
+
+impl Contest {
+    /// Writes the plan into a new journal.
+    ///
+    /// # Errors
+    /// When the command is not there, or something cannot be written or started.
+    pub fn start(
+        folders: &Folders,
+        plan: Plan,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let name = unused_name(&folders.races, &plan.started);
+        let machine = heapdrome_machine::describe();
+        let race =
+            Race::start(plan, machine, &folders.races.join(&name)).map_err(measure_failure)?;
+        Self::around(race, name, folders, interrupt)
+    }
+
+    /// Takes up the race of this name, or the latest that did not finish.
+    ///
+    /// # Errors
+    /// When there is none, or its journal cannot be used.
+    pub fn resume(
+        folders: &Folders,
+        name: &str,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let none = || Failure::Usage("there is no unfinished race to resume".to_owned());
+        let folder = match name {
+            "latest" => {
+                journal::latest_unfinished(&folders.races)
+                    .ok_or_else(none)?
+                    .folder
+            }
+            name => folders.races.join(name),
+        };
+        if !folder.join(journal::FILE_NAME).is_file() {
+            return Err(Failure::Usage(unknown_race(folders, name)));
+        }
+        let race = Race::resume(&folder).map_err(measure_failure)?;
+        let name = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        Self::around(race, name, folders, interrupt)
+    }
+
+    fn around(
+        race: Race,
+        name: String,
+        folders: &Folders,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let prover = Prover::new(folders.cache.root(), Arc::clone(&interrupt))?;
+        let timed = race.runs().iter().map(|run| Duration::from(run.wall)).sum();
+        Ok(Self {
+            rule: rule(race.plan()),
+            program: program_of(race.plan()),
+            remarks: removed_variables(&race),
+            last_table: Instant::now(),
+            progress: Progress::new(race.plan()),
+            libc: heapdrome_catalogue::system_libc(),
+            race,
+            name,
+            prover,
+            interrupt,
+            timed,
+            shared: None,
+        })
+    }
+
+    /// Puts `title` before every line of progress.
+    pub fn entitle(&mut self, title: &str) {
+        self.progress.entitle(title);
+    }
+
+    /// As [`Contest::run`]; proofs are looked for in `proofs` first, and kept there. Commands with
+    /// the same first `program_words` words have the same proof.
+    ///
+    /// # Errors
+    /// As [`Contest::run`].
+    pub fn run_with(
+        &mut self,
+        proofs: &mut ProofStore,
+        cell: &str,
+        program_words: usize,
+    ) -> Result<Ended, Failure> {
+        self.shared = Some(Shared {
+            store: std::mem::take(proofs),
+            cell: cell.to_owned(),
+            program_words,
+        });
+        let ended = self.run();
+        if let Some(shared) = self.shared.take() {
+            *proofs = shared.store;
+        }
+        ended
+    }
+
+    /// What `LD_PRELOAD` names for the entrant of this name.
+    pub fn preload(&self, name: &str) -> Vec<PathBuf> {
+        let entrants = &self.race.plan().entrants;
+        let entrant = entrants.iter().find(|entrant| entrant.name == name);
+        entrant
+            .map(|entrant| entrant.preload.clone())
+            .unwrap_or_default()
+    }
+
+    /// The name by which the race can be resumed.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The workload that the command comes from, as the words after `-w`.
+    pub fn workload(&self) -> Option<&str> {
+        self.race.plan().options.workload.as_deref()
+    }
+
+    /// Runs what is left of the race, `--setup` and `--cleanup` included.
+    ///
+    /// # Errors
+    /// When the race cannot go on; what was measured is kept.
+    pub fn run(&mut self) -> Result<Ended, Failure> {
+        if let Some(reason) = self.race.finished() {
+            return Ok(self.lost().unwrap_or(Ended::Done(reason.to_owned())));
+        }
+        let ended = self.run_between_setup_and_cleanup();
+        let cleaned = self.race.cleanup().map_err(measure_failure);
+        let ended = ended.and_then(|ended| cleaned.map(|()| ended))?;
+        let reason = ended.reason().to_owned();
+        self.race
+            .record(JournalLine::Finished { reason })
+            .map_err(measure_failure)?;
+        Ok(ended)
+    }
+
+    fn run_between_setup_and_cleanup(&mut self) -> Result<Ended, Failure> {
+        self.race.setup(&self.interrupt).map_err(measure_failure)?;
+        if let Some(ended) = self.prove_all()? {
+            return Ok(ended);
+        }
+        if self.race.complete_rounds() == 0 {
+            self.guarded(|race, events, interrupt| race.warm_up(events, interrupt))?;
+        }
+        self.rounds()
+    }
+
+    /// The result as it stands.
+    pub fn result(&self, ended: &Result<Ended, Failure>) -> RaceResult {
+        let words = match ended {
+            Ok(ended) => ended.reason().to_owned(),
+            Err(failure) => failure.to_string(),
+        };
+        self.with_material(&words, assemble)
+    }
+
+    /// Takes the progress bar away.
+    pub fn close(&self) {
+        self.progress.close();
+    }
+
+    pub(super) fn with_material<T>(
+        &self,
+        ended: &str,
+        use_it: impl Fn(&Material<'_>, &Rule) -> T,
+    ) -> T {
+        let proofs: BTreeMap<usize, Proof> = self
+            .race
+            .proofs()
+            .iter()
+            .enumerate()
+            .filter_map(|(entrant, proof)| Some((entrant, proof.clone()?)))
+            .collect();
+        let failures = self.race.failures().iter().map(|failure| {
+            let finding = Finding {
+                ending: failure.ending,
+                during: failure.during.clone(),
+                stderr_tail: failure.stderr_tail.clone(),
+            };
+            (failure.entrant, finding)
+        });
+        let material = Material {
+            plan: self.race.plan(),
+            machine: self.race.machine(),
+            runs: self.race.runs(),
+            proofs: &proofs,
+            failures: &failures.collect(),
+            memory: self.race.memory_runs(),
+            remarks: &self.remarks,
+            ended,
+        };
+        use_it(&material, &self.rule)
+    }
+}
+
+/// A name that no race has. One process may start several races in a second, as suites do.
+fn unused_name(races: &Path, started: &str) -> String {
+    let name = format!("{}-{}", started.replace(':', "-"), std::process::id());
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    names
+        .find(|name| !races.join(name).exists())
+        .unwrap_or_default()
+}
+
+/// Entrants are comparable only if they get no settings from outside; what was taken away is told.
+fn removed_variables(race: &Race) -> Vec<String> {
+    match race.base_environment().removed.as_slice() {
+        [] => Vec::new(),
+        names => vec![format!(
+            "taken out of the environment: {}",
+            names.join(", ")
+        )],
+    }
+}
+
+/// The state of the command's executable file, where it is a file that can be found.
+pub(super) fn program_of(plan: &Plan) -> Option<Fingerprint> {
+    let path = program::find(plan.command.first()?, &plan.directory())?;
+    program::fingerprint(&path)
+}
+
+fn unknown_race(folders: &Folders, name: &str) -> String {
+    let known: Vec<_> = journal::list(&folders.races)
+        .iter()
+        .filter(|race| !race.finished)
+        .filter_map(|race| Some(race.folder.file_name()?.to_string_lossy().into_owned()))
+        .take(5)
+        .collect();
+    match known.as_slice() {
+        [] => format!("there is no race called {name}, and no unfinished one"),
+        names => format!(
+            "there is no race called {name}; unfinished are: {}",
+            names.join(", ")
+        ),
+    }
+}
+
+/// Why the command fails under the baseline, in one line.
+pub(super) fn baseline_failure(ending: &str, stderr_tail: &str) -> String {
+    let told = stderr_tail
+        .lines()
+        .last()
+        .map(|line| format!(": {line}"))
+        .unwrap_or_default();
+    format!("the command fails under the baseline ({ending}){told}; mend that first")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn races_of_the_same_second_have_names_of_their_own() {
+        let races = tempfile::tempdir().expect("a folder");
+        let name = |_| {
+            let name = unused_name(races.path(), "2026-11-21T10:09:44Z");
+            std::fs::create_dir(races.path().join(&name)).expect("an unused name");
+            name
+        };
+        let names: Vec<String> = (0..3).map(name).collect();
+        assert_eq!(names[1], format!("{}-2", names[0]));
+        assert_eq!(names[2], format!("{}-3", names[0]));
+    }
+}

@@ -1,0 +1,148 @@
+//! `heapdrome race`: from the command line to the verdict.
+
+mod assembling;
+mod cell;
+mod contest;
+mod entrants;
+mod figures;
+mod options;
+mod planning;
+mod progress;
+mod proofs;
+mod proving;
+mod rounds;
+mod serving;
+mod store;
+mod sweep;
+
+use heapdrome_measure::MeasureError;
+use heapdrome_record::{RaceResult, Status};
+
+use crate::arguments::RaceArguments;
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::{interrupt, output};
+
+use contest::{Contest, Ended};
+
+pub use cell::{CellRequest, run_cell};
+pub use options::is_own_figure;
+pub use options::usual_options;
+pub use planning::seed_from_clock;
+pub use store::ProofStore;
+
+/// Runs a race, or goes on with one, and reports what came of it.
+///
+/// # Errors
+/// With the exit status that `heapdrome --help` documents; whatever was measured until then has
+/// been printed and written.
+pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
+    output::check_writable(&arguments.output)?;
+    if arguments.threads.len() > 1 {
+        return sweep::sweep(arguments);
+    }
+    let interrupt = interrupt::flag()?;
+    let folders = Folders::find()?.interrupted_by(&interrupt);
+    let _hold = folders.cache.hold().map_err(Failure::machine)?;
+    let (mut contest, _workload) = match &arguments.resume {
+        Some(name) => {
+            let contest = Contest::resume(&folders, name, interrupt)?;
+            let workload = planning::workload_again(contest.workload(), &folders)?;
+            (contest, workload)
+        }
+        None => {
+            let planned = planning::plan(arguments, &folders, &interrupt)?;
+            (
+                Contest::start(&folders, planned.plan, interrupt)?,
+                planned.workload,
+            )
+        }
+    };
+    let ended = contest.run();
+    let result = contest.result(&ended);
+    contest.close();
+    let redaction = folders.redaction();
+    match &ended {
+        // One line says it all, and a table has nothing to show.
+        Ok(Ended::BaselineFailed(_)) if result.rounds == 0 => {
+            output::save(&result, &arguments.output, Some(&redaction))?;
+        }
+        _ => output::publish(&result, &arguments.output, Some(&redaction))?,
+    }
+    if matches!(ended, Ok(Ended::Done(_))) {
+        print_adoption(&result, &contest, &folders)?;
+    }
+    outcome(ended, &result, contest.name())
+}
+
+/// The exit status of a race that has been reported.
+fn outcome(ended: Result<Ended, Failure>, result: &RaceResult, name: &str) -> Result<(), Failure> {
+    match ended {
+        Err(Failure::Interrupted) => {
+            output::tell(format_args!("go on with: heapdrome race --resume {name}"));
+            Err(Failure::Interrupted)
+        }
+        Err(failure) => Err(failure),
+        Ok(Ended::BaselineFailed(why)) => Err(Failure::Baseline(why)),
+        Ok(Ended::NothingToRace(why)) => Err(Failure::Entrant(why)),
+        Ok(Ended::Done(_)) => {
+            let failed = |status| status != Status::Ok;
+            let names: Vec<_> = result
+                .entrants
+                .iter()
+                .filter(|entrant| failed(entrant.status))
+                .map(|entrant| entrant.allocator.as_str())
+                .collect();
+            match names.as_slice() {
+                [] => Ok(()),
+                names => Err(Failure::Entrant(format!(
+                    "not in the race: {}",
+                    names.join(", ")
+                ))),
+            }
+        }
+    }
+}
+
+/// After a verdict: how to use the winner from now on.
+fn print_adoption(
+    result: &RaceResult,
+    contest: &Contest,
+    folders: &Folders,
+) -> Result<(), Failure> {
+    use heapdrome_record::Verdict;
+    let wall = |entrant: &&heapdrome_record::EntrantResult| {
+        entrant
+            .versus_baseline
+            .get(figures::WALL.name)
+            .filter(|versus| versus.verdict == Verdict::Faster)
+            .map(|versus| versus.ratio)
+    };
+    let winner = result
+        .entrants
+        .iter()
+        .filter(|entrant| entrant.role == heapdrome_record::Role::Rival)
+        .filter(|entrant| wall(entrant).is_some())
+        .min_by(|a, b| f64::total_cmp(&wall(a).unwrap_or(1.0), &wall(b).unwrap_or(1.0)));
+    match winner {
+        Some(winner) => {
+            let preload = contest.preload(&winner.allocator);
+            let text = crate::allocators::adoption(winner, preload, &result.command, folders);
+            output::print(text.as_bytes())
+        }
+        None => Ok(()),
+    }
+}
+
+/// A failure of the measuring room, by whose concern it is.
+fn measure_failure(error: MeasureError) -> Failure {
+    match error {
+        MeasureError::Interrupted => Failure::Interrupted,
+        MeasureError::CommandNotFound { .. }
+        | MeasureError::NotExecutable { .. }
+        | MeasureError::EmptyCommand
+        | MeasureError::CannotPin { .. }
+        | MeasureError::BadMetric { .. } => Failure::usage(error),
+        other => Failure::machine(other),
+    }
+}

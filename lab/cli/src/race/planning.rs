@@ -1,0 +1,242 @@
+//! From the command line to a plan: every name looked up, every missing allocator built.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use heapdrome_record::{Nanoseconds, Options, Plan, Stopping};
+
+use super::cell::CellRequest;
+use super::entrants::entrants;
+use super::options::{check_command, options};
+use crate::arguments::{RaceArguments, StoppingArguments};
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::workload::{Asked, Ready};
+use crate::{interrupt, placement};
+
+/// What a race is going to do, and what must be kept while it does.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// What the workload has locked stays so while this lives.
+    pub workload: Option<Ready>,
+}
+
+/// The probability of one or more false verdicts on wall time in a race.
+const ALPHA: f64 = 0.05;
+
+/// Everything that a plan is made from.
+struct Wanted<'a> {
+    command: &'a [String],
+    workload: Option<&'a Asked>,
+    allocators: &'a [String],
+    baseline: &'a str,
+    options: Options,
+    stopping: Stopping,
+    seed: u64,
+    asked: Vec<String>,
+}
+
+/// Makes the plan.
+///
+/// # Errors
+/// When an option, a name or a file is wrong, or an allocator that was asked for cannot be built.
+pub fn plan(
+    arguments: &RaceArguments,
+    folders: &Folders,
+    interrupt: &AtomicBool,
+) -> Result<Planned, Failure> {
+    let stopping = stopping(&arguments.stopping, arguments.quick)?;
+    let mut options = options(arguments)?;
+    let mut workload = workload(arguments)?;
+    if let [threads] = arguments.threads[..] {
+        workload = workload.map(|one| one.with_threads(threads)).transpose()?;
+        options.pin = placement::processors(threads);
+    }
+    if let (Some(first), None) = (arguments.command.first(), &workload) {
+        check_command(first, &options)?;
+    }
+    let wanted = Wanted {
+        command: &arguments.command,
+        workload: workload.as_ref(),
+        allocators: &arguments.allocators,
+        baseline: &arguments.baseline,
+        options,
+        stopping,
+        seed: arguments.seed.unwrap_or_else(seed_from_clock),
+        asked: std::env::args().skip(1).collect(),
+    };
+    make(wanted, folders, interrupt)
+}
+
+/// Makes the plan of a cell.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_cell(
+    request: &CellRequest,
+    folders: &Folders,
+    interrupt: &AtomicBool,
+) -> Result<Planned, Failure> {
+    let workload = Asked::parse(&request.workload, &request.words, request.quick)?;
+    let wanted = Wanted {
+        command: &[],
+        workload: Some(&workload),
+        allocators: &request.allocators,
+        baseline: &request.baseline,
+        options: request.options.clone(),
+        stopping: request.stopping.clone(),
+        seed: request.seed,
+        asked: request.asked.clone(),
+    };
+    make(wanted, folders, interrupt)
+}
+
+/// The workload that the command line asks for, with its parameters.
+///
+/// # Errors
+/// When there is neither a workload nor a command, or a parameter is wrong.
+pub fn workload(arguments: &RaceArguments) -> Result<Option<Asked>, Failure> {
+    match &arguments.workload {
+        Some(name) => Asked::parse(name, &arguments.command, arguments.quick).map(Some),
+        None if !arguments.threads.is_empty() => Err(Failure::usage(
+            "-t sets the threads of a workload; name one with -w (see heapdrome workloads)",
+        )),
+        None if arguments.command.is_empty() => Err(Failure::usage(
+            "there is no command to race; write: heapdrome race -- COMMAND, or -w WORKLOAD",
+        )),
+        None => Ok(None),
+    }
+}
+
+fn make(wanted: Wanted<'_>, folders: &Folders, interrupt: &AtomicBool) -> Result<Planned, Failure> {
+    if let Some(workload) = wanted.workload {
+        workload.check_program()?;
+    }
+    let (entrants, mut notes) = entrants(wanted.allocators, wanted.baseline, folders)?;
+    interrupt::check(interrupt)?;
+    let mut options = wanted.options;
+    let mut command = wanted.command.to_vec();
+    let ready = wanted.workload.map(|one| one.ready(folders)).transpose()?;
+    if let (Some(asked), Some(ready)) = (wanted.workload, &ready) {
+        options.workload = Some(asked.line());
+        ready.apply(&mut options);
+        command.clone_from(&ready.command);
+        notes.extend(ready.notes.iter().cloned());
+    }
+    let started_in = std::env::current_dir()
+        .map_err(|error| Failure::Machine(format!("cannot tell the current folder: {error}")))?;
+    let plan = Plan {
+        command,
+        asked: wanted.asked,
+        started_in,
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        notes,
+        entrants,
+        seed: wanted.seed,
+        options,
+        stopping: wanted.stopping,
+        alpha: ALPHA,
+    };
+    Ok(Planned {
+        plan,
+        workload: ready,
+    })
+}
+
+/// What the workload of a race that is taken up again keeps locked.
+///
+/// # Errors
+/// When it can no longer be had.
+pub fn workload_again(line: Option<&str>, folders: &Folders) -> Result<Option<Ready>, Failure> {
+    let asked = line.map(Asked::from_line).transpose()?;
+    asked.map(|asked| asked.ready(folders)).transpose()
+}
+
+/// When nothing is said: at least 5 rounds, at most 100, until every interval is within 1%, for
+/// about 10 minutes.
+///
+/// # Errors
+/// When what is asked for contradicts itself.
+pub fn stopping(asked: &StoppingArguments, quick: bool) -> Result<Stopping, Failure> {
+    let (default_most, default_time) = if quick { (5, 60) } else { (100, 600) };
+    let max_rounds = asked.rounds.or(asked.max_rounds).unwrap_or(default_most);
+    let fixed = asked.rounds.is_some() && asked.precision.is_none();
+    let min_rounds = asked.min_rounds.unwrap_or(max_rounds.min(5));
+    if min_rounds > max_rounds {
+        return Err(Failure::Usage(format!(
+            "--min-rounds {min_rounds} is more than the most rounds, {max_rounds}"
+        )));
+    }
+    let max_time = match asked.max_time {
+        None if asked.rounds.is_some() || asked.max_rounds.is_some() => None,
+        None => Some(Duration::from_secs(default_time)),
+        some => some,
+    };
+    Ok(Stopping {
+        precision: if fixed {
+            None
+        } else {
+            Some(asked.precision.unwrap_or(0.01))
+        },
+        min_rounds,
+        max_rounds,
+        max_time: max_time.map(Nanoseconds::from),
+    })
+}
+
+/// A seed where none is asked for.
+pub fn seed_from_clock() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(1, |since| since.as_nanos() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(rounds: Option<u32>, precision: Option<f64>) -> StoppingArguments {
+        StoppingArguments {
+            precision,
+            rounds,
+            min_rounds: None,
+            max_rounds: None,
+            max_time: None,
+            warmup: 0,
+        }
+    }
+
+    #[test]
+    fn rounds_alone_are_exact_and_with_a_precision_they_are_a_limit() {
+        let exact = stopping(&asked(Some(7), None), false).expect("right");
+        assert_eq!(
+            (exact.min_rounds, exact.max_rounds, exact.precision),
+            (5, 7, None)
+        );
+        assert_eq!(exact.max_time, None);
+        let limit = stopping(&asked(Some(7), Some(0.02)), false).expect("right");
+        assert_eq!(
+            (limit.min_rounds, limit.max_rounds, limit.precision),
+            (5, 7, Some(0.02))
+        );
+    }
+
+    #[test]
+    fn nothing_said_is_a_race_that_a_person_would_wait_for() {
+        let usual = stopping(&asked(None, None), false).expect("right");
+        assert_eq!(usual.max_time, Some(Nanoseconds(600_000_000_000)));
+        let quick = stopping(&asked(None, None), true).expect("right");
+        assert_eq!(
+            (quick.max_rounds, quick.max_time),
+            (5, Some(Nanoseconds(60_000_000_000)))
+        );
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let mut wrong = asked(Some(3), None);
+        wrong.min_rounds = Some(4);
+        assert!(stopping(&wrong, false).is_err());
+    }
+}

@@ -1,0 +1,214 @@
+//! A race's proofs: who serves malloc, before anything is timed and after anything changed.
+
+use heapdrome_measure::{Event, Interrupt, MeasureError, Race, journal};
+use heapdrome_packages::sha256_of_file;
+use heapdrome_record::{Coverage, Entrant, JournalLine, Proof, Role, UnservedReason};
+
+use super::contest::{Contest, Ended, baseline_failure, program_of};
+use super::measure_failure;
+use super::proving::Shown;
+use crate::failure::Failure;
+use crate::interrupt;
+
+/// Where the events of a step go.
+type Events<'a> = &'a mut dyn FnMut(Event<'_>);
+
+impl Contest {
+    /// Takes the proofs that are missing. An entrant whose allocator does not serve is not run.
+    pub(super) fn prove_all(&mut self) -> Result<Option<Ended>, Failure> {
+        for entrant in 0..self.race.plan().entrants.len() {
+            if !self.race.is_racing(entrant) || self.prover.holds(&self.race, entrant)? {
+                continue;
+            }
+            interrupt::check(&self.interrupt)?;
+            if self.race.proofs()[entrant].is_some() && !self.race.runs().is_empty() {
+                // Something changed while the race was interrupted.
+                self.prove_again(entrant)?;
+                continue;
+            }
+            self.progress.say("proving who serves malloc", entrant);
+            let shared = self.shared.as_mut();
+            let shown = self.prover.prove(&mut self.race, entrant, shared)?;
+            let role = self.race.plan().entrants[entrant].role;
+            match shown {
+                Shown::Failed {
+                    ending,
+                    stderr_tail,
+                } if role != Role::Rival => {
+                    let why = baseline_failure(&ending.to_string(), &stderr_tail);
+                    return Ok(Some(Ended::BaselineFailed(why)));
+                }
+                Shown::Failed { .. } => {}
+                Shown::Proof(proof) => {
+                    if self.force_system(entrant, &proof)? {
+                        return self.prove_all();
+                    }
+                    let excluded = proof.coverage == Coverage::TooLittle;
+                    if role == Role::Baseline && excluded && !proof.unserved.is_empty() {
+                        return Ok(self.lost());
+                    }
+                }
+            }
+        }
+        Ok(self.lost())
+    }
+
+    /// How a race ends that has lost its last rival, its baseline, or the baseline's twin; `None`
+    /// while there is something to compare.
+    pub(super) fn lost(&self) -> Option<Ended> {
+        let entrants = self.race.plan().entrants.iter().enumerate();
+        let (rivals, own): (Vec<_>, Vec<_>) = entrants
+            .map(|(place, entrant)| (place, entrant.role))
+            .partition(|(_, role)| *role == Role::Rival);
+        let gone = |place: usize| !self.race.is_racing(place);
+        if let Some((place, _)) = own.into_iter().find(|(place, _)| gone(*place)) {
+            let failure = self
+                .race
+                .failures()
+                .iter()
+                .find(|failure| failure.entrant == place);
+            if let Some(failure) = failure {
+                let ending = failure.ending.to_string();
+                return Some(Ended::BaselineFailed(baseline_failure(
+                    &ending,
+                    &failure.stderr_tail,
+                )));
+            }
+        }
+        let baseline = self.proof_that_excludes(self.race.plan().baseline());
+        let first = rivals
+            .iter()
+            .find_map(|(place, _)| self.proof_that_excludes(*place));
+        if rivals.iter().all(|(place, _)| gone(*place)) {
+            // A baseline without calls has no reason of its own to tell, but a rival may have, such
+            // as a child that got no LD_PRELOAD.
+            let why = first
+                .or(baseline)
+                .map_or_else(|| self.last_failure(), not_served);
+            return Some(Ended::NothingToRace(why));
+        }
+        baseline.map(|proof| Ended::NothingToRace(not_served(proof)))
+    }
+
+    /// The latest proof of an entrant, where it shows that the entrant does not serve.
+    fn proof_that_excludes(&self, entrant: usize) -> Option<&Proof> {
+        let proof = self.race.proofs().get(entrant)?.as_ref()?;
+        (proof.coverage == Coverage::TooLittle).then_some(proof)
+    }
+
+    fn last_failure(&self) -> String {
+        let last = self.race.failures().last();
+        let how =
+            last.map(|failure| format!("; the last: {} in {}", failure.ending, failure.during));
+        format!(
+            "every rival fails to run the command{}",
+            how.unwrap_or_default()
+        )
+    }
+
+    /// Preloads the C library explicitly, for every entrant that means its malloc, where another
+    /// library displaced it: Debian's redis links jemalloc, so that "no preload" would measure
+    /// jemalloc there. Says whether it did; the proofs are void then.
+    fn force_system(&mut self, entrant: usize, proof: &Proof) -> Result<bool, Failure> {
+        let means_system = |entrant: &Entrant| entrant.preload.is_empty();
+        let Some(libc) = self.libc.clone() else {
+            return Ok(false);
+        };
+        let mut plan = self.race.plan().clone();
+        let displaced = self.race.runs().is_empty()
+            && proof.coverage == Coverage::TooLittle
+            && means_system(&plan.entrants[entrant])
+            && proof.served_by.as_deref() != libc.to_str();
+        if !displaced {
+            return Ok(false);
+        }
+        for entrant in plan
+            .entrants
+            .iter_mut()
+            .filter(|entrant| means_system(entrant))
+        {
+            entrant.preload = vec![libc.clone()];
+            entrant.library = Some(libc.clone());
+            entrant.sha256 = sha256_of_file(&libc).ok();
+        }
+        let machine = Box::new(self.race.machine().clone());
+        let line = JournalLine::Plan {
+            schema: journal::SCHEMA,
+            plan: Box::new(plan),
+            machine,
+        };
+        self.race.record(line).map_err(measure_failure)?;
+        Ok(true)
+    }
+
+    /// Does one step of the race; where a library turns out to have changed, its proof is taken
+    /// again and the step is repeated.
+    pub(super) fn guarded<T>(
+        &mut self,
+        step: impl Fn(&mut Race, Events<'_>, &Interrupt) -> Result<T, MeasureError>,
+    ) -> Result<T, Failure> {
+        loop {
+            let progress = &mut self.progress;
+            let done = step(
+                &mut self.race,
+                &mut |event| progress.follow(event),
+                &self.interrupt,
+            );
+            match done {
+                Err(MeasureError::LibraryChanged { entrant, .. }) => self.prove_again(entrant)?,
+                other => return other.map_err(measure_failure),
+            }
+        }
+    }
+
+    /// Takes the proof again that a changed library made void. A reader is told, because rounds
+    /// before and after ran different files.
+    fn prove_again(&mut self, entrant: usize) -> Result<(), Failure> {
+        let name = &self.race.plan().entrants[entrant].name;
+        let round = self.race.complete_rounds() + 1;
+        let what = format!("{name} or the command changed before round {round}; proven again");
+        if !self.remarks.contains(&what) {
+            self.progress.line(&what);
+            self.remarks.push(what);
+        }
+        // Accepted first: what changes once more during the proof is found before the next run.
+        self.race.accept_library(entrant).map_err(measure_failure)?;
+        self.prover.prove(&mut self.race, entrant, None)?;
+        Ok(())
+    }
+
+    /// Takes the proofs again that a changed executable made void.
+    pub(super) fn check_program(&mut self) -> Result<(), Failure> {
+        let now = program_of(self.race.plan());
+        if now == self.program {
+            return Ok(());
+        }
+        self.program = now;
+        for entrant in 0..self.race.plan().entrants.len() {
+            if self.race.is_racing(entrant) && !self.prover.holds(&self.race, entrant)? {
+                self.prove_again(entrant)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const NEVER_ALLOCATES: &str = "the command never allocates, so there is nothing to race";
+
+/// Why an allocator did not serve, with what to do.
+fn not_served(proof: &Proof) -> String {
+    let greatest = proof.unserved.first();
+    match greatest {
+        Some(unserved) if unserved.reason == UnservedReason::StaticBinary => {
+            format!(
+                "{} is a static binary: {}",
+                unserved.program, unserved.advice
+            )
+        }
+        Some(unserved) => format!(
+            "no allocator can serve {}: {}",
+            unserved.program, unserved.advice
+        ),
+        None => NEVER_ALLOCATES.to_owned(),
+    }
+}

@@ -1,0 +1,236 @@
+//! The runs under the witness: who serves malloc, before anything is timed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use heapdrome_measure::{Race, entrant_environment};
+use heapdrome_record::{Ending, JournalLine, Plan, Proof, Role};
+use heapdrome_witness::{Report, Request, Witness};
+
+use super::contest::Shared;
+use super::serving;
+use crate::failure::Failure;
+
+/// Takes proofs.
+pub struct Prover {
+    witness: Witness,
+    scratch: tempfile::TempDir,
+    interrupt: Arc<AtomicBool>,
+}
+
+/// What a run under the witness showed of one entrant.
+pub enum Shown {
+    /// A proof.
+    Proof(Proof),
+    /// The command failed under this entrant, so that it proves nothing.
+    Failed {
+        /// How it ended.
+        ending: Ending,
+        /// The last lines of its standard error.
+        stderr_tail: String,
+    },
+}
+
+/// Lines of standard error that are kept of a failing run.
+const TAIL_LINES: usize = 10;
+
+impl Prover {
+    /// A prover whose witness may use `folder` where there is no better place.
+    ///
+    /// # Errors
+    /// When no folder suits.
+    pub fn new(folder: &Path, interrupt: Arc<AtomicBool>) -> Result<Self, Failure> {
+        Ok(Self {
+            witness: Witness::new(folder).map_err(Failure::machine)?,
+            scratch: tempfile::tempdir().map_err(Failure::machine)?,
+            interrupt,
+        })
+    }
+
+    /// Whether the latest proof of `entrant` still holds: the same libraries, executable, command
+    /// and environment.
+    ///
+    /// # Errors
+    /// When one of them can no longer be read.
+    pub fn holds(&self, race: &Race, entrant: usize) -> Result<bool, Failure> {
+        let Some(proof) = &race.proofs()[entrant] else {
+            return Ok(false);
+        };
+        let key = self
+            .witness
+            .key(&self.request(race, entrant))
+            .map_err(witness_failure)?;
+        Ok(key == proof.key)
+    }
+
+    /// Proves `entrant` for the command of `race`, and puts the proof into the journal.
+    ///
+    /// # Errors
+    /// When the command cannot be followed, or the journal cannot be written.
+    pub fn prove(
+        &self,
+        race: &mut Race,
+        entrant: usize,
+        shared: Option<&mut Shared>,
+    ) -> Result<Shown, Failure> {
+        let request = self.request(race, entrant);
+        let key = self.witness.key(&request).map_err(witness_failure)?;
+        let shown = match (proven_twin(race, entrant, &key), shared) {
+            (Some(proof), _) => Shown::Proof(proof),
+            (None, None) => self.watch(race, &request, key)?,
+            (None, Some(shared)) => self.prove_once(race, &request, key, shared)?,
+        };
+        let line = match &shown {
+            Shown::Proof(proof) => JournalLine::Proof {
+                entrant,
+                proof: proof.clone(),
+            },
+            Shown::Failed {
+                ending,
+                stderr_tail,
+            } => JournalLine::Failed {
+                entrant,
+                ending: *ending,
+                during: "the run under the witness".to_owned(),
+                stderr_tail: stderr_tail.clone(),
+            },
+        };
+        race.record(line).map_err(Failure::machine)?;
+        Ok(shown)
+    }
+
+    /// The proof that another cell of the collection has taken with the same program, library and
+    /// environment; or one that is taken here, and kept for the cells to come.
+    fn prove_once(
+        &self,
+        race: &mut Race,
+        request: &Request,
+        key: String,
+        shared: &mut Shared,
+    ) -> Result<Shown, Failure> {
+        let words = request.command.len().min(shared.program_words);
+        let program = Request {
+            command: request.command[..words].to_vec(),
+            ..request.clone()
+        };
+        let program_key = self.witness.key(&program).map_err(witness_failure)?;
+        if let Some(proof) = shared.store.find(&program_key) {
+            let proof = proof.clone();
+            return Ok(Shown::Proof(Proof { key, ..proof }));
+        }
+        let shown = self.watch(race, request, key)?;
+        if let Shown::Proof(proof) = &shown {
+            let taken_in = Some(shared.cell.clone());
+            let proof = proof.clone();
+            let proof = Proof { taken_in, ..proof };
+            shared.store.keep(program_key, proof);
+        }
+        Ok(shown)
+    }
+
+    fn request(&self, race: &Race, entrant: usize) -> Request {
+        let plan = race.plan();
+        let described = &plan.entrants[entrant];
+        Request {
+            command: watched_command(plan),
+            environment: entrant_environment(race.base_environment(), described),
+            entrant: described.clone(),
+            directory: Some(plan.directory()),
+            stdin: plan
+                .options
+                .stdin
+                .clone()
+                .filter(|_| plan.options.server.is_none()),
+            stdout: None,
+            stderr: Some(self.stderr()),
+            timeout: plan
+                .options
+                .timeout
+                .map(|limit| Duration::from(limit).saturating_mul(WITNESS_SLOWDOWN)),
+            interrupt: Arc::clone(&self.interrupt),
+        }
+    }
+
+    /// One unmeasured run.
+    fn watch(&self, race: &mut Race, request: &Request, key: String) -> Result<Shown, Failure> {
+        race.prepare(&self.interrupt)
+            .map_err(super::measure_failure)?;
+        let session = self.witness.start(request).map_err(witness_failure)?;
+        let plan = race.plan();
+        let answered = match &plan.options.server {
+            None => true,
+            Some(server) => {
+                let base = race.base_environment();
+                serving::load_once(plan, server, base, &session, &self.interrupt)?
+            }
+        };
+        let report = session.finish().map_err(witness_failure)?;
+        if !(answered && ended_well(plan, &report)) {
+            let stderr_tail = tail(&self.stderr());
+            return Ok(Shown::Failed {
+                ending: report.ending,
+                stderr_tail,
+            });
+        }
+        Ok(Shown::Proof(Proof {
+            key,
+            ..report.proof
+        }))
+    }
+
+    fn stderr(&self) -> PathBuf {
+        self.scratch.path().join("stderr")
+    }
+}
+
+/// The baseline's proof serves for its twin: the same run would be watched twice.
+fn proven_twin(race: &Race, entrant: usize, key: &str) -> Option<Proof> {
+    let plan = race.plan();
+    let proof = race.proofs()[plan.baseline()].as_ref()?;
+    let twin = plan.entrants[entrant].role == Role::Twin;
+    (twin && proof.key == key).then(|| proof.clone())
+}
+
+/// A run under the witness may take this many times as long as a measured one.
+const WITNESS_SLOWDOWN: u32 = 10;
+
+/// What runs under the allocator: the command, or the server that it loads.
+fn watched_command(plan: &Plan) -> Vec<String> {
+    match &plan.options.server {
+        Some(server) => serving::shell(&server.serve),
+        None => plan.command.clone(),
+    }
+}
+
+/// A server is ended by a signal of ours, which it may answer with any exit status; a command must
+/// end with a status that counts as success.
+fn ended_well(plan: &Plan, report: &Report) -> bool {
+    match report.ending {
+        Ending::Exited(_) if plan.options.server.is_some() => true,
+        Ending::Exited(status) => plan.options.success.contains(&status),
+        Ending::Killed(signal) => {
+            plan.options.server.is_some() && [libc::SIGTERM, libc::SIGKILL].contains(&signal)
+        }
+        Ending::TimedOut | Ending::CheckFailed(_) | Ending::OutputDiffers => false,
+    }
+}
+
+fn witness_failure(error: heapdrome_witness::WitnessError) -> Failure {
+    use heapdrome_witness::WitnessError;
+    match error {
+        WitnessError::Interrupted => Failure::Interrupted,
+        WitnessError::EmptyCommand | WitnessError::CommandNotFound { .. } => Failure::usage(error),
+        other => Failure::machine(other),
+    }
+}
+
+/// The last lines of a file that may not exist.
+fn tail(path: &Path) -> String {
+    let text = fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+}

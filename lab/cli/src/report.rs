@@ -1,0 +1,265 @@
+//! `heapdrome report` and `heapdrome plot`: results to look at.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use heapdrome_record::{Redaction, Saved, read_saved, write_atomically};
+use heapdrome_report::{Plot, Source, page, plots};
+
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::output;
+
+/// `heapdrome report`.
+#[derive(Args, Debug)]
+pub struct ReportArguments {
+    /// The results, as written by `race --json` or `suite --json`
+    #[arg(required = true, value_name = "RESULT.json")]
+    pub results: Vec<PathBuf>,
+    /// The page to write
+    #[arg(short, long, value_name = "REPORT.html")]
+    pub output: PathBuf,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub force: bool,
+    /// Write $HOME and $CACHE for these folders, so that the page can be shared
+    #[arg(long)]
+    pub redact: bool,
+}
+
+/// `heapdrome plot`.
+#[derive(Args, Debug)]
+pub struct PlotArguments {
+    /// The results, as written by `race --json` or `suite --json`
+    #[arg(required = true, value_name = "RESULT.json")]
+    pub results: Vec<PathBuf>,
+    /// The folder for the plots; it is made if it is missing
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// The forms of the files
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "FORM,...",
+        default_value = "svg,png"
+    )]
+    pub format: Vec<Form>,
+    /// Draw only plots whose name has one of these words in it, such as ranking-wall
+    #[arg(long, value_delimiter = ',', value_name = "WORD,...")]
+    pub only: Vec<String>,
+    /// Write over files that are there
+    #[arg(long)]
+    pub force: bool,
+    /// Write $HOME and $CACHE for these folders, so that the plots can be shared
+    #[arg(long)]
+    pub redact: bool,
+}
+
+/// A form of a plot's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Lines and text, for paper and the web
+    Svg,
+    /// Points, for everything else
+    Png,
+}
+
+/// Writes one page for all results.
+///
+/// # Errors
+/// When a result cannot be read or holds nothing, or the page is there already or cannot be written.
+pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
+    let path = &arguments.output;
+    if path.is_dir() {
+        let told = format!("{} is a folder; name a file for the page", path.display());
+        return Err(Failure::Usage(told));
+    }
+    refuse_overwriting(path, arguments.force)?;
+    refuse_own_source(path, &arguments.results)?;
+    let sources = read_all(&arguments.results, arguments.redact)?;
+    let page = page(&sources).map_err(Failure::machine)?;
+    write_atomically(path, &page).map_err(Failure::machine)?;
+    output::tell(format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// Draws the plots of all results, and prints the paths of the files.
+///
+/// # Errors
+/// As [`report`]; and when no plot has a name that was asked for.
+pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
+    let folder = &arguments.output;
+    if folder.exists() && !folder.is_dir() {
+        let told = format!(
+            "{} is a file; name a folder for the plots",
+            folder.display()
+        );
+        return Err(Failure::Usage(told));
+    }
+    let sources = read_all(&arguments.results, arguments.redact)?;
+    let files = files(&sources, arguments)?;
+    for (path, _, _) in &files {
+        refuse_overwriting(path, arguments.force)?;
+    }
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::Machine(format!(
+            "cannot make the folder {}: {error}",
+            folder.display()
+        ))
+    })?;
+    for (path, plot, form) in files {
+        let bytes = match form {
+            Form::Svg => plot.svg(),
+            Form::Png => plot.png().map_err(Failure::machine)?,
+        };
+        write_atomically(&path, &bytes).map_err(Failure::machine)?;
+        output::print(format!("{}\n", path.display()).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Which files are to be written.
+fn files(
+    sources: &[Source],
+    arguments: &PlotArguments,
+) -> Result<Vec<(PathBuf, Plot, Form)>, Failure> {
+    let mut files = Vec::new();
+    let mut taken = HashSet::new();
+    let mut known = Vec::new();
+    for source in sources {
+        let prefix = if sources.len() > 1 {
+            prefix(source)
+        } else {
+            String::new()
+        };
+        for plot in plots(&source.saved) {
+            known.push(plot.name.clone());
+            let wanted = |word: &String| plot.name.contains(word.as_str());
+            if !arguments.only.is_empty() && !arguments.only.iter().any(wanted) {
+                continue;
+            }
+            let name = unique(format!("{prefix}{}", plot.name), &mut taken);
+            for form in &arguments.format {
+                let ending = if *form == Form::Svg { "svg" } else { "png" };
+                let path = arguments.output.join(format!("{name}.{ending}"));
+                files.push((path, plot.clone(), *form));
+            }
+        }
+    }
+    match (files.is_empty(), known.is_empty()) {
+        (true, true) => Err(Failure::Usage(
+            "there is nothing to draw: fewer than two allocators count".to_owned(),
+        )),
+        (true, false) => Err(Failure::Usage(format!(
+            "no plot is called {}; there are {}",
+            arguments.only.join(" or "),
+            known.join(", ")
+        ))),
+        _ => Ok(files),
+    }
+}
+
+/// `name`, or the first of `name-2`, `name-3`, ... that is not taken yet.
+fn unique(name: String, taken: &mut HashSet<String>) -> String {
+    let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
+    let free = std::iter::once(name.clone())
+        .chain(numbered)
+        .find(|name| !taken.contains(name));
+    let free = free.unwrap_or(name);
+    taken.insert(free.clone());
+    free
+}
+
+/// The name of a result's file, fit for the names of others.
+fn prefix(source: &Source) -> String {
+    let stem = source.name.strip_suffix(".json").unwrap_or(&source.name);
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let stem: String = stem.chars().map(plain).collect();
+    format!("{}-", stem.trim_start_matches(['.', '-']))
+}
+
+fn read_all(paths: &[PathBuf], redact: bool) -> Result<Vec<Source>, Failure> {
+    let redaction = if redact {
+        Some(Folders::find()?.redaction())
+    } else {
+        None
+    };
+    let read = |path: &PathBuf| {
+        let saved = read_saved(path).map_err(Failure::usage)?;
+        refuse_nothing(path, &saved)?;
+        let saved = match &redaction {
+            Some(redaction) => redacted(&saved, redaction)?,
+            None => saved,
+        };
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Ok(Source {
+            name: name.to_string_lossy().into_owned(),
+            saved,
+        })
+    };
+    paths.iter().map(read).collect()
+}
+
+/// A result in which nothing was measured makes no page.
+fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
+    let nothing = match saved {
+        Saved::Race(result) => result.rounds == 0 || result.entrants.is_empty(),
+        Saved::Collection(races) => races.races.iter().all(|race| race.result.rounds == 0),
+    };
+    if nothing {
+        return Err(Failure::Usage(format!(
+            "{} holds no complete round, so there is nothing to show; race again",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// The same with the user's folders named `$HOME` and `$CACHE`.
+fn redacted(saved: &Saved, redaction: &Redaction) -> Result<Saved, Failure> {
+    fn through<T: serde::Serialize + serde::de::DeserializeOwned>(
+        value: &T,
+        redaction: &Redaction,
+    ) -> Result<Box<T>, Failure> {
+        let text = serde_json::to_string(value).map_err(Failure::machine)?;
+        let read = serde_json::from_str(&redaction.text(&text)).map_err(Failure::machine)?;
+        Ok(Box::new(read))
+    }
+    Ok(match saved {
+        Saved::Race(result) => Saved::Race(through(result.as_ref(), redaction)?),
+        Saved::Collection(races) => Saved::Collection(through(races.as_ref(), redaction)?),
+    })
+}
+
+/// A file that is there stays as it is, unless the user says otherwise. A special file such as
+/// `/dev/stdout` is no such file.
+fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
+    if path.is_file() && !force {
+        return Err(Failure::Usage(format!(
+            "{} exists; pass --force to write over it, or name another",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Not even `--force` writes a page over the result that it is made of.
+fn refuse_own_source(path: &Path, results: &[PathBuf]) -> Result<(), Failure> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let target = real(path);
+    if target.is_some() && results.iter().any(|result| real(result) == target) {
+        return Err(Failure::Usage(format!(
+            "{} is one of the results; name another file for the page",
+            path.display()
+        )));
+    }
+    Ok(())
+}

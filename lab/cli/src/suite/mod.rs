@@ -1,0 +1,114 @@
+//! `heapdrome suite`: the tables of a document, measured here.
+
+mod estimate;
+mod running;
+mod selecting;
+
+use std::time::Duration;
+
+use heapdrome_record::{Collection, RaceResult, SCHEMA, Scale, Status};
+use heapdrome_suites::Suite;
+
+use crate::arguments::SuiteArguments;
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::race::seed_from_clock;
+use crate::{interrupt, output};
+
+use running::Session;
+
+/// A published form that takes longer than this is run only where `--yes` says so.
+const LONG: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// Runs a suite and prints its tables and what became of the document's sentences.
+///
+/// # Errors
+/// When there is no suite of this name, it cannot be run, or an entrant failed; whatever was
+/// measured until then has been printed and written.
+pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
+    output::check_writable(&arguments.output)?;
+    let interrupt = interrupt::flag()?;
+    let folders = Folders::find()?.interrupted_by(&interrupt);
+    let scale = scale(arguments);
+    let mut suites = selecting::suites(&arguments.name)?;
+    Suite::check_only(&suites, &arguments.only).map_err(Failure::usage)?;
+    let before = selecting::taken_up(arguments, scale)?;
+    let rivals = selecting::equip(&mut suites, arguments, &folders, scale)?;
+    let mut races = selecting::races(&suites, arguments, &rivals, scale);
+    if let Some(rounds) = arguments.rounds {
+        races.iter_mut().for_each(|race| race.rounds = rounds);
+    }
+    if races.is_empty() {
+        return Err(Failure::usage(
+            "nothing to run: no cell has an allocator to compare at this scale",
+        ));
+    }
+    if let Some(before) = &before {
+        selecting::check_rivals(arguments, before, &races)?;
+    }
+    let seed = arguments.seed.unwrap_or_else(seed_from_clock);
+    let collection = before.unwrap_or_else(|| empty(&arguments.name, scale));
+    let mut session = Session::new(suites, collection, arguments, &folders, seed, interrupt)?;
+    if arguments.estimate || scale == Scale::Published {
+        let estimate = estimate::estimate(&mut session, &races)?;
+        output::print(estimate.text().as_bytes())?;
+        if arguments.estimate {
+            return Ok(());
+        }
+        if estimate.time > LONG && !arguments.yes {
+            return Err(Failure::usage(
+                "that is long; add --yes to run it, or take less of it with --only CELL and \
+                 -a NAME,...",
+            ));
+        }
+    }
+    let ended = session.run(&races);
+    session.report(&arguments.output)?;
+    ended.and_then(|()| outcome(&session.collection))
+}
+
+fn scale(arguments: &SuiteArguments) -> Scale {
+    match (arguments.quick, arguments.published) {
+        (true, _) => Scale::Quick,
+        (_, true) => Scale::Published,
+        _ => Scale::Usual,
+    }
+}
+
+fn empty(name: &str, scale: Scale) -> Collection {
+    let now = std::time::SystemTime::now();
+    Collection {
+        schema: SCHEMA,
+        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(now).to_string(),
+        asked: std::env::args().skip(1).collect(),
+        name: name.to_owned(),
+        scale: Some(scale),
+        machine: heapdrome_record::Machine::default(),
+        races: Vec::new(),
+        tables: Vec::new(),
+        claims: Vec::new(),
+        absent: Vec::new(),
+        remarks: Vec::new(),
+    }
+}
+
+/// The exit status of a suite that has been reported.
+fn outcome(collection: &Collection) -> Result<(), Failure> {
+    let out = |result: &RaceResult| {
+        let rows = result.entrants.iter();
+        let failed = rows.filter(|row| row.status != Status::Ok);
+        failed.map(|row| row.allocator.clone()).collect::<Vec<_>>()
+    };
+    let races = collection.races.iter();
+    let mut names: Vec<String> = races.flat_map(|race| out(&race.result)).collect();
+    names.sort();
+    names.dedup();
+    match names.as_slice() {
+        [] => Ok(()),
+        names => Err(Failure::Entrant(format!(
+            "not in every race: {}",
+            names.join(", ")
+        ))),
+    }
+}

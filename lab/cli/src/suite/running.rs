@@ -1,0 +1,273 @@
+//! One race after the other, each on disk as soon as it is done.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use heapdrome_record::{
+    Collection, Nanoseconds, Options, RaceResult, Scale, Stopping, collection_to_json,
+    write_atomically,
+};
+use heapdrome_suites::{Race, Suite, evaluate};
+
+use crate::arguments::{OutputArguments, SuiteArguments};
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::race::{CellRequest, ProofStore, run_cell, usual_options};
+use crate::workload::Workload;
+use crate::{interrupt, output, placement};
+
+/// Rounds that are run whatever the intervals say.
+const LEAST_ROUNDS: u32 = 5;
+
+/// A run that takes longer than this at a smaller scale than the published one hangs.
+const HANGS: Nanoseconds = Nanoseconds(900_000_000_000);
+
+/// A suite while it runs.
+pub struct Session<'a> {
+    /// What there is of it.
+    pub collection: Collection,
+    suites: Vec<Suite>,
+    folders: &'a Folders,
+    interrupt: Arc<AtomicBool>,
+    proofs: ProofStore,
+    seed: u64,
+    file: PathBuf,
+    redacted: bool,
+}
+
+impl<'a> Session<'a> {
+    /// A session that writes into the file of `--resume` or `--json`, or else into one of its own
+    /// beside the journals of races.
+    ///
+    /// # Errors
+    /// When there is no folder for that file.
+    pub fn new(
+        suites: Vec<Suite>,
+        collection: Collection,
+        arguments: &SuiteArguments,
+        folders: &'a Folders,
+        seed: u64,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let given = arguments.resume.as_ref().or(arguments.output.json.as_ref());
+        let file = match given {
+            Some(path) => path.clone(),
+            None => own_file(folders, &collection)?,
+        };
+        Ok(Self {
+            collection,
+            suites,
+            folders,
+            interrupt,
+            proofs: ProofStore::default(),
+            seed,
+            file,
+            redacted: arguments.output.redact,
+        })
+    }
+
+    /// Runs what has not been run. A race that cannot be run is told and left out.
+    ///
+    /// # Errors
+    /// When the file cannot be written, someone interrupts, or a race could not be run for another
+    /// reason than that its program is not installed; where nothing at all was run, for that, too.
+    pub fn run(&mut self, races: &[Race]) -> Result<(), Failure> {
+        let done = |race: &&Race| self.collection.races.iter().any(|member| race.is(member));
+        let left: Vec<&Race> = races.iter().filter(|race| !done(race)).collect();
+        let of = left.len();
+        output::tell(format_args!(
+            "{of} races, {} done before; what is done is kept in {}",
+            races.len() - of,
+            self.file.display()
+        ));
+        let (mut first_failure, mut first_absent) = (None, None);
+        for (place, race) in left.into_iter().enumerate() {
+            let title = format!("[{} of {of}] {}", place + 1, race.title);
+            let scale = self.collection.scale;
+            match self.race(race, &title, race.rounds, scale) {
+                Ok(result) => self.keep(race, result)?,
+                Err(Failure::Interrupted) => return Err(self.interrupted()),
+                Err(failure) => {
+                    let remark = format!("{} was not run: {failure}", label(race));
+                    output::tell(&remark);
+                    self.remark(remark);
+                    let installed = Workload::find(&race.workload).map(|one| one.is_installed());
+                    match installed {
+                        Ok(false) => first_absent.get_or_insert(failure),
+                        _ => first_failure.get_or_insert(failure),
+                    };
+                }
+            }
+        }
+        match first_failure.or(first_absent.filter(|_| self.collection.races.is_empty())) {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    /// The suites, without what cannot be had.
+    pub fn suites(&self) -> &[Suite] {
+        &self.suites
+    }
+
+    /// One race of so many rounds.
+    ///
+    /// # Errors
+    /// As [`run_cell`].
+    pub fn race(
+        &mut self,
+        race: &Race,
+        title: &str,
+        rounds: u32,
+        scale: Option<Scale>,
+    ) -> Result<RaceResult, Failure> {
+        interrupt::check(&self.interrupt)?;
+        output::tell(title);
+        let limit = (scale != Some(Scale::Published)).then_some(HANGS);
+        let request = CellRequest {
+            cell: label(race),
+            title: title.to_owned(),
+            workload: race.workload.clone(),
+            words: race.words.clone(),
+            quick: false,
+            allocators: race.allocators.clone(),
+            baseline: race.baseline.clone(),
+            stopping: Stopping {
+                precision: None,
+                min_rounds: rounds.min(LEAST_ROUNDS),
+                max_rounds: rounds,
+                max_time: None,
+            },
+            options: Options {
+                pin: pinned(race),
+                memory_runs: race.memory_runs,
+                timeout: limit,
+                ..usual_options()
+            },
+            seed: self.seed,
+            asked: self.collection.asked.clone(),
+        };
+        let proofs = Some(&mut self.proofs);
+        run_cell(&request, self.folders, proofs, &self.interrupt)
+    }
+
+    /// Adds a race, makes tables and verdicts of all that there is, and writes it.
+    fn keep(&mut self, race: &Race, result: RaceResult) -> Result<(), Failure> {
+        if self.collection.races.is_empty() {
+            self.collection.machine = result.machine.clone();
+        }
+        let old = format!("{} was not run:", label(race));
+        let stale = |remark: &String| !remark.starts_with(&old);
+        self.collection.remarks.retain(stale);
+        let member = race.member(result, pinned(race));
+        self.collection.races.push(member);
+        self.write()
+    }
+
+    fn remark(&mut self, remark: String) {
+        if !self.collection.remarks.contains(&remark) {
+            self.collection.remarks.push(remark);
+        }
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        let evaluation = evaluate(&self.suites, &self.collection);
+        evaluation.fill(&mut self.collection);
+        let mut bytes = collection_to_json(&self.collection).map_err(Failure::machine)?;
+        if self.redacted {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            bytes = self.folders.redaction().text(&text).into_bytes();
+        }
+        write_atomically(&self.file, &bytes).map_err(Failure::machine)
+    }
+
+    fn interrupted(&self) -> Failure {
+        output::tell(format_args!(
+            "go on with: heapdrome {} --resume {}",
+            again(&self.collection.asked),
+            shlex::try_quote(&self.file.to_string_lossy()).unwrap_or_default()
+        ));
+        Failure::Interrupted
+    }
+
+    /// Prints the tables, and writes the files that were asked for.
+    ///
+    /// # Errors
+    /// When something cannot be printed or written.
+    pub fn report(&mut self, output: &OutputArguments) -> Result<(), Failure> {
+        if self.collection.races.is_empty() {
+            return Ok(());
+        }
+        self.write()?;
+        let redaction = self.folders.redaction();
+        output::publish_collection(&self.collection, output, Some(&redaction))
+    }
+}
+
+/// heapdrome's own arguments without an earlier `--resume`.
+fn again(asked: &[String]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    let mut all = asked.iter().map(String::as_str);
+    while let Some(word) = all.next() {
+        match word {
+            "--resume" => {
+                all.next();
+            }
+            word if word.starts_with("--resume=") => {}
+            word => words.push(word),
+        }
+    }
+    shlex::try_join(words).unwrap_or_default()
+}
+
+/// The cell of a race, and its value of what the cell sweeps.
+pub fn label(race: &Race) -> String {
+    match race.swept {
+        Some(value) => format!("{} at {value}", race.cell),
+        None => race.cell.clone(),
+    }
+}
+
+/// The processors of a race: one for each thread where its threads are swept, else all.
+fn pinned(race: &Race) -> Vec<usize> {
+    match race.swept {
+        Some(threads) if race.sweeps_threads => placement::processors(threads),
+        _ => Vec::new(),
+    }
+}
+
+/// A file that no other suite writes to.
+fn own_file(folders: &Folders, collection: &Collection) -> Result<PathBuf, Failure> {
+    let folder = folders.races.with_file_name("suites");
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        Failure::Machine(format!(
+            "cannot make {}: {error}; name a file with --json",
+            folder.display()
+        ))
+    })?;
+    let name = Path::new(&collection.name).file_stem().unwrap_or_default();
+    let started = collection.started.replace(':', "-");
+    let process = std::process::id();
+    let name = name.to_string_lossy();
+    Ok(folder.join(format!("{name}-{started}-{process}.json")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_that_is_taken_up_twice_names_one_file() {
+        let asked = [
+            "suite",
+            "real",
+            "--resume",
+            "a b.json",
+            "--quick",
+            "--resume=x",
+        ];
+        let asked = asked.map(str::to_owned);
+        assert_eq!(again(&asked), "suite real --quick");
+    }
+}

@@ -1,0 +1,169 @@
+//! Which suites, which allocators, which races.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use heapdrome_catalogue::Catalogue;
+use heapdrome_record::{Collection, Saved, Scale, read_saved};
+use heapdrome_suites::{Race, Selection, Suite};
+
+use super::running::label;
+use crate::allocators::Names;
+use crate::arguments::SuiteArguments;
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::output;
+
+/// The suites that a name stands for, or the one in a file of the user's own.
+///
+/// # Errors
+/// When there is none, or the file is not one.
+pub fn suites(name: &str) -> Result<Vec<Suite>, Failure> {
+    let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|it| it == "toml");
+    if !is_file {
+        return heapdrome_suites::find(name).map_err(Failure::usage);
+    }
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?;
+    let suite = Suite::read(&text);
+    let suite = suite.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    Ok(vec![suite])
+}
+
+/// The collection that `--resume` goes on with.
+///
+/// # Errors
+/// When the file is none, or of another suite, scale or machine.
+pub fn taken_up(arguments: &SuiteArguments, scale: Scale) -> Result<Option<Collection>, Failure> {
+    let Some(path) = &arguments.resume else {
+        return Ok(None);
+    };
+    let wrong = |what: &str| Failure::Usage(format!("--resume {}: it is {what}", path.display()));
+    match read_saved(path).map_err(Failure::usage)? {
+        Saved::Race(_) => Err(wrong("one race, not a suite")),
+        Saved::Collection(old) if old.name != arguments.name => Err(wrong(&format!(
+            "of {}, not of {}",
+            old.name, arguments.name
+        ))),
+        Saved::Collection(old) if old.scale != Some(scale) => {
+            Err(wrong("of another scale; see --quick and --published"))
+        }
+        Saved::Collection(old) if !of_this_machine(&old) => Err(wrong(&format!(
+            "of another machine ({}, {} processors); run the suite anew",
+            old.machine.processor, old.machine.processors
+        ))),
+        Saved::Collection(old) => Ok(Some(*old)),
+    }
+}
+
+/// Checks that the allocators of each race that was done before are those that race now, so that all
+/// races can stand in one table.
+///
+/// # Errors
+/// When one of them did not race then.
+pub fn check_rivals(
+    arguments: &SuiteArguments,
+    before: &Collection,
+    races: &[Race],
+) -> Result<(), Failure> {
+    for race in races {
+        let Some(done) = before.races.iter().find(|member| race.is(member)) else {
+            continue;
+        };
+        let raced = |name: &String| {
+            done.result
+                .entrants
+                .iter()
+                .any(|row| row.allocator == *name)
+        };
+        if let Some(missing) = race.allocators.iter().find(|name| !raced(name)) {
+            let path = arguments.resume.clone().unwrap_or_default();
+            return Err(Failure::Usage(format!(
+                "--resume {}: {missing} did not race in {} there; name the same allocators with \
+                 -a, or run the suite anew",
+                path.display(),
+                label(race)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a collection's races, if it has any, come from a machine like this one.
+fn of_this_machine(collection: &Collection) -> bool {
+    let (there, here) = (&collection.machine, heapdrome_machine::describe());
+    collection.races.is_empty()
+        || (&there.processor, there.processors) == (&here.processor, here.processors)
+}
+
+/// Builds what the suites need and is missing, and takes out of them what cannot be had. Returns
+/// the rivals that were asked for instead of the suites' own, by names of the catalogue.
+///
+/// # Errors
+/// When an allocator that was asked for by name, or a baseline, cannot be had.
+pub fn equip(
+    suites: &mut [Suite],
+    arguments: &SuiteArguments,
+    folders: &Folders,
+    scale: Scale,
+) -> Result<Vec<String>, Failure> {
+    let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
+    let known = Names::new(&catalogue);
+    let asked = match arguments.allocators.as_slice() {
+        [] => Vec::new(),
+        names => known.expand(names)?,
+    };
+    for suite in &mut *suites {
+        suite.admit(&asked);
+    }
+    for (name, needed) in names(suites, arguments, &asked, scale) {
+        let needed = needed || known.asked_by_name(&arguments.allocators, &name);
+        match known.ready(&name) {
+            Ok(_) => {}
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(error) if needed => return Err(error),
+            Err(error) => {
+                let in_catalogue = catalogue.find(&name).is_ok();
+                for suite in &mut *suites {
+                    suite.take(&name, &error.to_string(), in_catalogue);
+                }
+                output::tell(format_args!("{name} does not race: {error}"));
+            }
+        }
+    }
+    Ok(asked)
+}
+
+/// The allocators of all races, each with whether it is a baseline.
+fn names(
+    suites: &[Suite],
+    arguments: &SuiteArguments,
+    rivals: &[String],
+    scale: Scale,
+) -> BTreeMap<String, bool> {
+    let mut names = BTreeMap::new();
+    for race in races(suites, arguments, rivals, scale) {
+        names.insert(race.baseline, true);
+        for name in race.allocators {
+            names.entry(name).or_insert(false);
+        }
+    }
+    names
+}
+
+/// The races to run; those without a rival are left out.
+pub fn races(
+    suites: &[Suite],
+    arguments: &SuiteArguments,
+    rivals: &[String],
+    scale: Scale,
+) -> Vec<Race> {
+    let selection = Selection {
+        scale,
+        processors: heapdrome_machine::processors_in_order().len(),
+        only: &arguments.only,
+        allocators: rivals,
+    };
+    let all = suites.iter().flat_map(|suite| suite.races(&selection));
+    all.filter(|race| !race.allocators.is_empty()).collect()
+}

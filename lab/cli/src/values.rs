@@ -1,0 +1,176 @@
+//! Parsers of single values on the command line.
+
+use std::time::Duration;
+
+use heapdrome_record::Better;
+
+/// `--metric NAME[:higher|:lower]=REGEX`, taken apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricArgument {
+    /// The name.
+    pub name: String,
+    /// The regular expression, already known to be one.
+    pub pattern: String,
+    /// Which direction is good; lower if nothing was said.
+    pub better: Better,
+}
+
+/// A time such as `90`, `1.5s`, `10m` or `1h 30m`; a bare number is in seconds.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let span = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?,
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|error| format!("{error}; write a time such as 90s, 10m or 1h30m"))?,
+    };
+    if span.is_zero() {
+        return Err("the time must be greater than zero".to_owned());
+    }
+    Ok(span)
+}
+
+/// A share such as `1%` or `0.5%`, as a fraction.
+pub fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("write a percentage above 0 and below 100, such as 1%".to_owned()),
+    }
+}
+
+/// `KEY=VALUE`.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some(("LD_PRELOAD", _)) => Err("heapdrome sets LD_PRELOAD itself; use -a PATH".to_owned()),
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write KEY=VALUE".to_owned()),
+    }
+}
+
+/// A set of processors.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Processors(pub Vec<usize>);
+
+/// A list of processors such as `0,2-3`.
+pub fn processors(text: &str) -> Result<Processors, String> {
+    let wrong = || format!("'{text}' is no list of processors; write one such as 0,2-3");
+    let mut list = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let first: usize = first.trim().parse().map_err(|_| wrong())?;
+        let last: usize = last.trim().parse().map_err(|_| wrong())?;
+        if first > last || last >= MOST_PROCESSORS {
+            return Err(wrong());
+        }
+        list.extend(first..=last);
+    }
+    list.sort_unstable();
+    list.dedup();
+    Ok(Processors(list))
+}
+
+/// The size of the kernel's default processor set.
+const MOST_PROCESSORS: usize = 1024;
+
+/// `NAME[:higher|:lower]=REGEX`.
+pub fn metric(text: &str) -> Result<MetricArgument, String> {
+    let (name, pattern) = text
+        .split_once('=')
+        .ok_or("write NAME[:higher|:lower]=REGEX")?;
+    let (name, better) = match name.rsplit_once(':') {
+        Some((name, "higher")) => (name, Better::Higher),
+        Some((name, "lower")) => (name, Better::Lower),
+        Some((_, other)) => return Err(format!("write :higher or :lower, not :{other}")),
+        None => (name, Better::Lower),
+    };
+    if name.is_empty() {
+        return Err("the metric needs a name".to_owned());
+    }
+    regex::Regex::new(pattern).map_err(|error| {
+        let error = error.to_string();
+        format!(
+            "not a regular expression: {}",
+            error.lines().last().unwrap_or_default()
+        )
+    })?;
+    Ok(MetricArgument {
+        name: name.to_owned(),
+        pattern: pattern.to_owned(),
+        better,
+    })
+}
+
+/// What clap says of a mistake, without its usage text, in one line.
+pub fn one_line(told: &str) -> String {
+    let told = told.strip_prefix("error: ").unwrap_or(told);
+    let told = told.split("\n\nUsage:").next().unwrap_or(told);
+    let told = told.split("\n\n  tip:").next().unwrap_or(told);
+    let told = told
+        .split("\n\nFor more information")
+        .next()
+        .unwrap_or(told);
+    let words: Vec<&str> = told.split_whitespace().collect();
+    format!("{}; see --help", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5s"), duration("1500ms"));
+        assert_eq!(duration("10m"), Ok(Duration::from_secs(600)));
+        for wrong in ["", "0", "-1", "inf", "nan", "10 parsecs"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn percentages() {
+        assert_eq!(percentage("1%"), Ok(0.01));
+        assert_eq!(percentage("0.5"), Ok(0.005));
+        for wrong in ["", "%", "0%", "-1%", "100%", "nan"] {
+            assert!(percentage(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn processor_lists() {
+        assert_eq!(processors("3,0-1,1"), Ok(Processors(vec![0, 1, 3])));
+        for wrong in ["", "a", "3-1", "0-99999999", "1,,2", "-1"] {
+            assert!(processors(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn metrics() {
+        let rps = metric(r"rps:higher=(\d+) requests").expect("a metric");
+        assert_eq!((rps.name.as_str(), rps.better), ("rps", Better::Higher));
+        assert_eq!(metric("t=a=b").expect("a metric").pattern, "a=b");
+        for wrong in ["", "x", "=a", "x:up=a", "x=("] {
+            assert!(metric(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_one_line() {
+        let told =
+            "error: invalid value '0' for '--rounds <N>'\n\nFor more information, try '--help'.\n";
+        assert_eq!(
+            one_line(told),
+            "invalid value '0' for '--rounds <N>'; see --help"
+        );
+        let told =
+            "error: unexpected argument '-x' found\n\n  tip: use '-- -x'\n\nUsage: heapdrome\n";
+        assert_eq!(one_line(told), "unexpected argument '-x' found; see --help");
+    }
+
+    #[test]
+    fn environment_variables() {
+        assert_eq!(key_value("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
+        for wrong in ["A", "=b", "LD_PRELOAD=x"] {
+            assert!(key_value(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The executables that are installed beside heapdrome and run its workloads.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+/// The companion that runs synthetic workloads.
+pub const RUNNER: &str = "heapdrome-runner";
+
+/// The companion that runs the catalog workload.
+pub const CATALOG: &str = "heapdrome-catalog";
+
+/// The path of the companion of this name, which lies beside heapdrome itself.
+///
+/// # Errors
+/// When it does not.
+pub fn find(name: &str) -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe()
+        .and_then(|path| path.canonicalize())
+        .map_err(|error| {
+            Failure::Machine(format!(
+                "cannot tell where heapdrome itself is, beside which {name} must be: {error}"
+            ))
+        })?;
+    let path = own.with_file_name(name);
+    let runnable = path
+        .metadata()
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
+    match runnable {
+        true => Ok(path),
+        false => Err(Failure::Machine(format!(
+            "{name} is not beside heapdrome in {}; `cargo install --path lab/cli` installs it there, and \
+             `cargo build --release` builds it there",
+            own.parent().unwrap_or(&own).display()
+        ))),
+    }
+}

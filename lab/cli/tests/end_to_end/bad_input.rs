@@ -1,0 +1,384 @@
+//! Wrong usage and input: one clear line, the right exit status, and nothing half written.
+
+use std::path::Path;
+
+use crate::support::{Site, allocator, program};
+
+/// What a race under a sound allocator says, with `options` before the command.
+#[track_caller]
+fn race_complains(options: &[&str], command: &[&str], status: i32, words: &[&str]) {
+    let site = Site::new();
+    let sound = allocator("");
+    let mut arguments = vec!["race", "--rounds", "2"];
+    if !options.contains(&"-a") {
+        arguments.extend(["-a", sound.to_str().expect("plain")]);
+    }
+    arguments.extend(options);
+    arguments.push("--");
+    arguments.extend(command);
+    site.run(&arguments).complains(status, words);
+    assert_eq!(site.visible_files(), [""; 0], "nothing is written");
+}
+
+/// What a race says whose allocator is a file of this content.
+#[track_caller]
+fn library_complains(content: &[u8], words: &[&str]) {
+    let site = Site::new();
+    let library = site.file("lib.so", content);
+    let library = library.to_str().expect("plain");
+    let outcome = site.run(&["race", "-a", library, "--rounds", "2", "--", &program()]);
+    outcome.complains(
+        2,
+        &[&["lib.so", "cannot serve as an allocator"], words].concat(),
+    );
+}
+
+fn sound_with(place: usize, byte: u8) -> Vec<u8> {
+    let mut bytes = std::fs::read(allocator("")).expect("the fixture is there");
+    bytes[place] = byte;
+    bytes
+}
+
+#[test]
+fn a_command_that_is_not_there() {
+    race_complains(
+        &[],
+        &["no-such-command"],
+        2,
+        &["cannot find the command no-such-command"],
+    );
+    race_complains(&[], &["./no-such-command", "-x"], 2, &["./no-such-command"]);
+}
+
+#[test]
+fn a_shell_line_as_one_word_is_told_how_to_be_written() {
+    race_complains(&[], &["echo a | cat"], 2, &["echo a | cat", "sh -c"]);
+}
+
+#[test]
+fn an_empty_command() {
+    race_complains(&[], &[], 2, &["no command", "heapdrome race -- COMMAND"]);
+    race_complains(&[], &[""], 2, &["command"]);
+}
+
+#[test]
+fn an_unknown_allocator_is_answered_with_the_nearest_names() {
+    race_complains(
+        &["-a", "mimaloc3"],
+        &["true"],
+        2,
+        &["mimaloc3", "mimalloc3"],
+    );
+    let site = Site::new();
+    site.run(&["exec", "-a", "jemaloc", "--", "true"])
+        .complains(2, &["jemaloc", "jemalloc"]);
+    site.run(&["allocators", "show", "snmaloc"])
+        .complains(2, &["snmaloc", "snmalloc"]);
+    site.run(&["allocators", "remove", "nobody"])
+        .complains(2, &["nobody"]);
+}
+
+#[test]
+fn an_empty_name_in_the_list() {
+    race_complains(&["-a", "system,,"], &["true"], 2, &["empty"]);
+}
+
+#[test]
+fn only_the_baseline() {
+    race_complains(
+        &["-a", "system"],
+        &["true"],
+        2,
+        &["only the baseline", "-a"],
+    );
+}
+
+#[test]
+fn a_library_that_is_not_there() {
+    race_complains(
+        &["-a", "./nothing.so"],
+        &["true"],
+        2,
+        &["nothing.so", "no such file"],
+    );
+}
+
+#[test]
+fn a_library_that_is_no_shared_object() {
+    library_complains(b"just text\n", &["not a shared object"]);
+    library_complains(b"", &["empty"]);
+    library_complains(b"\x7fELF", &["cut short"]);
+    let whole = std::fs::read(program()).expect("the fixture is there");
+    library_complains(&whole, &["a program"]);
+}
+
+#[test]
+fn a_library_for_another_machine() {
+    const MACHINE: usize = 18;
+    const AARCH64: u8 = 0xb7;
+    const CLASS: usize = 4;
+    const BITS_32: u8 = 1;
+    library_complains(
+        &sound_with(MACHINE, AARCH64),
+        &["another machine", "aarch64"],
+    );
+    library_complains(&sound_with(CLASS, BITS_32), &["another machine", "32 bit"]);
+}
+
+#[test]
+fn a_library_that_is_no_allocator_is_not_added() {
+    let site = Site::new();
+    let text = site.file("text.so", "text");
+    let text = text.to_str().expect("plain");
+    site.run(&["allocators", "add", "mine", text])
+        .complains(2, &["text.so", "not a shared object"]);
+    site.run(&["allocators", "show", "mine"])
+        .complains(2, &["mine"]);
+}
+
+/// A race that cannot write its result says so before it starts anything.
+#[track_caller]
+fn unwritable(option: &str, path: &str) {
+    let site = Site::new();
+    site.file("in-the-way", "");
+    let touch = format!("touch {}", site.path("started").display());
+    let sound = allocator("");
+    let sound = sound.to_str().expect("plain");
+    let arguments = [
+        "race",
+        "-a",
+        sound,
+        option,
+        path,
+        "--rounds",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        touch.as_str(),
+    ];
+    site.run(&arguments).complains(4, &["cannot write", path]);
+    assert_eq!(
+        site.visible_files(),
+        ["in-the-way"],
+        "nothing was run or written"
+    );
+}
+
+#[test]
+fn output_that_cannot_be_written() {
+    unwritable("--json", "/no/such/folder/result.json");
+    unwritable("--csv", "no-such-folder/result.csv");
+    unwritable("--markdown", "in-the-way/result.md");
+    unwritable("--json", "/");
+}
+
+#[test]
+fn numbers_that_make_no_sense() {
+    let wrong: [&[&str]; 9] = [
+        &["--rounds", "0"],
+        &["--rounds=-1"],
+        &["--rounds", "many"],
+        &["--min-rounds", "0"],
+        &["--precision", "0%"],
+        &["--timeout", "0"],
+        &["--max-time", "soon"],
+        &["--pin", "zero"],
+        &["--seed=-5"],
+    ];
+    let (site, sound) = (Site::new(), allocator(""));
+    for options in wrong {
+        let mut arguments = vec!["race", "-a", sound.to_str().expect("plain")];
+        arguments.extend(options);
+        arguments.extend(["--", "true"]);
+        let outcome = site.run(&arguments);
+        let name = options[0].split('=').next().unwrap_or_default();
+        outcome.complains(2, &[name]);
+    }
+}
+
+#[test]
+fn processors_that_this_machine_lacks() {
+    race_complains(&["--pin", "900"], &["true"], 2, &["900"]);
+}
+
+#[test]
+fn more_rounds_at_least_than_at_most() {
+    let options = ["--min-rounds", "9", "--precision", "1%"];
+    race_complains(&options, &["true"], 2, &["--min-rounds 9"]);
+}
+
+#[test]
+fn files_and_folders_that_are_not_there() {
+    race_complains(
+        &["--directory", "/no/such"],
+        &["true"],
+        2,
+        &["--directory", "/no/such"],
+    );
+    race_complains(
+        &["--stdin", "/no/such"],
+        &["true"],
+        2,
+        &["--stdin", "/no/such"],
+    );
+}
+
+#[test]
+fn a_preload_by_hand() {
+    let site = Site::new();
+    let arguments = [
+        "race",
+        "-a",
+        "system",
+        "--env",
+        "LD_PRELOAD=x.so",
+        "--",
+        "true",
+    ];
+    site.run(&arguments).says(2, &["LD_PRELOAD", "-a PATH"]);
+}
+
+#[test]
+fn metrics_that_cannot_be_read() {
+    let site = Site::new();
+    for metric in ["name", "=1", "name:up=1", "name=("] {
+        let outcome = site.run(&["race", "-a", "system", "--metric", metric, "--", "true"]);
+        outcome.complains(2, &["--metric"]);
+    }
+    let twice = ["--metric", "a=1", "--metric", "a=2"];
+    race_complains(&twice, &["true"], 2, &["--metric a", "twice"]);
+}
+
+#[test]
+fn an_unknown_workload_is_answered_with_the_nearest_name() {
+    let site = Site::new();
+    site.run(&["race", "-w", "biuld"])
+        .complains(2, &["biuld", "did you mean build?"]);
+}
+
+#[test]
+fn an_unknown_race_to_resume() {
+    let site = Site::new();
+    site.run(&["race", "--resume"])
+        .complains(2, &["no unfinished race"]);
+    site.run(&["race", "--resume", "nosuch"])
+        .complains(2, &["nosuch"]);
+    site.run(&["race", "--resume", "../.."])
+        .complains(2, &["no race called"]);
+}
+
+/// A saved result that is right, to be spoilt.
+fn saved_result(site: &Site) -> String {
+    let sound = allocator("");
+    let (outcome, _) = site.race(&[&sound], &["--memory-runs", "0"], &[&program()]);
+    outcome.ends_with(0);
+    std::fs::read_to_string(site.path("result.json")).expect("the result was written")
+}
+
+#[test]
+fn results_that_cannot_be_shown() {
+    let site = Site::new();
+    let whole = saved_result(&site);
+    let show = |name: &str, content: &str| {
+        site.file(name, content);
+        site.run(&["show", name])
+    };
+    for length in [0, 1, whole.len() / 2, whole.len() - 3] {
+        let outcome = show("cut.json", &whole[..length]);
+        outcome.complains(2, &["cut.json", "cut short"]);
+    }
+    show("other.json", "[1, 2]").complains(2, &["other.json", "not a result"]);
+    let newer = whole.replacen("\"schema\": 1", "\"schema\": 7", 1);
+    assert_ne!(newer, whole);
+    show("newer.json", &newer).complains(2, &["newer.json", "schema 7", "newer"]);
+    site.run(&["show", "missing.json"])
+        .complains(2, &["missing.json"]);
+}
+
+#[test]
+fn a_broken_result_is_not_written_in_another_form() {
+    let site = Site::new();
+    site.file("cut.json", "{\"schema\": 1,");
+    let old = site.file("table.md", "an older table");
+    site.run(&["show", "cut.json", "--markdown", "table.md"])
+        .complains(2, &["cut.json"]);
+    assert_eq!(
+        std::fs::read_to_string(old).expect("it is there"),
+        "an older table"
+    );
+    assert_eq!(site.visible_files(), ["cut.json", "table.md"]);
+}
+
+#[test]
+fn a_broken_list_of_the_users_allocators() {
+    let site = Site::new();
+    let folder = site.path(".config/heapdrome");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("allocators.toml"), "name = [").expect("a file");
+    site.run(&["allocators", "list"])
+        .complains(2, &["allocators.toml"]);
+}
+
+#[test]
+fn a_cache_that_is_somebody_elses() {
+    let site = Site::new();
+    let precious = site.file("precious", "do not remove");
+    let mut command = site.command(&["cache", "clean"]);
+    command.env("HEAPDROME_CACHE", precious.parent().expect("a folder"));
+    site.finish(command)
+        .complains(4, &["not a cache of heapdrome"]);
+    assert!(precious.exists());
+}
+
+#[test]
+fn a_command_to_exec_that_is_not_there() {
+    let site = Site::new();
+    let sound = allocator("");
+    let sound = sound.to_str().expect("plain");
+    site.run(&["exec", "-a", sound, "--", "no-such-command"])
+        .complains(2, &["no-such-command"]);
+    assert!(!Path::new("no-such-command").exists());
+}
+
+#[test]
+fn a_metric_that_takes_the_name_of_a_figure() {
+    race_complains(
+        &["--metric", "wall_s=(1)"],
+        &[&program()],
+        2,
+        &["wall_s", "another"],
+    );
+}
+
+#[test]
+fn a_group_is_no_name_for_an_allocator() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let arguments = [
+        "allocators",
+        "add",
+        "default",
+        sound.to_str().expect("plain"),
+    ];
+    site.run(&arguments).complains(2, &["default", "group"]);
+}
+
+#[test]
+fn a_setting_of_an_allocator_is_not_removed_with_it() {
+    let outcome = Site::new().run(&["allocators", "remove", "jemalloc-decay"]);
+    outcome.complains(2, &["jemalloc-decay", "setting of jemalloc"]);
+}
+
+#[test]
+fn a_command_that_is_there_and_cannot_be_run() {
+    let here = std::env::current_dir().expect("a folder");
+    let folder = here.to_str().expect("plain");
+    race_complains(&[], &[folder], 2, &["it is a folder"]);
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    race_complains(&[], &[file], 2, &["chmod +x"]);
+}
+
+#[test]
+fn an_exit_status_that_no_program_has() {
+    race_complains(&["--success", "256"], &["true"], 2, &["256"]);
+}

@@ -1,0 +1,159 @@
+//! Allocators and commands that fail: named with how and where, and the race goes on.
+
+use crate::support::{Site, allocator, baseline, program, row};
+
+/// Races a broken allocator beside a sound one, and returns the row of the broken one.
+#[track_caller]
+fn beside_a_sound_one(fault: &str, options: &[&str]) -> (Site, serde_json::Value, String) {
+    let (site, broken, sound) = (Site::new(), allocator(fault), allocator(""));
+    let (outcome, result) = site.race(&[&broken, &sound], options, &[&program()]);
+    outcome.says(1, &["not in the race", &format!("lib{fault}.so")]);
+    assert_eq!(row(&result, &sound)["status"], "ok", "the race goes on");
+    assert_eq!(
+        row(&result, &sound)["wall_s"]["samples"]
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
+    let row = row(&result, &broken).clone();
+    assert!(
+        row["versus_baseline"]
+            .as_object()
+            .is_some_and(serde_json::Map::is_empty),
+        "{row}"
+    );
+    (site, row, outcome.stdout)
+}
+
+#[test]
+fn a_crashing_allocator_is_named_with_its_signal() {
+    let (_site, row, table) = beside_a_sound_one("crashing", &[]);
+    assert_eq!(row["status"], "failed");
+    assert_eq!(row["failure"]["ending"]["killed"], libc::SIGSEGV);
+    assert!(table.contains("SIGSEGV"), "{table}");
+}
+
+#[test]
+fn an_allocator_that_corrupts_memory_is_named_with_what_the_program_said() {
+    let (_site, row, table) = beside_a_sound_one("overlapping", &[]);
+    assert_eq!(row["status"], "failed");
+    assert_eq!(row["failure"]["ending"]["exited"], 9);
+    let tail = row["failure"]["stderr_tail"]
+        .as_str()
+        .expect("the last lines");
+    assert!(tail.contains("lost its content"), "{tail}");
+    assert!(table.contains("lost its content"), "{table}");
+}
+
+#[test]
+fn an_allocator_that_hangs_runs_out_of_time() {
+    let (_site, row, table) = beside_a_sound_one("hanging", &["--timeout", "0.4"]);
+    assert_eq!(row["status"], "timeout");
+    assert!(
+        table.contains("timed out") || table.contains("out of time"),
+        "{table}"
+    );
+}
+
+#[test]
+fn an_allocator_that_changes_the_output_is_named() {
+    let (site, talking, sound) = (Site::new(), allocator("talking"), allocator(""));
+    let (_, result) = site.race(&[&talking, &sound], &[], &[&program()]);
+    assert_eq!(row(&result, &talking)["output"], "different");
+    assert_eq!(row(&result, &sound)["output"], "same");
+}
+
+#[test]
+fn output_that_varies_by_itself_is_told_from_output_that_an_allocator_changes() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let line = format!("{} && date +%N", program());
+    let (outcome, result) = site.race(&[&sound], &[], &["sh", "-c", &line]);
+    outcome.ends_with(0);
+    assert_eq!(row(&result, &sound)["output"], "output varies");
+}
+
+#[test]
+fn a_slow_allocator_is_shown_to_be_slower() {
+    let (site, slow) = (Site::new(), allocator("slow"));
+    let options = ["--rounds", "8", "--memory-runs", "0"];
+    let (outcome, result) = site.race(&[&slow], &options, &[&program()]);
+    outcome.ends_with(0);
+    let versus = &row(&result, &slow)["versus_baseline"]["wall_s"];
+    assert_eq!(versus["verdict"], "slower", "{versus}");
+    let low = versus["low"].as_f64().expect("a number");
+    let ratio = versus["ratio"].as_f64().expect("a number");
+    assert!(1.0 < low && low <= ratio && ratio < 1000.0, "{versus}");
+    assert!(
+        baseline(&result)["versus_baseline"]
+            .as_object()
+            .is_some_and(|map| map.is_empty())
+    );
+}
+
+#[test]
+fn a_program_that_crashes_by_itself_is_no_allocators_fault() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let (outcome, _) = site.race(&[&sound], &[], &[&program(), "crash"]);
+    outcome.says(3, &["under the baseline", "SIGABRT", "about to crash"]);
+}
+
+#[test]
+fn a_command_that_fails_is_no_allocators_fault() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let (outcome, _) = site.race(&[&sound], &[], &["sh", "-c", "exit 4"]);
+    outcome.says(3, &["under the baseline", "exit status 4"]);
+    let options = ["--success", "4", "--memory-runs", "0"];
+    let (outcome, _) = site.race(&[&sound], &options, &["sh", "-c", "exit 4"]);
+    outcome.ends_with(0);
+}
+
+#[test]
+fn a_command_that_is_too_slow_is_no_allocators_fault() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let (outcome, _) = site.race(&[&sound], &["--timeout", "0.2"], &["sleep", "30"]);
+    outcome.says(3, &["under the baseline", "timed out"]);
+}
+
+#[test]
+fn a_check_that_finds_a_result_wrong_counts_against_who_made_it() {
+    let (site, talking, sound) = (Site::new(), allocator("talking"), allocator(""));
+    let made = site.path("made");
+    let line = format!("{} > {}", program(), made.display());
+    let check = format!("! grep -q 'of the allocator' {}", made.display());
+    let options = ["--check", check.as_str(), "--memory-runs", "0"];
+    let (outcome, result) = site.race(&[&talking, &sound], &options, &["sh", "-c", &line]);
+    outcome.says(1, &["not in the race", "libtalking.so"]);
+    assert_eq!(row(&result, &talking)["status"], "failed");
+    assert_eq!(
+        row(&result, &talking)["failure"]["ending"]["check_failed"],
+        1
+    );
+    assert_eq!(row(&result, &sound)["status"], "ok");
+}
+
+#[test]
+fn a_check_that_always_fails_is_no_allocators_fault() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let (outcome, _) = site.race(&[&sound], &["--check", "exit 3"], &[&program()]);
+    outcome.says(3, &["under the baseline", "check failed with status 3"]);
+}
+
+#[test]
+fn checks_of_an_allocator_say_what_broke() {
+    let (site, crashing, sound) = (Site::new(), allocator("crashing"), allocator(""));
+    let outcome = site.run(&["allocators", "check", crashing.to_str().expect("plain")]);
+    outcome.says(1, &["check failed", "libcrashing.so"]);
+    outcome.tells("BROKE");
+    let outcome = site.run(&["allocators", "check", sound.to_str().expect("plain")]);
+    outcome.ends_with(0);
+}
+
+#[test]
+fn a_baseline_that_fails_in_the_warm_up_ends_the_race() {
+    let (site, sound) = (Site::new(), allocator(""));
+    // One run under the witness for the baseline and one for the rival, then the warm-up.
+    let slow_after = "echo x >>count; [ $(wc -l <count) -lt 3 ] || sleep 30";
+    let settings = ["--warmup", "1", "--timeout", "1"];
+    let (outcome, _) = site.race(&[&sound], &settings, &["sh", "-c", slow_after]);
+    outcome.says(3, &["timed out"]);
+}

@@ -1,0 +1,14 @@
+//! heapdrome as a person uses it: through its binary, with allocators and programs that are built
+//! here by gcc, some of them broken on purpose.
+
+mod bad_input;
+mod failing_entrants;
+mod proof;
+mod reports;
+mod results;
+mod resume;
+mod servers;
+mod suites;
+mod support;
+mod sweeps;
+mod workloads;

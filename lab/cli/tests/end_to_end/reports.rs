@@ -1,0 +1,102 @@
+//! `heapdrome report` and `heapdrome plot`: files where they were asked for, and one line otherwise.
+
+use std::path::PathBuf;
+
+use crate::support::Site;
+
+/// A race that is kept in the repository.
+fn sample() -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/python.json");
+    std::fs::read_to_string(path).expect("the result is there")
+}
+
+#[test]
+fn a_page_is_written_and_not_written_over() {
+    let site = Site::new();
+    site.file("my result.json", sample());
+    let ask = ["report", "my result.json", "-o", "my report.html"];
+    assert_eq!(site.run(&ask).status, 0);
+    let page = std::fs::read_to_string(site.path("my report.html")).expect("a page");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("json.loads"));
+    site.run(&ask)
+        .complains(2, &["my report.html exists", "--force"]);
+    let forced = site.run(&[&ask[..], &["--force"]].concat());
+    assert_eq!(forced.status, 0, "{}", forced.stderr);
+    assert_eq!(site.visible_files(), ["my report.html", "my result.json"]);
+}
+
+#[test]
+fn a_page_never_replaces_its_own_result() {
+    let site = Site::new();
+    site.file("r.json", sample());
+    let outcome = site.run(&["report", "r.json", "-o", "./r.json", "--force"]);
+    outcome.complains(2, &["is one of the results"]);
+    assert_eq!(
+        std::fs::read_to_string(site.path("r.json")).expect("it is there"),
+        sample()
+    );
+}
+
+#[test]
+fn files_that_are_no_results_are_told_in_one_line() {
+    let cases = [
+        ("{\"schema\": 99}", "has schema 99"),
+        ("{\"name\": \"foreign\"}", "is not a result"),
+        ("not json", "is not a result"),
+        ("", "is not a result"),
+    ];
+    for (content, words) in cases {
+        let site = Site::new();
+        site.file("r.json", content);
+        for ask in [
+            ["report", "r.json", "-o", "x"],
+            ["plot", "r.json", "-o", "x"],
+        ] {
+            site.run(&ask).complains(2, &["r.json", words]);
+        }
+        assert_eq!(site.visible_files(), ["r.json"], "nothing is written");
+    }
+}
+
+#[test]
+fn a_result_without_rounds_makes_no_page() {
+    let site = Site::new();
+    let mut result: serde_json::Value = serde_json::from_str(&sample()).expect("JSON");
+    result["rounds"] = 0.into();
+    site.file("r.json", result.to_string());
+    let outcome = site.run(&["report", "r.json", "-o", "x.html"]);
+    outcome.complains(2, &["r.json holds no complete round"]);
+}
+
+#[test]
+fn a_missing_result_and_a_folder_as_page() {
+    let site = Site::new();
+    site.run(&["report", "none.json", "-o", "x.html"])
+        .complains(2, &["cannot read none.json"]);
+    site.file("r.json", sample());
+    site.run(&["report", "r.json", "-o", "."])
+        .complains(2, &["is a folder"]);
+    site.run(&["plot", "r.json", "-o", "r.json"])
+        .complains(2, &["is a file"]);
+}
+
+#[test]
+fn plots_are_drawn_in_the_forms_that_were_asked_for() {
+    let site = Site::new();
+    site.file("r.json", sample());
+    let ask = ["plot", "r.json", "-o", "my plots", "--only", "ranking-wall"];
+    let outcome = site.run(&ask);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert_eq!(
+        outcome.stdout,
+        "my plots/ranking-wall.svg\nmy plots/ranking-wall.png\n"
+    );
+    let png = std::fs::read(site.path("my plots/ranking-wall.png")).expect("an image");
+    assert!(png.starts_with(b"\x89PNG\r\n"));
+    site.run(&ask)
+        .complains(2, &["ranking-wall.svg exists", "--force"]);
+    let unknown = ["plot", "r.json", "-o", "other", "--only", "nonsense"];
+    site.run(&unknown)
+        .complains(2, &["no plot is called nonsense", "time-memory"]);
+    assert!(!site.path("other").exists());
+}

@@ -1,0 +1,185 @@
+//! What was measured survives kill -9 and Ctrl-C, and the race goes on from there.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{Running, Site, allocator, program};
+
+const ROUNDS: &str = "6";
+/// Timed runs of the whole race: three entrants, the baseline's twin included.
+const RUNS: usize = 18;
+
+/// A race of about a second, of which the caller wants to see some rounds.
+fn start(site: &Site) -> Running {
+    let sound = allocator("");
+    let command = site.command(&[
+        "race",
+        "-a",
+        sound.to_str().expect("plain"),
+        "--rounds",
+        ROUNDS,
+        "--memory-runs",
+        "0",
+        "--seed",
+        "7",
+        "--",
+        &program(),
+        "nap",
+        site.path("").to_str().expect("plain"),
+    ]);
+    site.start(command)
+}
+
+fn runs_in(journal: &str) -> usize {
+    journal
+        .lines()
+        .filter(|line| line.starts_with("{\"line\":\"run\""))
+        .count()
+}
+
+/// Waits until this many timed runs are on disk.
+fn wait_for_runs(site: &Site, running: &mut Running, runs: usize) {
+    let started = Instant::now();
+    while runs_in(&site.journal_text()) < runs {
+        assert!(
+            running.is_running(),
+            "the race ended before it could be disturbed"
+        );
+        assert!(
+            started.elapsed() < Duration::from_secs(30),
+            "no run came to the disk"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until no process of the program is left that was started for this test.
+fn no_process_left(site: &Site) {
+    let wanted = format!("{}\0nap\0{}\0", program(), site.path("").display());
+    let is_there = || {
+        let processes = std::fs::read_dir("/proc")
+            .expect("/proc is there")
+            .flatten();
+        let mut lines =
+            processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+        lines.any(|line| line == wanted.as_bytes())
+    };
+    let started = Instant::now();
+    while is_there() {
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "a measured process was left behind"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Resumes the only race and looks whether it came to its end with what it had.
+#[track_caller]
+fn resumes(site: &Site, arguments: &[&str], before: &str) {
+    let outcome = site.run(arguments);
+    outcome.ends_with(0);
+    outcome.tells("6 rounds");
+    let after = site.journal_text();
+    let whole_lines = &before[..before.rfind('\n').map_or(0, |end| end + 1)];
+    assert!(
+        after.starts_with(whole_lines),
+        "what was on disk stays there"
+    );
+    assert_eq!(runs_in(&after), RUNS, "each run once");
+}
+
+#[test]
+fn a_race_goes_on_after_kill_9() {
+    let site = Site::new();
+    let mut running = start(&site);
+    wait_for_runs(&site, &mut running, 4);
+    running.signal(libc::SIGKILL);
+    running.wait().ends_with(128 + libc::SIGKILL);
+    let before = site.journal_text();
+    assert!(runs_in(&before) < RUNS, "it was killed before its end");
+    no_process_left(&site);
+    resumes(&site, &["race", "--resume"], &before);
+    site.run(&["race", "--resume"])
+        .complains(2, &["no unfinished race"]);
+}
+
+#[test]
+fn a_line_that_was_cut_short_by_the_kill_is_run_again() {
+    let site = Site::new();
+    let mut running = start(&site);
+    wait_for_runs(&site, &mut running, 4);
+    running.signal(libc::SIGKILL);
+    running.wait().ends_with(128 + libc::SIGKILL);
+    let mut before = site.journal_text();
+    before.push_str("{\"line\":\"run\",\"rou");
+    let path = site.journal().expect("a journal");
+    std::fs::write(&path, &before).expect("it can be written");
+    let folder = path
+        .parent()
+        .expect("a folder")
+        .file_name()
+        .expect("a name");
+    let name = folder.to_str().expect("plain").to_owned();
+    resumes(&site, &["race", "--resume", &name], &before);
+}
+
+#[test]
+fn ctrl_c_reports_what_is_there_and_how_to_go_on() {
+    let site = Site::new();
+    let mut running = start(&site);
+    wait_for_runs(&site, &mut running, 4);
+    running.signal(libc::SIGINT);
+    let outcome = running.wait();
+    outcome.says(130, &["--resume"]);
+    assert!(
+        outcome.stdout.contains("libsound.so"),
+        "the table:\n{}",
+        outcome.stdout
+    );
+    no_process_left(&site);
+    let before = site.journal_text();
+    assert!(runs_in(&before) < RUNS, "it was stopped before its end");
+    resumes(&site, &["race", "--resume"], &before);
+}
+
+#[test]
+fn a_race_is_resumed_from_another_folder() {
+    let site = Site::new();
+    std::fs::copy(program(), site.path("here")).expect("a copy");
+    let sound = allocator("");
+    let mut race = vec![
+        "race",
+        "-a",
+        sound.to_str().expect("plain"),
+        "--memory-runs",
+        "0",
+    ];
+    race.extend(["--rounds", ROUNDS, "--", "./here", "nap"]);
+    let mut running = site.start(site.command(&race));
+    wait_for_runs(&site, &mut running, 4);
+    running.signal(libc::SIGINT);
+    running.wait().ends_with(130);
+    let before = site.journal_text();
+    let mut elsewhere = site.command(&["race", "--resume"]);
+    elsewhere.current_dir("/");
+    site.finish(elsewhere).ends_with(0);
+    let after = site.journal_text();
+    let proofs = |text: &str| {
+        text.lines()
+            .filter(|l| l.starts_with("{\"line\":\"proof\""))
+            .count()
+    };
+    assert_eq!(
+        proofs(&after),
+        proofs(&before),
+        "the proofs hold: nothing changed"
+    );
+    assert_eq!(runs_in(&after), RUNS);
+}
+
+#[test]
+fn a_resumed_race_takes_no_new_settings() {
+    Site::new()
+        .run(&["race", "--resume", "--rounds", "9"])
+        .complains(2, &["--resume", "--rounds"]);
+}

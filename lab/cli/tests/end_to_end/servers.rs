@@ -1,0 +1,41 @@
+//! A server under the allocator, with the command as its load.
+
+use crate::support::{Site, allocator, baseline, program, row};
+
+#[test]
+fn the_server_runs_under_the_allocator_and_the_load_does_not() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let serve = format!("exec {} serve", program());
+    let settings = [
+        "--prepare",
+        "rm -f ready",
+        "--serve",
+        &serve,
+        "--ready",
+        "test -e ready",
+    ];
+    let load = "test -z \"$LD_PRELOAD\" && sleep 0.2";
+    let (outcome, result) = site.race(&[&sound], &settings, &["sh", "-c", load]);
+    outcome.ends_with(0);
+    let proof = &row(&result, &sound)["proof"];
+    assert_eq!(proof["served_by"].as_str(), sound.to_str());
+    assert!(
+        proof["calls"].as_u64().is_some_and(|calls| calls > 40_000),
+        "{proof}"
+    );
+    let wall = baseline(&result)["wall_s"]["median"]
+        .as_f64()
+        .expect("a figure");
+    assert!(
+        (0.2..10.0).contains(&wall),
+        "the load's time, not the server's: {wall}"
+    );
+}
+
+#[test]
+fn a_server_that_ends_at_once_is_told() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let settings = ["--serve", "echo no port >&2; exit 3", "--ready", "false"];
+    let (outcome, _) = site.race(&[&sound], &settings, &["true"]);
+    outcome.says(3, &["exit status 3", "no port"]);
+}

@@ -1,0 +1,198 @@
+//! Suites of the user's own, small enough for a test.
+
+use serde_json::Value;
+
+use crate::support::{Outcome, Site, allocator};
+
+/// Two races of a few milliseconds and one that cannot be run.
+fn suite(site: &Site) -> String {
+    let text = format!(
+        r#"
+name = "mine"
+title = "Mine"
+summary = "A test."
+baseline = "system"
+
+[[entrant]]
+name = "libc"
+allocator = "system"
+
+[[entrant]]
+name = "sound"
+allocator = "{}"
+
+[[entrant]]
+name = "lost"
+allocator = "no-such-allocator"
+absent = "lost in a fire"
+
+[[cell]]
+name = "tiny"
+title = "a tiny load"
+workload = "rptest"
+words = ["blocks=200", "ops=20"]
+counts = {{ loops = 1 }}
+sweep = {{ parameter = "threads", values = [1, 2] }}
+quick = {{ words = ["loops=2"], rounds = 5 }}
+published = {{ words = ["loops=20"], rounds = 5 }}
+
+[[cell]]
+name = "nowhere"
+title = "a load that there is not"
+workload = "no-such-workload"
+quick = {{ rounds = 5 }}
+
+[[table]]
+title = "operations"
+makes = {{ sweep = {{ cell = "tiny", figure = "operations_per_cpu_s", shown = "millions" }} }}
+
+[[published]]
+title = "operations"
+source = "a document, on a machine"
+after = "operations"
+heads = ["allocator", "threads = 1"]
+rows = [["libc", "75.320"]]
+
+[[claim]]
+claim = "Every allocator takes less than a gigabyte."
+source = "page 1"
+test = {{ figure = {{ figure = "peak_rss_bytes", of = ["libc", "sound"], in = {{ cells = ["tiny"] }}, range = {{ high = 1.0e9 }} }} }}
+
+[[claim]]
+claim = "Every allocator takes more than a gigabyte."
+source = "page 2"
+test = {{ figure = {{ figure = "peak_rss_bytes", of = ["libc", "sound"], in = {{ cells = ["tiny"] }}, range = {{ low = 1.0e9 }} }} }}
+
+[[claim]]
+claim = "The lost one is the fastest."
+source = "page 3"
+test = {{ ratio = {{ figure = "wall_s", of = ["lost"], to = ["libc"], in = {{ cells = ["tiny"] }}, range = {{ high = 1.0 }} }} }}
+"#,
+        allocator("").display()
+    );
+    site.file("mine.toml", text);
+    "./mine.toml".to_owned()
+}
+
+fn run(site: &Site, options: &[&str]) -> Outcome {
+    let name = suite(site);
+    let mut all = vec!["suite", name.as_str(), "--quick"];
+    all.extend(options);
+    site.run(&all)
+}
+
+fn collection(site: &Site, name: &str) -> Value {
+    let text = std::fs::read(site.path(name)).expect("written");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+#[test]
+fn a_suite_of_ones_own_is_raced_and_its_claims_are_tested() {
+    let site = Site::new();
+    let outcome = run(&site, &["--json", "r.json", "--markdown", "r.md"]);
+    // All is reported; the status tells that one race could not be run.
+    outcome.ends_with(2);
+    let collection = collection(&site, "r.json");
+    let races = collection["races"].as_array().expect("races");
+    assert_eq!(races.len(), 2);
+    assert_eq!(races[1]["cell"], "mine/tiny");
+    assert_eq!(
+        (&races[1]["swept"], &races[1]["factor"]),
+        (&2.into(), &10.0.into())
+    );
+    let verdicts: Vec<&Value> = collection["claims"]
+        .as_array()
+        .expect("claims")
+        .iter()
+        .map(|claim| &claim["holds"])
+        .collect();
+    assert_eq!(verdicts, ["held", "not-held", "cannot-be-tested"]);
+    assert_eq!(collection["absent"][0]["reason"], "lost in a fire");
+    let remarks = collection["remarks"].to_string();
+    assert!(remarks.contains("mine/nowhere was not run"), "{remarks}");
+    assert_eq!(collection["tables"][0]["published"], Value::Null);
+    assert_eq!(
+        collection["tables"][1]["published"],
+        "a document, on a machine"
+    );
+    outcome.tells("3 in all: 1 held, 1 not held, 1 cannot be tested here");
+    let markdown = std::fs::read_to_string(site.path("r.md")).expect("written");
+    assert!(
+        markdown.contains("as published, not measured here"),
+        "{markdown}"
+    );
+    let shown = site.run(&["show", "r.json"]);
+    assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
+}
+
+#[test]
+fn what_was_done_is_not_done_again() {
+    let site = Site::new();
+    run(&site, &["--json", "r.json", "--only", "tiny=1"]).ends_with(0);
+    let first = collection(&site, "r.json");
+    assert_eq!(first["races"].as_array().map(Vec::len), Some(1));
+    let outcome = run(&site, &["--resume", "r.json", "--only", "tiny"]);
+    outcome.ends_with(0);
+    assert!(
+        outcome.stderr.contains("1 races, 1 done before"),
+        "{}",
+        outcome.stderr
+    );
+    let second = collection(&site, "r.json");
+    assert_eq!(second["races"].as_array().map(Vec::len), Some(2));
+    assert_eq!(second["races"][0], first["races"][0]);
+}
+
+#[test]
+fn what_was_done_elsewhere_or_with_others_is_not_gone_on_with() {
+    let site = Site::new();
+    run(&site, &["--json", "r.json", "--only", "tiny=1"]).ends_with(0);
+    let again = ["--resume", "r.json", "--only", "tiny"];
+    let mut other = collection(&site, "r.json");
+    other["machine"]["processors"] = 4096.into();
+    site.file("other.json", other.to_string());
+    run(&site, &["--resume", "other.json", "--only", "tiny"]).complains(
+        2,
+        &["--resume other.json", "another machine", "4096 processors"],
+    );
+    let text = std::fs::read_to_string(site.path("mine.toml")).expect("the suite");
+    let sound = allocator("").to_string_lossy().into_owned();
+    let copy = site.path("second.so");
+    std::fs::copy(&sound, &copy).expect("a copy");
+    site.file("mine.toml", text.replace(&sound, &copy.to_string_lossy()));
+    site.run(&[&["suite", "./mine.toml", "--quick"][..], &again].concat())
+        .says(2, &["--resume r.json", "did not race in mine/tiny at 1"]);
+}
+
+#[test]
+fn an_estimate_runs_little_and_measures_nothing() {
+    let site = Site::new();
+    let name = suite(&site);
+    let outcome = site.run(&["suite", &name, "--published", "--estimate"]);
+    outcome.ends_with(0);
+    outcome.tells("mine/tiny at 2");
+    outcome.tells("all together");
+    assert!(!outcome.stdout.contains("Claims"));
+}
+
+#[test]
+fn allocators_can_be_named_instead_of_the_suites_own() {
+    let site = Site::new();
+    let outcome = run(&site, &["-a", "system", "--only", "tiny=1"]);
+    outcome.complains(2, &["nothing to run"]);
+}
+
+#[test]
+fn mistakes_are_told_in_one_line() {
+    let site = Site::new();
+    site.run(&["suite", "rpmaloc"])
+        .complains(2, &["did you mean rpmalloc?"]);
+    site.run(&["suite", "./none.toml"])
+        .complains(2, &["cannot read ./none.toml"]);
+    site.file("bad.toml", "name = \"x\"\ntitle = 3\n");
+    site.run(&["suite", "./bad.toml"])
+        .complains(2, &["not a suite", "line 2"]);
+    run(&site, &["--only", "huge"]).complains(2, &["--only huge", "mine/tiny"]);
+    site.file("r.json", "{}");
+    run(&site, &["--resume", "r.json"]).complains(2, &["not a result"]);
+}

@@ -1,0 +1,377 @@
+//! A place of its own for each test, and what is raced there.
+
+use std::collections::HashMap;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// No single call of heapdrome in these tests may take longer, however busy the machine is.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// A home folder for one test, so that nothing of the user's is read or written.
+pub struct Site {
+    home: tempfile::TempDir,
+}
+
+/// What came of a call.
+pub struct Outcome {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Site {
+    pub fn new() -> Self {
+        let home = tempfile::Builder::new().prefix("heapdrome-test-").tempdir();
+        Self {
+            home: home.expect("a temporary folder"),
+        }
+    }
+
+    /// A path in the home folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Writes a file into the home folder.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).expect("a file can be written");
+        path
+    }
+
+    /// The names of what lies in the home folder itself, hidden folders left out.
+    pub fn visible_files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.home.path()).expect("the home folder is there");
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        let mut names: Vec<_> = names.filter(|name| !name.starts_with('.')).collect();
+        names.sort();
+        names
+    }
+
+    /// The journal of the only race; `None` before it has one.
+    pub fn journal(&self) -> Option<PathBuf> {
+        let races = std::fs::read_dir(self.path(".local/state/heapdrome/races")).ok()?;
+        let folders: Vec<_> = races.flatten().map(|race| race.path()).collect();
+        assert!(folders.len() <= 1, "one race: {folders:?}");
+        Some(folders.first()?.join("journal.jsonl"))
+    }
+
+    /// What is in the journal of the only race.
+    pub fn journal_text(&self) -> String {
+        let text = self.journal().map(std::fs::read_to_string);
+        text.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// heapdrome with these arguments, in the home folder.
+    pub fn command<S: AsRef<std::ffi::OsStr>>(&self, arguments: &[S]) -> Command {
+        self.program(env!("CARGO_BIN_EXE_heapdrome"), arguments)
+    }
+
+    /// Any program with these arguments, in the home folder and without this user's settings.
+    pub fn program<S: AsRef<std::ffi::OsStr>>(&self, name: &str, arguments: &[S]) -> Command {
+        let mut command = Command::new(name);
+        command.args(arguments).current_dir(self.home.path());
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if ["XDG_", "HEAPDROME_", "LD_", "MALLOC_", "GLIBC_"]
+                .iter()
+                .any(|start| text.starts_with(start))
+            {
+                command.env_remove(&name);
+            }
+        }
+        command.env("HOME", self.home.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs heapdrome to its end.
+    pub fn run<S: AsRef<std::ffi::OsStr>>(&self, arguments: &[S]) -> Outcome {
+        self.finish(self.command(arguments))
+    }
+
+    /// Runs a command to its end, and no longer than the limit.
+    pub fn finish(&self, command: Command) -> Outcome {
+        let running = self.start(command);
+        running.wait()
+    }
+
+    /// Starts a command in a process group of its own.
+    pub fn start(&self, mut command: Command) -> Running {
+        let out = tempfile::NamedTempFile::new().expect("a temporary file");
+        let err = tempfile::NamedTempFile::new().expect("a temporary file");
+        command
+            .stdout(out.reopen().expect("the file opens again"))
+            .stderr(err.reopen().expect("the file opens again"))
+            .process_group(0);
+        // SAFETY: `heed_signals` only calls signal, which may be called between fork and exec.
+        unsafe { command.pre_exec(heed_signals) };
+        Running {
+            child: command.spawn().expect("heapdrome starts"),
+            out,
+            err,
+        }
+    }
+
+    /// Races `command` under these allocators, two rounds with one memory run, and returns the
+    /// result as JSON beside the outcome.
+    pub fn race(
+        &self,
+        allocators: &[&Path],
+        options: &[&str],
+        command: &[&str],
+    ) -> (Outcome, Value) {
+        let json = self.path("result.json");
+        let names: Vec<_> = allocators
+            .iter()
+            .map(|path| path.to_str().expect("plain"))
+            .collect();
+        let names = names.join(",");
+        let json_text = json.to_str().expect("plain");
+        let mut arguments = vec!["race", "-a", &names, "--json", json_text];
+        if !options.iter().any(|option| option.contains("rounds")) {
+            arguments.extend(["--rounds", "2"]);
+        }
+        arguments.extend(options);
+        arguments.push("--");
+        arguments.extend(command);
+        let outcome = self.run(&arguments);
+        let text = std::fs::read_to_string(&json).unwrap_or_default();
+        let value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        (outcome, value)
+    }
+}
+
+/// Undoes what a shell does to the commands that it starts in the background: ignoring signals, as
+/// heapdrome then does too, and rightly.
+fn heed_signals() -> std::io::Result<()> {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the default action is a valid one for these signals.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    Ok(())
+}
+
+/// A heapdrome that runs.
+pub struct Running {
+    child: Child,
+    out: tempfile::NamedTempFile,
+    err: tempfile::NamedTempFile,
+}
+
+impl Running {
+    /// Sends a signal to heapdrome alone.
+    pub fn signal(&self, signal: i32) {
+        let id = i32::try_from(self.child.id()).expect("a process number");
+        // SAFETY: kill takes plain numbers; the child has not been waited for, so that its number
+        // is still its own.
+        assert_eq!(unsafe { libc::kill(id, signal) }, 0);
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("it can be asked").is_none()
+    }
+
+    /// What it has said on standard error so far.
+    pub fn stderr(&self) -> String {
+        self.text().1
+    }
+
+    /// Waits for its end; kills it and fails the test when it takes too long.
+    pub fn wait(mut self) -> Outcome {
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                break status;
+            }
+            if started.elapsed() > LIMIT {
+                self.signal(libc::SIGKILL);
+                let _ = self.child.wait();
+                panic!("heapdrome did not end within {LIMIT:?}:\n{}", self.text().1);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let (stdout, stderr) = self.text();
+        Outcome {
+            status: number_of(status),
+            stdout,
+            stderr,
+        }
+    }
+
+    fn text(&self) -> (String, String) {
+        let read = |file: &tempfile::NamedTempFile| {
+            let bytes = std::fs::read(file.path()).expect("the output can be read");
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        (read(&self.out), read(&self.err))
+    }
+}
+
+/// The exit status, or 128 and the number of the signal, as a shell gives it.
+fn number_of(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt as _;
+    status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+impl Outcome {
+    /// The call ended with this status, and nothing of heapdrome's own crashed.
+    #[track_caller]
+    pub fn ends_with(&self, status: i32) -> &Self {
+        let all = format!("{}\n{}", self.stdout, self.stderr);
+        assert_eq!(self.status, status, "{all}");
+        assert!(
+            !all.contains("panicked") && !all.contains("stack backtrace"),
+            "{all}"
+        );
+        self
+    }
+
+    /// The call failed with this status and one line that has all of `words`.
+    #[track_caller]
+    pub fn complains(&self, status: i32, words: &[&str]) {
+        self.ends_with(status);
+        let lines: Vec<_> = self
+            .stderr
+            .lines()
+            .filter(|line| !line.is_empty())
+            .collect();
+        assert_eq!(lines.len(), 1, "one line is enough:\n{}", self.stderr);
+        for word in words {
+            assert!(
+                lines[0].contains(word),
+                "'{word}' is missing in: {}",
+                lines[0]
+            );
+        }
+    }
+
+    /// Standard output has these words, wherever its lines were broken: the length of the path
+    /// that the tests run in must not matter.
+    #[track_caller]
+    pub fn tells(&self, words: &str) {
+        let without_spaces = |text: &str| text.split_whitespace().collect::<String>();
+        assert!(
+            without_spaces(&self.stdout).contains(&without_spaces(words)),
+            "'{words}' is missing in:\n{}",
+            self.stdout
+        );
+    }
+
+    /// The call failed with this status, and a line of standard error has all of `words`.
+    #[track_caller]
+    pub fn says(&self, status: i32, words: &[&str]) {
+        self.ends_with(status);
+        let has_all = |line: &str| words.iter().all(|word| line.contains(word));
+        assert!(
+            self.stderr.lines().any(has_all),
+            "{words:?} in:\n{}",
+            self.stderr
+        );
+    }
+}
+
+/// The row of the result whose library has this path.
+#[track_caller]
+pub fn row<'a>(result: &'a Value, library: &Path) -> &'a Value {
+    let rows = result["entrants"].as_array().expect("a result with rows");
+    let is_it = |row: &&Value| row["library"].as_str() == library.to_str();
+    rows.iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("no row for {}", library.display()))
+}
+
+/// The row of the baseline.
+#[track_caller]
+pub fn baseline(result: &Value) -> &Value {
+    let rows = result["entrants"].as_array().expect("a result with rows");
+    rows.iter()
+        .find(|row| row["role"] == "baseline")
+        .expect("a baseline")
+}
+
+/// Where fixtures are built: beside the tests, or in a folder of the system where that path has a
+/// space, from which nothing can be preloaded.
+fn fixture_folder() -> PathBuf {
+    let beside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
+    match beside.to_string_lossy().contains([' ', ':', '$']) {
+        true => std::env::temp_dir().join("heapdrome-test-fixtures"),
+        false => beside,
+    }
+}
+
+/// An allocator of the fixtures; `fault` is empty for a sound one.
+pub fn allocator(fault: &str) -> PathBuf {
+    let name = format!("lib{}.so", if fault.is_empty() { "sound" } else { fault });
+    let define = format!("-D{}", fault.to_uppercase());
+    let mut flags = vec!["-shared", "-fPIC", "-O1", "-fno-builtin"];
+    if !fault.is_empty() {
+        flags.push(&define);
+    }
+    build(&name, &["allocator.c"], &flags)
+}
+
+/// The program of the fixtures.
+pub fn program() -> String {
+    text_of(build("program", &["program.c"], &["-O1", "-fno-builtin"]))
+}
+
+/// The same without a dynamic loader.
+pub fn static_program() -> String {
+    text_of(build(
+        "program-static",
+        &["program.c"],
+        &["-O1", "-fno-builtin", "-static"],
+    ))
+}
+
+/// The same with an allocator of its own.
+pub fn bundling_program() -> String {
+    let flags = ["-O1", "-fno-builtin"];
+    text_of(build(
+        "program-bundling",
+        &["program.c", "bundled.c"],
+        &flags,
+    ))
+}
+
+fn text_of(path: PathBuf) -> String {
+    path.into_os_string().into_string().expect("a plain path")
+}
+
+/// Compiles a fixture, once for all tests.
+fn build(name: &str, sources: &[&str], flags: &[&str]) -> PathBuf {
+    static BUILT: OnceLock<Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
+    let mut built = BUILT
+        .get_or_init(Mutex::default)
+        .lock()
+        .expect("no test failed in here");
+    if let Some(path) = built.get(name) {
+        return path.clone();
+    }
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end/fixtures");
+    let folder = fixture_folder();
+    std::fs::create_dir_all(&folder).expect("a folder for fixtures");
+    let path = folder.join(name);
+    let fresh = folder.join(format!("{name}.{}", std::process::id()));
+    let mut gcc = Command::new("gcc");
+    gcc.args(flags).arg("-o").arg(&fresh);
+    gcc.args(sources.iter().map(|source| fixtures.join(source)));
+    let output = gcc.output().expect("gcc is installed");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    std::fs::rename(&fresh, &path).expect("the fixture is put into place");
+    built.insert(name.to_owned(), path.clone());
+    path
+}

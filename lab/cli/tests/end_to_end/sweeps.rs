@@ -1,0 +1,102 @@
+//! Races of a workload over numbers of threads.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Outcome, Site, allocator, row};
+
+/// A load of a few milliseconds.
+const TINY: [&str; 4] = ["quick-16-1000", "loops=2", "blocks=200", "ops=20"];
+
+/// Sweeps a tiny load and returns the collection.
+fn sweep(site: &Site, values: &str, options: &[&str]) -> (Outcome, Value) {
+    let mut all = vec!["-w", "rptest", "-t", values, "--memory-runs", "0"];
+    all.extend(options);
+    site.race(&[&allocator("")], &all, &TINY)
+}
+
+#[test]
+fn a_sweep_is_a_collection_of_races() {
+    let site = Site::new();
+    let options = ["--rounds", "5", "--csv", "s.csv", "--markdown", "t.md"];
+    let (outcome, collection) = sweep(&site, "1,2", &options);
+    outcome.ends_with(0);
+    assert_eq!(collection["name"], "sweep threads");
+    let races = collection["races"].as_array().expect("races");
+    assert_eq!(races.len(), 2);
+    for (race, threads) in races.iter().zip([1, 2]) {
+        assert_eq!(race["swept"], threads);
+        assert_eq!(race["cell"], format!("threads={threads}"));
+        let words = race["parameters"].as_array().expect("words");
+        assert!(words.contains(&Value::from(format!("threads={threads}"))));
+        assert_eq!(race["result"]["options"]["pin"], race["processors"]);
+        let sound = row(&race["result"], &allocator(""));
+        assert!(sound["versus_baseline"]["overhead"]["low"].is_number());
+    }
+    assert_eq!(races[0]["processors"].as_array().map(Vec::len), Some(1));
+    outcome.tells("Operations per CPU second");
+    for line in outcome
+        .stdout
+        .lines()
+        .filter(|line| line.contains("threads=1"))
+    {
+        assert!(line.chars().count() <= 100, "too long: {line}");
+    }
+    let shown = site.run(&["show", "result.json"]);
+    assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
+    let read = |name: &str| std::fs::read_to_string(site.path(name)).expect("written");
+    assert!(read("s.csv").starts_with("cell,swept,allocator,"));
+    assert!(read("t.md").contains("threads=2"));
+}
+
+#[test]
+fn a_proof_holds_for_every_cell_with_the_same_program() {
+    let site = Site::new();
+    let (outcome, collection) = sweep(&site, "1,2", &["--rounds", "1"]);
+    outcome.ends_with(0);
+    let proof = |place: usize| {
+        let result = &collection["races"][place]["result"];
+        row(result, &allocator(""))["proof"].clone()
+    };
+    assert_eq!(proof(0)["taken_in"], Value::Null);
+    assert_eq!(proof(1)["taken_in"], "threads=1");
+    assert_eq!(proof(0)["calls"], proof(1)["calls"]);
+    outcome.tells("the proof, with its calls, is that of threads=1");
+}
+
+#[test]
+fn one_value_is_a_race() {
+    let site = Site::new();
+    let (outcome, result) = sweep(&site, "1", &["--rounds", "1"]);
+    outcome.ends_with(0);
+    assert_eq!(result["rounds"], 1);
+    assert_eq!(result["options"]["pin"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn what_was_done_before_an_interrupt_is_reported() {
+    let site = Site::new();
+    let sound = allocator("");
+    let mut words = vec!["race", "-a", sound.to_str().expect("plain"), "-w", "rptest"];
+    words.extend(["-t", "1,2", "--rounds", "20", "--memory-runs", "0"]);
+    words.extend(["--json", "result.json", "--"]);
+    words.extend(["quick-16-1000", "loops=5", "blocks=500", "ops=50"]);
+    let mut running = site.start(site.command(&words));
+    let started = Instant::now();
+    while !running.stderr().contains("[2 of 2]") {
+        assert!(running.is_running(), "it ended before it was disturbed");
+        assert!(
+            started.elapsed() < Duration::from_secs(50),
+            "no second race"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.signal(libc::SIGINT);
+    let outcome = running.wait();
+    outcome.says(130, &["race the rest with -t 2"]);
+    let text = std::fs::read_to_string(site.path("result.json")).expect("written");
+    let collection: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(collection["races"].as_array().map(Vec::len), Some(1));
+    assert_eq!(collection["remarks"][0], "not raced: 2 threads");
+}

@@ -1,0 +1,216 @@
+//! Races of the workloads that heapdrome brings.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Site, allocator, baseline, program, row};
+
+/// A load of a few milliseconds.
+const TINY: [&str; 4] = ["quick-16-1000", "loops=2", "blocks=200", "ops=20"];
+
+/// The names of the arrays' elements.
+fn texts(value: &Value) -> Vec<&str> {
+    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(Value::as_str).collect()
+}
+
+#[test]
+fn figures_of_a_workload_are_series_with_ratios() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let options = ["-w", "rptest", "--rounds", "5", "--memory-runs", "0"];
+    let options = [&options[..], &["--csv", "s.csv", "--markdown", "t.md"]].concat();
+    let (outcome, result) = site.race(&[&sound], &options, &TINY);
+    outcome.ends_with(0);
+    let sound = row(&result, &sound);
+    assert_eq!(sound["output"], "same");
+    for figure in ["operations_per_cpu_s", "overhead", "peak_requested_bytes"] {
+        let samples = sound["metrics"][figure]["samples"].as_array();
+        assert_eq!(samples.map(Vec::len), Some(5), "{figure}");
+        let ratio = &sound["versus_baseline"][figure]["ratio"];
+        assert!(ratio.as_f64().is_some_and(|ratio| ratio > 0.0), "{figure}");
+    }
+    assert!(sound["metrics"]["measured_wall_s"]["median"].is_number());
+    let options = &result["options"];
+    assert!(texts(&options["figures"]).contains(&"overhead"));
+    assert_eq!(options["same_output_required"], true);
+    let workload = options["workload"].as_str().unwrap_or_default();
+    assert!(workload.starts_with("rptest ") && workload.contains("loops=2"));
+    outcome.tells("ops per");
+    let read = |name: &str| std::fs::read_to_string(site.path(name)).expect("written");
+    assert!(read("s.csv").contains("operations_per_cpu_s"));
+    assert!(read("t.md").contains("ops per"));
+}
+
+#[test]
+fn an_allocator_that_corrupts_is_caught_and_not_ranked() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let overlapping = allocator("overlapping");
+    let options = ["-w", "rptest", "--memory-runs", "0"];
+    let load = ["quick-16-1000", "loops=5", "blocks=2000", "ops=200"];
+    let (outcome, result) = site.race(&[&sound, &overlapping], &options, &load);
+    outcome.says(1, &["not in the race", "liboverlapping.so"]);
+    assert_eq!(row(&result, &overlapping)["status"], "failed");
+    assert_eq!(row(&result, &sound)["status"], "ok");
+    outcome.tells("Not counted");
+    outcome.tells("exit status 1");
+    let tail = row(&result, &overlapping)["failure"]["stderr_tail"].to_string();
+    assert!(tail.contains("heapdrome-runner: a block of"), "{tail}");
+}
+
+#[test]
+fn another_output_than_the_baselines_is_a_failure() {
+    let (site, sound, talking) = (Site::new(), allocator(""), allocator("talking"));
+    let options = ["-w", "threadtest", "--memory-runs", "0"];
+    let load = ["quick-small", "iterations=2", "objects=100"];
+    let (outcome, result) = site.race(&[&sound, &talking], &options, &load);
+    outcome.says(1, &["not in the race", "libtalking.so"]);
+    let talking = row(&result, &talking);
+    assert_eq!(talking["failure"]["ending"], "output_differs");
+    assert_eq!(talking["failure"]["during"], "round 1");
+    assert_eq!(
+        talking["wall_s"]["samples"].as_array().map(Vec::len),
+        Some(1)
+    );
+    assert_eq!(row(&result, &sound)["status"], "ok");
+    outcome.tells("its output differs from the baseline's in round 1");
+}
+
+#[test]
+fn figures_that_a_command_prints_do_not_make_its_output_differ() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let script = format!("{}; echo \"rate $$\"", program());
+    let command = ["sh", "-c", &script];
+    let plain = site.race(&[&sound], &["--memory-runs", "0"], &command).1;
+    assert_eq!(baseline(&plain)["output"], "output varies");
+    let options = ["--memory-runs", "0", "--metric", "rate=rate ([0-9]+)"];
+    let masked = site.race(&[&sound], &options, &command).1;
+    assert_eq!(row(&masked, &sound)["output"], "same");
+    assert_eq!(masked["options"]["same_output_required"], false);
+}
+
+#[test]
+fn quick_takes_the_small_preset() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let options = ["-w", "rptest", "--quick", "--memory-runs", "0"];
+    let (outcome, result) = site.race(&[&sound], &options, &["loops=2"]);
+    outcome.ends_with(0);
+    let command = texts(&result["command"]);
+    assert!(command.contains(&"blocks=5000") && command.contains(&"loops=2"));
+}
+
+#[test]
+fn a_race_of_a_workload_goes_on_after_an_interrupt() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let sound = sound.to_str().expect("plain").to_owned();
+    let mut words = vec!["race", "-a", &sound, "-w", "rptest", "--rounds", "20"];
+    words.extend(["--memory-runs", "0", "--"]);
+    words.extend(["quick-16-1000", "loops=20", "blocks=1000", "ops=100"]);
+    let mut running = site.start(site.command(&words));
+    let started = Instant::now();
+    while !site.journal_text().contains("{\"line\":\"run\"") {
+        assert!(running.is_running(), "it ended before it was disturbed");
+        assert!(started.elapsed() < Duration::from_secs(30), "no run");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.signal(libc::SIGINT);
+    running.wait().ends_with(130);
+    let outcome = site.run(&["race", "--resume", "--json", "result.json"]);
+    outcome.ends_with(0);
+    outcome.tells("20 rounds");
+    outcome.tells("ops per");
+}
+
+#[test]
+fn the_data_of_the_catalog_are_generated_once() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let options = ["-w", "catalog", "--memory-runs", "0"];
+    let load = ["n=1", "size=3", "parallel=1", "threads=2"];
+    let (first, result) = site.race(&[&sound], &options, &load);
+    first.ends_with(0);
+    assert!(
+        first.stderr.contains("generating 1 data sets"),
+        "{}",
+        first.stderr
+    );
+    assert_eq!(row(&result, &sound)["output"], "same");
+    assert!(row(&result, &sound)["metrics"]["operations_per_cpu_s"].is_object());
+    let (again, _) = site.race(&[&sound], &options, &load);
+    again.ends_with(0);
+    assert!(!again.stderr.contains("generating"), "{}", again.stderr);
+}
+
+#[test]
+fn every_workload_is_listed_and_explained() {
+    let site = Site::new();
+    let list = site.run(&["workloads"]);
+    list.ends_with(0);
+    for name in ["threadtest", "rptest", "prodcons", "catalog", "build"] {
+        list.tells(name);
+        let told = site.run(&["workloads", "show", name]);
+        told.ends_with(0);
+        for heading in ["What it models", "What its figures mean", "does not say"] {
+            told.tells(heading);
+        }
+        let wide = told.stdout.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(wide, None, "{name}");
+    }
+    site.run(&["workloads", "show", "rptets"])
+        .complains(2, &["rptets", "did you mean rptest?"]);
+}
+
+#[test]
+fn wrong_parameters_are_told_before_anything_is_built() {
+    let site = Site::new();
+    let refused = |words: &[&str], told: &[&str]| {
+        let arguments = [&["race", "-a", "system"], words].concat();
+        site.run(&arguments).complains(2, told);
+    };
+    refused(
+        &["-w", "rptest", "--", "threads=0"],
+        &["threads", "not '0'"],
+    );
+    refused(&["-w", "rptest", "--", "min=9", "max=8"], &["min 9"]);
+    refused(
+        &["-w", "rptest", "--", "speed=1"],
+        &["no parameter 'speed'"],
+    );
+    refused(&["-w", "rptest", "--", "tiny"], &["tiny", "preset"]);
+    refused(&["-w", "rptest", "--", "ls", "-l"], &["cannot read 'ls'"]);
+    refused(
+        &["-w", "rptest", "--", "blocks=4294967296", "max=1000000"],
+        &["memory"],
+    );
+    refused(&["-w", "catalog", "--", "n=0"], &["n must be"]);
+    refused(
+        &["-w", "catalog", "--", "n=256", "parallel=256", "size=1000"],
+        &["memory"],
+    );
+    refused(&["-w", "build", "--", "jobs=1"], &["no parameter jobs"]);
+    refused(&["-w", "rptset"], &["did you mean rptest?"]);
+    refused(&["-t", "2", "--", "true"], &["-t", "-w"]);
+    refused(&["-w", "rptest", "-t", "0"], &["--threads"]);
+    refused(&["-w", "rptest", "-t", "2,2"], &["2 is given twice"]);
+    refused(&["-w", "rptest", "-t", "1,5000"], &["threads", "5000"]);
+    refused(&["-w", "build", "-t", "1,2"], &["no parameter 'threads'"]);
+    refused(&["-w", "rptest", "-t", "2", "--pin", "0"], &["--pin"]);
+    assert!(!site.path(".local/state/heapdrome").exists());
+}
+
+#[test]
+fn the_runner_is_found_beside_the_executable_itself() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let sound = sound.to_str().expect("plain");
+    let words = ["race", "-a", sound, "-w", "rptest", "--rounds", "1"];
+    let words = [&words[..], &["--memory-runs", "0", "--"], &TINY].concat();
+    let own = env!("CARGO_BIN_EXE_heapdrome");
+    let link = site.path("linked");
+    std::os::unix::fs::symlink(own, &link).expect("a link");
+    let linked = site.program(link.to_str().expect("plain"), &words);
+    site.finish(linked).ends_with(0);
+    let alone = site.path("alone");
+    std::fs::copy(own, &alone).expect("a copy");
+    let alone = site.program(alone.to_str().expect("plain"), &words);
+    site.finish(alone)
+        .complains(4, &["heapdrome-runner", "cargo install"]);
+}
