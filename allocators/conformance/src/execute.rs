@@ -121,7 +121,12 @@ impl Run<'_> {
             }
             Operation::Allocate | Operation::Zeroed | Operation::Aligned => {
                 self.free(held)?;
-                Some(self.allocate(step)?)
+                self.allocate(step)?
+            }
+            Operation::Trim => {
+                // SAFETY: no precondition.
+                unsafe { (self.subject.malloc_trim)(step.size) };
+                held
             }
         };
         slots[step.slot] = kept;
@@ -133,7 +138,7 @@ impl Run<'_> {
         inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn allocate(&self, step: &Step) -> Result<Block, String> {
+    fn allocate(&self, step: &Step) -> Result<Option<Block>, String> {
         let size = step.size;
         let mut start: *mut c_void = null_mut();
         // SAFETY: valid arguments by each function's contract.
@@ -150,7 +155,7 @@ impl Run<'_> {
             }
         }
         if start.is_null() {
-            return Err("null, where there is memory".into());
+            return self.refused(None);
         }
         let start = start.cast::<u8>();
         if step.operation == Operation::Zeroed {
@@ -165,6 +170,19 @@ impl Run<'_> {
             size,
             step.alignment.max(if size >= 16 { 16 } else { 8 }),
         )
+        .map(Some)
+    }
+
+    /// What null means, where `held` is what there was.
+    fn refused(&self, held: Option<Block>) -> Result<Option<Block>, String> {
+        if !self.subject.refuses {
+            return Err("null, where there is memory".into());
+        }
+        let Some(block) = held else { return Ok(None) };
+        block.check(block.size)?;
+        let entered = self.shadow.enter(block.start.addr(), block.size);
+        entered.map_err(|_| "realloc gave a block away that it did not replace".to_owned())?;
+        Ok(Some(block))
     }
 
     /// Checks a new block, and fills it.
@@ -215,7 +233,7 @@ impl Run<'_> {
                 }
                 Err("realloc to nothing must free and return null, as glibc's does".into())
             }
-            _ if start.is_null() => Err("null, where there is memory".into()),
+            held if start.is_null() => self.refused(held),
             None => self.admit(start, size, 8).map(Some),
             Some(before) => {
                 let moved = Block {

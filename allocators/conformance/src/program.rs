@@ -28,9 +28,11 @@ pub enum Operation {
     Give,
     /// Takes a block that another thread has handed over, if there is one.
     Take,
+    /// `malloc_trim(size)`.
+    Trim,
 }
 
-const NAMES: [(Operation, &str); 7] = [
+const NAMES: [(Operation, &str); 8] = [
     (Operation::Allocate, "allocate"),
     (Operation::Zeroed, "zeroed"),
     (Operation::Aligned, "aligned"),
@@ -38,6 +40,7 @@ const NAMES: [(Operation, &str); 7] = [
     (Operation::Free, "free"),
     (Operation::Give, "give"),
     (Operation::Take, "take"),
+    (Operation::Trim, "trim"),
 ];
 
 /// One call.
@@ -79,20 +82,22 @@ impl Program {
 }
 
 fn step(random: &mut ChaCha8Rng, threads: usize) -> Step {
-    let operation = match random.random_range(0..100) {
-        0..32 => Operation::Allocate,
-        32..40 => Operation::Zeroed,
-        40..46 => Operation::Aligned,
-        46..58 => Operation::Reallocate,
-        58..84 => Operation::Free,
-        84..92 => Operation::Give,
-        _ => Operation::Take,
+    let operation = match random.random_range(0..1000) {
+        0..320 => Operation::Allocate,
+        320..400 => Operation::Zeroed,
+        400..460 => Operation::Aligned,
+        460..580 => Operation::Reallocate,
+        580..840 => Operation::Free,
+        840..920 => Operation::Give,
+        920..999 => Operation::Take,
+        _ => Operation::Trim,
     };
     let (size, alignment) = match operation {
         Operation::Allocate | Operation::Zeroed | Operation::Reallocate => (size(random), 1),
         Operation::Aligned => (size(random), 8 << random.random_range(0..10)),
         Operation::Give => (random.random_range(0..threads), 1),
         Operation::Free | Operation::Take => (0, 1),
+        Operation::Trim => (random.random_range(0..1 << 20), 1),
     };
     let thread = random.random_range(0..threads);
     Step {

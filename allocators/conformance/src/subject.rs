@@ -13,6 +13,7 @@ type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 type PosixMemalign = unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int;
 type Free = unsafe extern "C" fn(*mut c_void);
 type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
+type Trim = unsafe extern "C" fn(usize) -> c_int;
 
 /// The functions that operation programs call.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,9 @@ pub struct Subject {
     pub(crate) posix_memalign: PosixMemalign,
     pub(crate) free: Free,
     pub(crate) malloc_usable_size: UsableSize,
+    pub(crate) malloc_trim: Trim,
+    /// Whether there may be no memory; then null is an answer like any other.
+    pub(crate) refuses: bool,
 }
 
 impl Subject {
@@ -87,6 +91,8 @@ impl Subject {
                 malloc_usable_size: transmute::<*mut c_void, UsableSize>(find(
                     c"malloc_usable_size",
                 )?),
+                malloc_trim: transmute::<*mut c_void, Trim>(find(c"malloc_trim")?),
+                refuses: false,
             })
         }
     }
@@ -101,6 +107,18 @@ impl Subject {
             posix_memalign: posix_memalign::<A>,
             free: free::<A>,
             malloc_usable_size: malloc_usable_size::<A>,
+            malloc_trim: malloc_trim::<A>,
+            refuses: false,
+        }
+    }
+
+    /// The same, where there may be no memory: that a function returns null is no failure then, and
+    /// what `realloc` leaves as it was is looked at.
+    #[must_use]
+    pub const fn that_may_refuse(self) -> Self {
+        Self {
+            refuses: true,
+            ..self
         }
     }
 }
@@ -135,4 +153,8 @@ unsafe extern "C" fn free<A: MallocAbi>(block: *mut c_void) {
 unsafe extern "C" fn malloc_usable_size<A: MallocAbi>(block: *mut c_void) -> usize {
     // SAFETY: the caller keeps to the contract of malloc_usable_size.
     unsafe { exported::malloc_usable_size::<A>(block) }
+}
+
+extern "C" fn malloc_trim<A: MallocAbi>(keep: usize) -> c_int {
+    exported::malloc_trim::<A>(keep)
 }

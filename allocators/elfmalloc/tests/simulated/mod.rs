@@ -1,0 +1,210 @@
+//! elfmalloc over simulated pages, behind the trait: begun anew for every program, so that what fails
+//! once fails again, and checked as a whole afterwards.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
+
+use heapdrome_conformance::{Program, Subject, execute};
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::front_end::FrontEnd;
+use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_elfmalloc::size_class::{LARGEST, UNIT};
+use heapdrome_malloc_abi::MallocAbi;
+use heapdrome_pages::Simulated;
+
+/// The back-end that all threads use now.
+static CURRENT: AtomicPtr<Backend<Simulated>> = AtomicPtr::new(std::ptr::null_mut());
+/// One program at a time has it.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// The heap that a thread has; it goes with the thread.
+struct Attached(Cell<Option<NonNull<ThreadHeap>>>);
+
+thread_local! {
+    static HEAP: Attached = const { Attached(Cell::new(None)) };
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        if let Some(heap) = self.0.take() {
+            // SAFETY: the heap is this thread's, which ends, or has ended its program.
+            unsafe { backend().detach(heap) };
+        }
+    }
+}
+
+fn backend() -> &'static Backend<Simulated> {
+    // SAFETY: `run` sets it before any thread of the program begins, and takes it away when all of
+    // them have been joined.
+    unsafe { &*CURRENT.load(SeqCst) }
+}
+
+fn heap() -> Option<NonNull<ThreadHeap>> {
+    HEAP.with(|attached| {
+        let heap = attached.0.get().or_else(|| backend().attach());
+        attached.0.set(heap);
+        heap
+    })
+}
+
+/// Runs a program over `limit` bytes of address space. Everything must have come back afterwards.
+///
+/// # Errors
+///
+/// What [`execute`] found.
+///
+/// # Panics
+///
+/// Where an invariant does not hold.
+pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<(), String> {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let owned = Box::into_raw(Box::new(Backend::new(Simulated::new(limit))));
+    CURRENT.store(owned, SeqCst);
+    backend().start(|| Settings {
+        arena: 0,
+        decay,
+        ..Settings::DEFAULT
+    });
+    let outcome = execute(&Subject::of::<Over<F>>().that_may_refuse(), program);
+    HEAP.with(|attached| drop(Attached(Cell::new(attached.0.take()))));
+    if outcome.is_ok() {
+        backend().check();
+        assert_eq!(backend().slabs(), 0, "all blocks were freed");
+        assert_eq!(backend().snapshot().all.live, 0, "all blocks were freed");
+    }
+    CURRENT.store(std::ptr::null_mut(), SeqCst);
+    // SAFETY: it was made above, and no thread of the program is left.
+    drop(unsafe { Box::from_raw(owned) });
+    outcome
+}
+
+/// The allocator by its trait, over the current back-end.
+struct Over<F>(PhantomData<F>);
+
+fn class_of(block: NonNull<u8>) -> SizeClass {
+    let slab = backend().slab_of(block.addr().get());
+    if slab.is_null() {
+        return SizeClass::NONE;
+    }
+    // SAFETY: the descriptor is committed, and the live block's.
+    unsafe { (*slab).class }
+}
+
+fn take<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
+    let Some(heap) = heap() else {
+        return NonNull::new(backend().take_one(&backend().bins[class.number()], class));
+    };
+    // SAFETY: the heap is this thread's; before a top lies a slot or null.
+    unsafe {
+        let front = &(*heap.as_ptr()).front;
+        let top = front.top(class);
+        let block = *top.sub(1);
+        if block.is_null() {
+            return NonNull::new(F::refill(backend(), heap, class));
+        }
+        front.set_top(class, top.sub(1));
+        NonNull::new(block)
+    }
+}
+
+// SAFETY: as for the allocator of the process, with which this shares all but where its state is.
+unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
+    const NAME: &'static str = F::NAME;
+
+    fn allocate(size: usize) -> Option<NonNull<u8>> {
+        if size <= LARGEST {
+            return take::<F>(SizeClass::of(size));
+        }
+        Some(backend().allocate_large(size, UNIT)?.block)
+    }
+
+    fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        match SizeClass::of_aligned(size, alignment) {
+            Some(class) => take::<F>(class),
+            None => Some(backend().allocate_large(size, alignment)?.block),
+        }
+    }
+
+    fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
+        let (block, clean) = if size <= LARGEST {
+            (take::<F>(SizeClass::of(size))?, false)
+        } else {
+            let large = backend().allocate_large(size, UNIT)?;
+            (large.block, large.clean)
+        };
+        if !clean {
+            // SAFETY: the block is new and has that many bytes.
+            unsafe { block.write_bytes(0, size) };
+        }
+        Some(block)
+    }
+
+    unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the block is live and the caller's.
+        unsafe {
+            let class = class_of(block);
+            if class == SizeClass::LARGE && size > LARGEST && backend().resize_large(block, size) {
+                return Some(block);
+            }
+            if class == SizeClass::NONE
+                && size > LARGEST
+                && let Some(moved) = backend().remap_block(block, size)
+            {
+                return Some(moved);
+            }
+            let grown = (class == SizeClass::LARGE && size > LARGEST)
+                .then(|| backend().allocate_grown(size));
+            let to = grown.flatten().or_else(|| Self::allocate(size))?;
+            to.copy_from_nonoverlapping(block, Self::usable_size(block).min(size));
+            Self::deallocate(block);
+            Some(to)
+        }
+    }
+
+    unsafe fn deallocate(block: NonNull<u8>) {
+        let address = block.addr().get();
+        let class = class_of(block);
+        // SAFETY: the caller gives the block up; the heap is this thread's.
+        unsafe {
+            if class == SizeClass::LARGE {
+                assert_eq!(backend().free_large(address), Ok(()));
+            } else if !class.is_slab() {
+                assert!(backend().free_mapped(address), "{address:#x} is no block");
+            } else if let Some(heap) = heap() {
+                if !F::free(&(*heap.as_ptr()).front, &backend().map, block.as_ptr()) {
+                    if (*heap.as_ptr()).front.is_due() {
+                        backend().look_around(heap);
+                    }
+                    F::put(backend(), heap, class, block.as_ptr());
+                }
+            } else {
+                backend().give_or_report(std::ptr::null(), class, &mut [block.as_ptr()]);
+            }
+        }
+    }
+
+    unsafe fn usable_size(block: NonNull<u8>) -> usize {
+        let address = block.addr().get();
+        let class = class_of(block);
+        if class.is_slab() {
+            return class.size();
+        }
+        if class == SizeClass::LARGE {
+            // SAFETY: the block is live.
+            return unsafe { backend().large_usable(address) };
+        }
+        let mapped = backend().mapped.lock().find(address);
+        mapped.map_or(0, |entry| entry.size)
+    }
+
+    fn trim(keep: usize) -> bool {
+        let heap = HEAP.with(|attached| attached.0.get());
+        // SAFETY: the heap is this thread's.
+        unsafe { backend().trim(heap, keep) }
+    }
+}
