@@ -1,0 +1,339 @@
+//! A browser without a window, driven over two pipes.
+//!
+//! Chromium's protocol for developer tools is JSON with a zero byte after each message. Over pipes it
+//! needs no port, no handshake and no other library, and the browser ends by itself when they close.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+
+/// No single step may take longer, however busy the machine is.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// Names under which a browser may be installed.
+const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// What keeps the browser to itself: no window, no sandbox (which root cannot have), nothing fetched,
+/// no name that resolves.
+const FLAGS: [&str; 17] = [
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-breakpad",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-sync",
+    "--no-default-browser-check",
+    "--no-first-run",
+    "--password-store=basic",
+    "--force-color-profile=srgb",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--lang=en",
+];
+
+/// The keys that the tests press.
+#[derive(Clone, Copy)]
+pub enum Key {
+    Tab,
+    Down,
+    Space,
+}
+
+/// A running browser with one page in it.
+pub struct Chromium {
+    child: Child,
+    orders: ChildStdin,
+    messages: Receiver<Value>,
+    /// The number of the last order.
+    last: u64,
+    /// The page, once there is one.
+    session: Option<String>,
+    /// What the page did, in order, that nobody asked about yet.
+    events: VecDeque<Value>,
+    /// Its profile and home.
+    folder: tempfile::TempDir,
+}
+
+/// Where a browser is installed, if one is.
+pub fn installed() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<_> = std::env::split_paths(&path).collect();
+    let in_folders = |name: &&str| {
+        let places = folders.iter().map(|folder| folder.join(name));
+        places.into_iter().find(|place| place.is_file())
+    };
+    NAMES.iter().find_map(in_folders)
+}
+
+impl Chromium {
+    /// Starts the browser with an empty page.
+    pub fn start(program: &Path) -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("heapdrome-browser-")
+            .tempdir();
+        let folder = folder.expect("a temporary folder");
+        let errors = std::fs::File::create(folder.path().join("errors")).expect("a file");
+        // The browser reads orders from descriptor 3 and answers on 4.
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null", "sh"])
+            .arg(program)
+            .args(FLAGS)
+            .arg(format!(
+                "--user-data-dir={}",
+                folder.path().join("profile").display()
+            ))
+            .arg("about:blank")
+            .env("HOME", folder.path())
+            .env("XDG_CONFIG_HOME", folder.path())
+            .env("XDG_CACHE_HOME", folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .process_group(0);
+        let mut child = command.spawn().expect("a shell starts");
+        let orders = child.stdin.take().expect("it is piped");
+        let answers = child.stdout.take().expect("it is piped");
+        let (sender, messages) = channel();
+        std::thread::spawn(move || hand_on(answers, &sender));
+        let mut browser = Self {
+            child,
+            orders,
+            messages,
+            last: 0,
+            session: None,
+            events: VecDeque::new(),
+            folder,
+        };
+        browser.open_page();
+        browser
+    }
+
+    fn open_page(&mut self) {
+        let page = self.call("Target.createTarget", json!({"url": "about:blank"}));
+        let attach = json!({"targetId": page["targetId"], "flatten": true});
+        let attached = self.call("Target.attachToTarget", attach);
+        self.session = attached["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            self.call(&format!("{domain}.enable"), json!({}));
+        }
+    }
+
+    /// Gives an order and waits for its answer; what the page does meanwhile is kept.
+    #[track_caller]
+    pub fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        let mut order = json!({"id": id, "method": method, "params": parameters});
+        let of_browser = method.starts_with("Target.") || method.starts_with("Browser.");
+        if let Some(session) = self.session.as_ref().filter(|_| !of_browser) {
+            order["sessionId"] = json!(session);
+        }
+        let mut bytes = order.to_string().into_bytes();
+        bytes.push(0);
+        if let Err(error) = self.orders.write_all(&bytes) {
+            panic!(
+                "{method}: the browser is gone ({error}):\n{}",
+                self.errors()
+            );
+        }
+        let ends = Instant::now() + LIMIT;
+        loop {
+            let message = self.message(method, ends);
+            if message["id"] != id {
+                self.events.push_back(message);
+                continue;
+            }
+            assert!(message["error"].is_null(), "{method}: {}", message["error"]);
+            return message["result"].clone();
+        }
+    }
+
+    #[track_caller]
+    fn message(&self, waiting_for: &str, ends: Instant) -> Value {
+        match self
+            .messages
+            .recv_timeout(ends.saturating_duration_since(Instant::now()))
+        {
+            Ok(message) => message,
+            Err(RecvTimeoutError::Timeout) => panic!("{waiting_for}: no answer within {LIMIT:?}"),
+            Err(RecvTimeoutError::Disconnected) => {
+                panic!("{waiting_for}: the browser ended:\n{}", self.errors())
+            }
+        }
+    }
+
+    /// What the browser said about itself.
+    fn errors(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("errors")).unwrap_or_default()
+    }
+
+    /// Waits for an event of this name that `wanted` holds for, and takes it out.
+    #[track_caller]
+    pub fn event(&mut self, name: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let is_it = |event: &Value| event["method"] == name && wanted(&event["params"]);
+        let ends = Instant::now() + LIMIT;
+        loop {
+            if let Some(place) = self.events.iter().position(is_it) {
+                return self.events.remove(place).unwrap_or_default();
+            }
+            let message = self.message(name, ends);
+            self.events.push_back(message);
+        }
+    }
+
+    /// Everything that the page did since this was last asked.
+    pub fn take_events(&mut self) -> Vec<Value> {
+        // Whatever came before this answer is here with it.
+        self.evaluate("0");
+        self.events.drain(..).collect()
+    }
+
+    /// Opens a file and waits until it is loaded and its scripts have run.
+    #[track_caller]
+    pub fn open(&mut self, file: &Path) {
+        let address = format!("file://{}", file.display());
+        let went = self.call("Page.navigate", json!({"url": address}));
+        assert!(went["errorText"].is_null(), "{address}: {went}");
+        self.event("Page.loadEventFired", |_| true);
+    }
+
+    /// The value of an expression in the page.
+    #[track_caller]
+    pub fn evaluate(&mut self, expression: &str) -> Value {
+        let asked = json!({"expression": expression, "returnByValue": true});
+        let answer = self.call("Runtime.evaluate", asked);
+        let thrown = &answer["exceptionDetails"];
+        assert!(thrown.is_null(), "{expression}: {thrown}");
+        answer["result"]["value"].clone()
+    }
+
+    /// Waits until an expression holds in the page.
+    #[track_caller]
+    pub fn until(&mut self, expression: &str) {
+        let ends = Instant::now() + LIMIT;
+        while self.evaluate(expression) != true {
+            assert!(Instant::now() < ends, "never came true: {expression}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Clicks with the mouse on the middle of the first element that `selector` finds.
+    #[track_caller]
+    pub fn click(&mut self, selector: &str) {
+        let middle = self.evaluate(&format!(
+            "(() => {{ const e = document.querySelector({}); \
+             e.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
+             const r = e.getBoundingClientRect(); \
+             return [r.x + r.width / 2, r.y + r.height / 2]; }})()",
+            json!(selector)
+        ));
+        for kind in ["mousePressed", "mouseReleased"] {
+            let mouse = json!({
+                "type": kind, "x": middle[0], "y": middle[1], "button": "left", "clickCount": 1,
+            });
+            self.call("Input.dispatchMouseEvent", mouse);
+        }
+    }
+
+    /// Presses and releases a key.
+    #[track_caller]
+    pub fn press(&mut self, key: Key) {
+        let (name, code, number, text) = match key {
+            Key::Tab => ("Tab", "Tab", 9, ""),
+            Key::Down => ("ArrowDown", "ArrowDown", 40, ""),
+            Key::Space => (" ", "Space", 32, " "),
+        };
+        for kind in [
+            if text.is_empty() {
+                "rawKeyDown"
+            } else {
+                "keyDown"
+            },
+            "keyUp",
+        ] {
+            let text = if kind == "keyDown" { text } else { "" };
+            let pressed = json!({
+                "type": kind, "key": name, "code": code, "windowsVirtualKeyCode": number,
+                "text": text,
+            });
+            self.call("Input.dispatchKeyEvent", pressed);
+        }
+    }
+
+    /// Shows the page on a screen of this size, light or dark.
+    pub fn screen(&mut self, [width, height]: [u32; 2], dark: bool) {
+        let screen = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600,
+        });
+        self.call("Emulation.setDeviceMetricsOverride", screen);
+        self.media("", dark);
+    }
+
+    /// Shows the page as `print` or on a screen, light or dark.
+    pub fn media(&mut self, media: &str, dark: bool) {
+        let scheme = if dark { "dark" } else { "light" };
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        let media = json!({"media": media, "features": features});
+        self.call("Emulation.setEmulatedMedia", media);
+    }
+
+    /// The whole page as PNG.
+    pub fn picture(&mut self) -> Vec<u8> {
+        let asked = json!({"format": "png", "captureBeyondViewport": true});
+        let answer = self.call("Page.captureScreenshot", asked);
+        let data = answer["data"].as_str().expect("a picture");
+        let engine = base64::engine::general_purpose::STANDARD;
+        engine.decode(data).expect("it is encoded")
+    }
+
+    /// Lets the page save files into `folder`.
+    pub fn allow_downloads(&mut self, folder: &Path) {
+        let allowed = json!({
+            "behavior": "allow", "downloadPath": folder.to_string_lossy(), "eventsEnabled": true,
+        });
+        self.call("Browser.setDownloadBehavior", allowed);
+    }
+}
+
+/// Sends each message on until the browser closes its end.
+fn hand_on(answers: ChildStdout, to: &Sender<Value>) {
+    let mut answers = BufReader::new(answers);
+    loop {
+        let mut bytes = Vec::new();
+        match answers.read_until(0, &mut bytes) {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return,
+        }
+        bytes.pop_if(|last| *last == 0);
+        let Ok(message) = serde_json::from_slice(&bytes) else {
+            continue;
+        };
+        if to.send(message).is_err() {
+            return;
+        }
+    }
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        // The group is that of the shell that became the browser; its helpers are in it.
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            // SAFETY: kill takes plain numbers; the child has not been waited for, so that its
+            // number, which is its group's too, is still its own.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+        }
+        let _ = self.child.wait();
+    }
+}

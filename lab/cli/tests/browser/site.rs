@@ -1,0 +1,134 @@
+//! Pages to open, and what a browser has to say about them.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::chromium::{Chromium, installed};
+
+/// Set where a browser must be there.
+const REQUIRED: &str = "HEAPDROME_REQUIRE_BROWSER";
+
+/// A browser, or none where none is installed and none is required.
+pub fn browser() -> Option<Chromium> {
+    let found = installed();
+    if found.is_none() {
+        assert!(
+            std::env::var_os(REQUIRED).is_none(),
+            "{REQUIRED} is set and no browser is installed: apt-get install chromium"
+        );
+        // Past the test's own capturing, so that it is seen.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: no browser is installed (apt-get install chromium)"
+        );
+    }
+    found.map(|program| Chromium::start(&program))
+}
+
+/// A folder of a test's own.
+pub struct Site(tempfile::TempDir);
+
+impl Site {
+    pub fn new() -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("heapdrome-pages-")
+            .tempdir();
+        Self(folder.expect("a temporary folder"))
+    }
+
+    /// Writes a file.
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, text).expect("a file can be written");
+        path
+    }
+
+    /// Makes a folder.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::create_dir_all(&path).expect("a folder can be made");
+        path
+    }
+
+    /// The page that heapdrome makes of results kept in the repository.
+    pub fn page(&self, results: &[&str]) -> PathBuf {
+        let page = self.0.path().join("report.html");
+        let output = Command::new(env!("CARGO_BIN_EXE_heapdrome"))
+            .arg("report")
+            .args(results.iter().map(|name| place_of(name)))
+            .arg("-o")
+            .arg(&page)
+            .env("HOME", self.0.path())
+            .output()
+            .expect("heapdrome starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        page
+    }
+}
+
+fn place_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/results")
+        .join(name)
+}
+
+/// A result that is kept in the repository.
+pub fn kept(name: &str) -> Value {
+    let text = std::fs::read_to_string(place_of(name)).expect("the result is there");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// A list of texts from the page.
+pub fn words(value: &Value) -> Vec<String> {
+    let list = value.as_array().expect("a list").iter();
+    list.map(|word| word.as_str().expect("a text").to_owned())
+        .collect()
+}
+
+/// Fails if the page asked for anything but itself, or its console has a complaint.
+#[track_caller]
+pub fn quiet(browser: &mut Chromium, page: &Path) {
+    let complaints = complaints(browser, page);
+    assert!(complaints.is_empty(), "{complaints:#?}");
+}
+
+/// Requests of the page for anything but itself, and complaints in its console.
+pub fn complaints(browser: &mut Chromium, page: &Path) -> Vec<String> {
+    let own = browser.evaluate("location.href");
+    let own = own.as_str().expect("an address");
+    let name = page.file_name().expect("a file").to_string_lossy();
+    assert!(own.starts_with("file://") && own.ends_with(&*name), "{own}");
+    let events = browser.take_events();
+    events
+        .iter()
+        .filter_map(|event| complaint(event, own))
+        .collect()
+}
+
+fn complaint(event: &Value, own: &str) -> Option<String> {
+    let about = &event["params"];
+    match event["method"].as_str()? {
+        "Network.requestWillBeSent" => {
+            let address = about["request"]["url"].as_str()?;
+            // What the page made itself, to save it.
+            let local = address == own || address.starts_with("blob:");
+            (!local).then(|| format!("asked for {address}"))
+        }
+        "Runtime.consoleAPICalled" => Some(about["args"].to_string()),
+        "Runtime.exceptionThrown" => Some(about["exceptionDetails"].to_string()),
+        "Log.entryAdded" => Some(about["entry"]["text"].to_string()),
+        _ => None,
+    }
+}
+
+/// Keeps a picture of the page for whoever wants to look at it.
+pub fn keep_picture(name: &str, png: &[u8]) {
+    assert!(png.starts_with(b"\x89PNG"), "it is a picture");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
+    std::fs::create_dir_all(&folder).expect("a folder for pictures");
+    std::fs::write(folder.join(format!("{name}.png")), png).expect("the picture is kept");
+}
