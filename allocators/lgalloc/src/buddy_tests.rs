@@ -2,7 +2,9 @@
 
 use std::vec::Vec;
 
-use heapdrome_pages::Simulated;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use heapdrome_pages::{Linux, Purge, Remap, Simulated};
 
 use super::*;
 
@@ -114,4 +116,88 @@ fn areas_that_are_free_leave_but_for_one_of_ordinary_size() {
         .into_iter()
         .for_each(|start| buddy.put(start, class(3)));
     assert_eq!(buddy.reserved().0, 1);
+}
+
+/// A system that counts every writable byte against a limit, as one with `vm.overcommit_memory=2` does,
+/// `MAP_NORESERVE` or not.
+struct Strict {
+    committed: AtomicUsize,
+    refused: AtomicUsize,
+    limit: usize,
+}
+
+// SAFETY: as for the system that it counts for.
+unsafe impl Pages for Strict {
+    fn page_size(&self) -> usize {
+        Linux.page_size()
+    }
+
+    fn reserve(&self, size: usize, alignment: usize, access: Access) -> Option<NonNull<u8>> {
+        let fits = |committed: usize| committed.checked_add(size).filter(|sum| *sum <= self.limit);
+        if self.committed.fetch_update(Relaxed, Relaxed, fits).is_err() {
+            self.refused.fetch_add(1, Relaxed);
+            return None;
+        }
+        Linux.reserve(size, alignment, access)
+    }
+
+    unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { Linux.protect(start, size, access) }
+    }
+
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize, how: Purge) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { Linux.purge(start, size, how) }
+    }
+
+    unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { Linux.advise(start, size, advice) }
+    }
+
+    unsafe fn remap(
+        &self,
+        start: NonNull<u8>,
+        size: usize,
+        new_size: usize,
+        how: Remap,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: the caller's promise.
+        unsafe { Linux.remap(start, size, new_size, how) }
+    }
+
+    unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
+        self.committed.fetch_sub(size, Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { Linux.release(start, size) }
+    }
+}
+
+#[test]
+fn under_strict_overcommit_the_largest_class_is_refused_and_a_smaller_area_taken() {
+    let mut buddy = Buddy::new(Strict {
+        committed: AtomicUsize::new(0),
+        refused: AtomicUsize::new(0),
+        limit: 3 << 30,
+    });
+    let largest = class(CLASSES - 1);
+    assert_eq!(largest.bytes(), 64 << 30);
+    assert!(!buddy.grow(largest), "64 GiB exceed the limit");
+    assert_eq!(
+        buddy.pages.committed.load(Relaxed),
+        0,
+        "a refusal leaves nothing behind"
+    );
+    // As if 256 GiB were there: a quarter of them is asked for, and then its halves.
+    buddy.reserved = 256 << 30;
+    let refused_before = buddy.pages.refused.load(Relaxed);
+    assert!(buddy.grow(class(0)));
+    assert_eq!(buddy.reserved().1, (256 << 30) + (2 << 30));
+    let refused = buddy.pages.refused.load(Relaxed) - refused_before;
+    assert_eq!(refused, 5, "64, 32, 16, 8 and 4 GiB");
+    let blocks: Vec<_> = std::iter::from_fn(|| buddy.take(class(8))).collect();
+    assert_eq!(blocks.len(), 4, "2 GiB in blocks of 512 MiB");
+    assert!(!buddy.grow(class(9)), "less than 1 GiB is left");
+    assert!(buddy.grow(class(8)), "512 MiB are");
 }

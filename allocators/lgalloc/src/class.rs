@@ -4,6 +4,8 @@
 pub const UNIT: usize = 1 << 21;
 /// Number of size classes: 2 MiB to 64 GiB.
 pub const CLASSES: usize = if usize::BITS == 64 { 16 } else { 9 };
+/// Regions of one class in the cache of one thread.
+pub const PLACES: usize = 16;
 
 /// A size class: regions of `2 MiB << index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use heapdrome_pages::{fork_begins, fork_ended};
 
-use crate::pool::POOL;
-use crate::slot::SLOT_TABLE;
+use crate::pool::{DIRTY, POOL};
+use crate::registry::SLOT_TABLE;
 use crate::{thread, worker};
 
 extern "C" fn prepare() {
@@ -26,6 +26,13 @@ extern "C" fn child() {
         if !own.is_some_and(|own| std::ptr::eq(own, slot)) {
             slot.leave();
         }
+    }
+    // The worker did not come along. What this thread frees next finds no lease, takes the slow path,
+    // and there a worker is started if one is wanted.
+    if let Some(slot) = own {
+        let (before, left) = slot.revoke();
+        DIRTY.admit(left);
+        DIRTY.unlease(before);
     }
     worker::forget();
     parent();

@@ -8,6 +8,7 @@ use heapdrome_pages::{Linux, Pages};
 
 use crate::class::{SizeClass, UNIT};
 use crate::error::{AllocError, PrefetchError};
+use crate::relocate::relocate;
 use crate::{os, pool, thread};
 
 /// A leased region. It goes back with [`deallocate`]; a handle that is forgotten keeps its region.
@@ -127,7 +128,8 @@ impl Handle {
     }
 
     /// Makes room for `capacity` elements and keeps the contents. A region grows where it is as long
-    /// as its neighbours are free, and is copied otherwise; it shrinks where it is.
+    /// as its neighbours are free; otherwise its pages move to a larger one (`mremap`), without being
+    /// read or copied. It shrinks where it is.
     ///
     /// Returns the new start and capacity; pointers into the old region are then invalid.
     ///
@@ -158,8 +160,8 @@ impl Handle {
             let target = thread::take(wanted).ok_or(refused)?;
             let target = NonNull::new(with_exposed_provenance_mut::<u8>(target)).ok_or(refused)?;
             // SAFETY: both regions are this handle's; the new one is larger; they do not overlap.
-            unsafe { target.copy_from_nonoverlapping(self.start, class.bytes()) };
-            thread::put(start, class);
+            unsafe { relocate(self.start, target, class.bytes()) };
+            thread::put_clean(start, class);
             self.start = target;
         }
         self.class = Some(wanted);

@@ -23,6 +23,7 @@
 
 mod buddy;
 pub mod c_api;
+mod cap;
 mod class;
 mod config;
 mod error;
@@ -32,8 +33,11 @@ mod os;
 mod pool;
 mod reader;
 mod region;
+mod registry;
+mod relocate;
 mod slot;
 mod stats;
+mod sync;
 mod thread;
 mod vec;
 mod worker;

@@ -15,21 +15,75 @@ pub fn will_need(start: usize, size: usize) -> Result<(), i32> {
     Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
 }
 
-/// Whether pages of a region are missing: swapped out, or never touched. Of a large region, sixteen
-/// stretches of 2 MiB are looked at. What cannot be learned counts as present.
-pub fn has_absent_pages(start: usize, size: usize) -> bool {
-    const AT_MOST: usize = 16;
+/// Stretches of 2 MiB of a large region that are looked at; smaller ones are looked at wholly.
+const LOOKED_AT: usize = 16;
+/// Pages of a stretch, where they are smallest.
+const PAGES: usize = UNIT / 4096;
+
+/// Tells of those parts of a region whose contents are in swap and would have to be read from there;
+/// returns how many bytes that were. Pages that were never written are not among them.
+///
+/// Up to 32 MiB, each stretch of 2 MiB is told of by itself. Of a larger region a sample is looked at,
+/// and it is told of as a whole. What cannot be learned counts as in memory.
+pub fn swapped_stretches(start: usize, size: usize, mut tell: impl FnMut(usize, usize)) -> usize {
     let _errno = KeepErrno::new();
-    let mut present = [0_u8; UNIT / 4096];
-    let pages = (UNIT / Linux.page_size()).min(present.len());
     let units = size / UNIT;
-    let step = units.div_ceil(AT_MOST);
-    (0..units).step_by(step.max(1)).any(|unit| {
-        let place = start + unit * UNIT;
+    let step = units.div_ceil(LOOKED_AT).max(1);
+    let mut map = PageMap::default();
+    let stretches = (0..units).step_by(step).map(|unit| start + unit * UNIT);
+    let mut swapped = stretches.filter(|place| map.has_swapped(*place));
+    if step > 1 {
+        let any = swapped.next().is_some();
+        if any {
+            tell(start, size);
+        }
+        return if any { size } else { 0 };
+    }
+    swapped.fold(0, |sum, place| {
+        tell(place, UNIT);
+        sum + UNIT
+    })
+}
+
+/// `/proc/self/pagemap`, opened when it is first needed, and anew each time: after a fork an open one
+/// would tell of the parent.
+#[derive(Default)]
+struct PageMap {
+    file: Option<std::fs::File>,
+}
+
+impl PageMap {
+    /// Whether pages of a stretch of 2 MiB are in swap and not in memory.
+    fn has_swapped(&mut self, place: usize) -> bool {
+        let page = Linux.page_size();
+        let mut present = [0_u8; PAGES];
+        let pages = (UNIT / page).min(PAGES);
         // SAFETY: the kernel writes one byte for each page of the range, `pages` at most.
         let result = unsafe { libc::mincore(place as *mut _, UNIT, present.as_mut_ptr()) };
-        result == 0 && present[..pages].iter().any(|page| page & 1 == 0)
-    })
+        if result != 0 || present[..pages].iter().all(|page| page & 1 == 1) {
+            return false;
+        }
+        let mut entries = [0_u8; PAGES * 8];
+        let entries = &mut entries[..pages * 8];
+        self.read(place / page * 8, entries) && absent_in_swap(&present[..pages], entries)
+    }
+
+    fn read(&mut self, offset: usize, entries: &mut [u8]) -> bool {
+        use std::os::unix::fs::FileExt;
+        if self.file.is_none() {
+            self.file = std::fs::File::open("/proc/self/pagemap").ok();
+        }
+        let file = self.file.as_ref();
+        file.is_some_and(|file| file.read_exact_at(entries, offset as u64).is_ok())
+    }
+}
+
+/// Whether a page is absent from memory, swap cache included, and its entry says that it is swapped.
+fn absent_in_swap(present: &[u8], entries: &[u8]) -> bool {
+    // Bit 62 of an entry, see Documentation/admin-guide/mm/pagemap.rst.
+    let swapped = |entry: &[u8]| entry[7] & (1 << 6) != 0;
+    let mut pages = present.iter().zip(entries.chunks_exact(8));
+    pages.any(|(present, entry)| present & 1 == 0 && swapped(entry))
 }
 
 /// Milliseconds since some fixed moment, coarse and without a system call.
@@ -42,4 +96,18 @@ pub fn now() -> u64 {
     // SAFETY: the kernel writes to the local variable only; this clock exists, so that errno stays.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
     (time.tv_sec as u64).wrapping_mul(1000) + (time.tv_nsec as u64) / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_absent_and_swapped_would_be_read() {
+        let mut entries = [0_u8; 24];
+        assert!(!absent_in_swap(&[0, 0, 0], &entries), "never written");
+        entries[15] = 1 << 6;
+        assert!(absent_in_swap(&[1, 0, 1], &entries));
+        assert!(!absent_in_swap(&[1, 1, 0], &entries), "in the swap cache");
+    }
 }

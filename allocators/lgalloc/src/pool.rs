@@ -6,23 +6,27 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use heapdrome_pages::{Linux, Lock, Pages, Purge};
 
 use crate::buddy::Buddy;
+use crate::cap::Cap;
 use crate::class::{CLASSES, SizeClass};
 use crate::region::Region;
-use crate::{config, os, slot};
+use crate::registry::{SLOT_TABLE, steal_from_any};
+use crate::{config, os};
 
 /// Dirty regions in the pool; more are purged.
 const ENTRIES: usize = 1024;
 
 /// Bytes of free regions with contents: those in the pool, and what slots may hold.
-static DIRTY: AtomicUsize = AtomicUsize::new(0);
+pub static DIRTY: Cap = Cap {
+    held: AtomicUsize::new(0),
+};
 static PURGED_BYTES: AtomicUsize = AtomicUsize::new(0);
-static DROPPED_STALE: AtomicUsize = AtomicUsize::new(0);
+static STALE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PURGE_FAILURES: AtomicUsize = AtomicUsize::new(0);
 
 /// The pool itself.
 #[derive(Debug)]
 pub struct Pool {
-    /// Dirty regions in the order in which they were freed.
+    /// Dirty regions in the order in which they came.
     dirty: [(Region, SizeClass); ENTRIES],
     count: usize,
     pub buddy: Buddy<Linux>,
@@ -37,34 +41,18 @@ pub static POOL: Lock<Pool> = Lock::new(Pool {
     buddy: Buddy::new(Linux),
 });
 
-/// Adds to the count of dirty bytes, unless that would exceed the cap.
-pub fn lease_dirty(bytes: usize) -> bool {
-    let cap = config::dirty_cap();
-    // Relaxed: a count; the regions themselves pass through the lock or the slots.
-    DIRTY
-        .fetch_update(Relaxed, Relaxed, |held| {
-            held.checked_add(bytes).filter(|sum| *sum <= cap)
-        })
-        .is_ok()
-}
-
-/// Takes back what `lease_dirty` added.
-pub fn unlease_dirty(bytes: usize) {
-    DIRTY.fetch_sub(bytes, Relaxed);
-}
-
 impl Pool {
     fn remove(&mut self, at: usize) -> (Region, SizeClass) {
         let entry = self.dirty[at];
         self.dirty.copy_within(at + 1..self.count, at);
         self.count -= 1;
-        unlease_dirty(entry.1.bytes());
+        DIRTY.unlease(entry.1.bytes());
         entry
     }
 
     /// Keeps a dirty region if cap and table have room.
     fn keep(&mut self, region: Region, class: SizeClass) -> bool {
-        let kept = self.count < ENTRIES && lease_dirty(class.bytes());
+        let kept = self.count < ENTRIES && DIRTY.lease(class.bytes(), config::dirty_cap());
         if kept {
             self.dirty[self.count] = (region, class);
             self.count += 1;
@@ -76,11 +64,15 @@ impl Pool {
         (self.count > 0).then(|| self.remove(0))
     }
 
-    /// The most recently freed region of the class, or the front of the smallest larger one, whose
-    /// rest stays here.
+    /// Where the most recent region of the class is.
+    fn last_of(&self, class: SizeClass) -> Option<usize> {
+        (0..self.count).rev().find(|at| self.dirty[*at].1 == class)
+    }
+
+    /// The most recent region of the class, or the front of the smallest larger one, whose rest stays
+    /// here.
     fn take_dirty(&mut self, class: SizeClass) -> Option<Region> {
-        let same = (0..self.count).rev().find(|at| self.dirty[*at].1 == class);
-        if let Some(at) = same {
+        if let Some(at) = self.last_of(class) {
             return Some(self.remove(at).0);
         }
         let larger = (0..self.count).rev().filter(|at| self.dirty[*at].1 > class);
@@ -99,6 +91,18 @@ impl Pool {
             }
         }
         Some(region)
+    }
+
+    /// A clean region, from new address space if need be.
+    fn take_clean(&mut self, class: SizeClass) -> Option<usize> {
+        self.buddy.huge_pages = config::huge_pages();
+        self.buddy.take(class).or_else(|| {
+            if self.buddy.grow(class) {
+                self.buddy.take(class)
+            } else {
+                None
+            }
+        })
     }
 
     /// Dirty regions of a class.
@@ -123,21 +127,41 @@ pub fn purge(start: usize, size: usize) {
     }
 }
 
-/// Drops the contents of a region that has been free for long, if parts of it would have to be read
-/// from swap.
-#[cold]
-#[inline(never)]
-pub fn freshen(start: usize, class: SizeClass) {
-    if os::has_absent_pages(start, class.bytes()) {
-        DROPPED_STALE.fetch_add(1, Relaxed);
-        purge(start, class.bytes());
+/// Exchanges a region that has been free for long for one of the same class that was freed later, if
+/// the pool has one.
+#[must_use]
+pub fn exchange_for_younger(region: Region, class: SizeClass, now: u64) -> Region {
+    let mut pool = POOL.lock();
+    let Some(at) = pool.last_of(class) else {
+        return region;
+    };
+    let found = pool.dirty[at].0;
+    if found.age(now) >= region.age(now) {
+        return region;
     }
+    // The older one goes to the front, where it is the next to be purged.
+    pool.dirty.copy_within(..at, 1);
+    pool.dirty[0] = (region, class);
+    found
+}
+
+/// Drops those contents of a region that would have to be read from swap.
+pub fn freshen(start: usize, class: SizeClass) {
+    let dropped = os::swapped_stretches(start, class.bytes(), |stretch, size| {
+        purge(stretch, size);
+    });
+    STALE_BYTES.fetch_add(dropped, Relaxed);
 }
 
 /// Drops contents without the lock, then joins the region to its buddies.
 fn purge_and_put(region: Region, class: SizeClass) {
     purge(region.start(), class.bytes());
-    POOL.lock().buddy.put(region.start(), class);
+    put_clean(region.start(), class);
+}
+
+/// Joins a region without contents to its buddies.
+pub fn put_clean(start: usize, class: SizeClass) {
+    POOL.lock().buddy.put(start, class);
 }
 
 /// Takes a dirty region in; older ones make room where there is none.
@@ -159,52 +183,38 @@ pub fn put(region: Region, class: SizeClass) {
 /// A region for a thread whose own cache has none. The flag says that it is dirty.
 pub fn take(class: SizeClass) -> Option<(Region, bool)> {
     crate::fork::install();
-    crate::worker::start_if_wanted();
-    if let Some(found) = POOL.lock().take_dirty(class) {
+    let found = POOL.lock().take_dirty(class);
+    if let Some(found) = found.or_else(|| steal_from_any(class)) {
         return Some((found, true));
     }
-    if let Some(found) = slot::steal_from_any(class) {
-        return Some((found, true));
-    }
-    let clean = |start| (Region::new(start, 0), false);
-    {
-        let mut pool = POOL.lock();
-        pool.buddy.huge_pages = config::huge_pages();
-        if let Some(start) = pool.buddy.take(class) {
-            return Some(clean(start));
-        }
-        if pool.buddy.grow(class) {
-            return pool.buddy.take(class).map(clean);
-        }
-    }
-    // Free memory of other classes may join to what is wanted.
-    empty_everything();
-    let mut pool = POOL.lock();
-    if let Some(start) = pool.buddy.take(class) {
-        return Some(clean(start));
-    }
-    if pool.buddy.grow(class) {
-        pool.buddy.take(class).map(clean)
-    } else {
-        None
-    }
+    let clean = POOL.lock().take_clean(class);
+    let clean = clean.or_else(|| {
+        // Free memory of other classes may join to what is wanted.
+        empty_everything();
+        POOL.lock().take_clean(class)
+    });
+    clean.map(|start| (Region::new(start, 0), false))
 }
 
-/// Purges what exceeds a cap that was lowered. What slots hold stays until they run over.
+/// Empties caches and the pool, the coldest first, until no more is held than the cap allows.
 pub fn trim_to_cap() {
-    while DIRTY.load(Relaxed) > config::dirty_cap() {
-        let oldest = POOL.lock().oldest();
-        let Some((region, class)) = oldest else {
-            return;
+    let over = || DIRTY.held() > config::dirty_cap();
+    while over() {
+        let Some((region, class)) = POOL.lock().oldest() else {
+            break;
         };
         purge_and_put(region, class);
     }
+    if over() {
+        empty_caches(|_| true);
+    }
 }
 
-/// Purges regions that have been in the pool for `age` milliseconds.
+/// Purges regions that have been in the pool or in a cache for `age` milliseconds.
 pub fn purge_older(age: u64) {
+    let now = os::now();
+    empty_caches(|region| region.age(now) >= age);
     loop {
-        let now = os::now();
         let mut pool = POOL.lock();
         if pool.count == 0 || pool.dirty[0].0.age(now) < age {
             return;
@@ -217,13 +227,27 @@ pub fn purge_older(age: u64) {
     }
 }
 
-/// Returns the memory of every free region, in the pool and in all caches, to the system.
-pub fn empty_everything() {
-    for class in (0..CLASSES).filter_map(SizeClass::of_index) {
-        while let Some(region) = slot::steal_from_any(class) {
-            purge_and_put(region, class);
+/// Purges those regions in caches that are `wanted`, and takes back what leases do not use.
+fn empty_caches(wanted: impl Fn(Region) -> bool) {
+    for slot in &SLOT_TABLE {
+        let mut taken = false;
+        for class in (0..CLASSES).filter_map(SizeClass::of_index) {
+            while let Some(region) = slot.steal_if(class, &wanted) {
+                purge_and_put(region, class);
+                taken = true;
+            }
+        }
+        if taken || (slot.lease() != 0 && slot.held() == 0) {
+            let (before, left) = slot.revoke();
+            DIRTY.admit(left);
+            DIRTY.unlease(before);
         }
     }
+}
+
+/// Returns the memory of every free region, in the pool and in all caches, to the system.
+pub fn empty_everything() {
+    empty_caches(|_| true);
     loop {
         let oldest = POOL.lock().oldest();
         let Some((region, class)) = oldest else {
@@ -233,14 +257,24 @@ pub fn empty_everything() {
     }
 }
 
-/// Dirty bytes, bytes purged, stale regions dropped, purges that the system refused.
-pub fn totals() -> (usize, usize, usize, usize) {
-    (
-        DIRTY.load(Relaxed),
-        PURGED_BYTES.load(Relaxed),
-        DROPPED_STALE.load(Relaxed),
-        PURGE_FAILURES.load(Relaxed),
-    )
+/// What was dropped, in all.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropped {
+    /// Bytes whose memory went back to the system.
+    pub purged_bytes: usize,
+    /// Bytes of those that were in swap and wanted again.
+    pub stale_bytes: usize,
+    /// Times the system would not take memory back.
+    pub failures: usize,
+}
+
+/// What was dropped until now.
+pub fn dropped() -> Dropped {
+    Dropped {
+        purged_bytes: PURGED_BYTES.load(Relaxed),
+        stale_bytes: STALE_BYTES.load(Relaxed),
+        failures: PURGE_FAILURES.load(Relaxed),
+    }
 }
 
 /// Makes a region grow into free neighbours.

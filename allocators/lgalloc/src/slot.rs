@@ -1,22 +1,18 @@
-//! The registry of thread caches: a fixed table, so that nobody allocates to join it and a thief
-//! walks it without a lock.
+//! The cache of one thread.
 //!
 //! Every place of a cache is one word. Only the owner fills an empty place; anybody may empty one, by
 //! exchanging the word for zero. A word says by itself which region it is, and whoever has exchanged
 //! it owns that region: so it does no harm if the word was taken and put back in between.
+//!
+//! A slot borrows from the cap on dirty memory. Its *lease* covers what it holds, and what it may
+//! still put in: the owner checks the lease before it fills a place. [`Slot::revoke`] takes back what
+//! is not used.
 
-use core::sync::atomic::{
-    AtomicBool, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::class::{CLASSES, SizeClass};
+use crate::class::{CLASSES, PLACES, SizeClass};
 use crate::region::Region;
-
-/// Threads beyond this many work without a cache.
-pub const SLOTS: usize = 256;
-/// Regions of one class in one cache.
-pub const PLACES: usize = 16;
+use crate::sync::{AtomicBool, AtomicUsize};
 
 /// What is counted for each class; only the owner of the slot adds.
 #[derive(Debug)]
@@ -35,14 +31,6 @@ fn bump(counter: &AtomicUsize) {
 }
 
 impl Counters {
-    const fn new() -> Self {
-        Self {
-            allocations: AtomicUsize::new(0),
-            deallocations: AtomicUsize::new(0),
-            slow: AtomicUsize::new(0),
-        }
-    }
-
     #[inline]
     pub fn allocated(&self) {
         bump(&self.allocations);
@@ -60,44 +48,39 @@ impl Counters {
 
 /// The regions of one class.
 #[derive(Debug)]
-struct Stack {
+pub struct Stack {
     /// Regions lie below this place; thieves leave gaps. The owner's own.
-    top: AtomicUsize,
-    places: [AtomicUsize; PLACES],
+    pub(crate) top: AtomicUsize,
+    pub(crate) places: [AtomicUsize; PLACES],
+}
+
+impl Stack {
+    /// Places that hold a region.
+    fn filled(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        let filled = |at: &usize| self.places[*at].load(Relaxed) != 0;
+        (0..PLACES).filter(filled)
+    }
 }
 
 /// The cache of one thread.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Slot {
-    owned: AtomicBool,
-    /// Bytes that the owner has put in and not taken out. The owner's own.
-    cached: AtomicUsize,
-    /// Bytes of the cap on dirty memory that this slot may fill. The owner's own.
-    lease: AtomicUsize,
-    /// Bytes that thieves took; the owner subtracts them when it runs short.
-    stolen: AtomicUsize,
-    stacks: [Stack; CLASSES],
+    pub(crate) owned: AtomicBool,
+    /// When the owner last took a region, in milliseconds. The owner's own.
+    pub(crate) clock: AtomicUsize,
+    /// Bytes that the owner has put in and not taken out; never less than what is there. The owner's
+    /// own.
+    pub(crate) cached: AtomicUsize,
+    /// Bytes of the cap on dirty memory that this slot may fill. The owner adds, anybody may revoke.
+    pub(crate) lease: AtomicUsize,
+    /// Whether thieves were here since the owner last counted.
+    pub(crate) robbed: AtomicBool,
+    pub(crate) stacks: [Stack; CLASSES],
     pub counters: [Counters; CLASSES],
 }
 
 impl Slot {
-    pub const fn new() -> Self {
-        Self {
-            owned: AtomicBool::new(false),
-            cached: AtomicUsize::new(0),
-            lease: AtomicUsize::new(0),
-            stolen: AtomicUsize::new(0),
-            stacks: [const {
-                Stack {
-                    top: AtomicUsize::new(0),
-                    places: [const { AtomicUsize::new(0) }; PLACES],
-                }
-            }; CLASSES],
-            counters: [const { Counters::new() }; CLASSES],
-        }
-    }
-
     /// The most recently freed region of a class. Only the owner calls this.
     #[inline]
     pub fn pop(&self, class: SizeClass) -> Option<Region> {
@@ -112,8 +95,7 @@ impl Slot {
             if word != 0 {
                 stack.top.store(top, Relaxed);
                 let cached = self.cached.load(Relaxed);
-                self.cached
-                    .store(cached.wrapping_sub(class.bytes()), Relaxed);
+                self.cached.store(cached - class.bytes(), Relaxed);
                 return Some(Region(word));
             }
         }
@@ -137,13 +119,14 @@ impl Slot {
         true
     }
 
-    /// Takes note of thefts; whether there were any.
+    /// Counts again after thefts; whether there were any. Only the owner calls this.
     pub fn settle(&self) -> bool {
-        // Relaxed: a count of bytes, nothing is read on its account.
-        let stolen = self.stolen.swap(0, Relaxed);
-        self.cached
-            .store(self.cached.load(Relaxed).saturating_sub(stolen), Relaxed);
-        stolen != 0
+        // Relaxed: what is counted too much because a theft is seen late is counted again later.
+        let robbed = self.robbed.swap(false, Relaxed);
+        if robbed {
+            self.recount();
+        }
+        robbed
     }
 
     /// Whether the class has a place left.
@@ -159,18 +142,56 @@ impl Slot {
         self.lease.load(Relaxed)
     }
 
-    pub fn set_lease(&self, bytes: usize) {
-        self.lease.store(bytes, Relaxed);
+    /// Adds to the lease what was borrowed from the cap. Only the owner calls this.
+    pub fn extend_lease(&self, bytes: usize) {
+        // Relaxed: a count; an exchange by `revoke` comes before or after it as a whole.
+        self.lease.fetch_add(bytes, Relaxed);
+    }
+
+    /// Gives up the whole lease and returns it; the owner puts nothing in from then on.
+    pub fn end_lease(&self) -> usize {
+        self.lease.swap(0, Relaxed)
+    }
+
+    /// Takes back what the lease covers beyond what the slot holds: returns the lease as it was, and
+    /// what is left of it. Any thread may call this.
+    ///
+    /// A region that the owner is just putting in may be missed; the owner finds its lease too small
+    /// the next time, and borrows for that region too.
+    pub fn revoke(&self) -> (usize, usize) {
+        let before = self.end_lease();
+        let held = self.held();
+        self.lease.fetch_add(held, Relaxed);
+        (before, held)
+    }
+
+    /// When the owner last took a region, in milliseconds.
+    #[inline]
+    pub fn clock(&self) -> u64 {
+        self.clock.load(Relaxed) as u64
+    }
+
+    #[inline]
+    pub fn set_clock(&self, now: u64) {
+        self.clock.store(now as usize, Relaxed);
     }
 
     /// Takes the region that the owner would use last. Any thread may call this.
     pub fn steal(&self, class: SizeClass) -> Option<Region> {
+        self.steal_if(class, |_| true)
+    }
+
+    /// Takes the first region, from the one that the owner would use last on, that is `wanted`.
+    pub fn steal_if(&self, class: SizeClass, wanted: impl Fn(Region) -> bool) -> Option<Region> {
         for place in &self.stacks[class.index()].places {
             let word = place.load(Relaxed);
+            if word == 0 || !wanted(Region(word)) {
+                continue;
+            }
             // Acquire: pairs with the release in `push`.
-            if word != 0 && place.compare_exchange(word, 0, Acquire, Relaxed).is_ok() {
+            if place.compare_exchange(word, 0, Acquire, Relaxed).is_ok() {
                 // Relaxed: see `settle`.
-                self.stolen.fetch_add(class.bytes(), Relaxed);
+                self.robbed.store(true, Relaxed);
                 return Some(Region(word));
             }
         }
@@ -179,11 +200,13 @@ impl Slot {
 
     /// Regions of a class in this cache, as far as anybody can tell.
     pub fn count(&self, class: SizeClass) -> usize {
-        let places = &self.stacks[class.index()].places;
-        places
-            .iter()
-            .filter(|place| place.load(Relaxed) != 0)
-            .count()
+        self.stacks[class.index()].filled().count()
+    }
+
+    /// Bytes in this cache, as far as anybody can tell.
+    pub fn held(&self) -> usize {
+        let classes = (0..CLASSES).filter_map(SizeClass::of_index);
+        classes.map(|class| class.bytes() * self.count(class)).sum()
     }
 
     /// Makes the calling thread the owner of a slot that nobody owns.
@@ -192,22 +215,18 @@ impl Slot {
         if self.owned.load(Relaxed) || self.owned.swap(true, AcqRel) {
             return false;
         }
+        // The owner before may have vanished in a fork.
         self.recount();
         true
     }
 
-    /// Finds `top` and `cached` from the places: the owner before may have vanished in a fork.
+    /// Finds `top` and `cached` from the places.
     fn recount(&self) {
-        self.stolen.store(0, Relaxed);
-        let mut cached = 0;
-        for (index, stack) in self.stacks.iter().enumerate() {
-            let filled = |place: &AtomicUsize| place.load(Relaxed) != 0;
-            let top = stack.places.iter().rposition(filled).map_or(0, |at| at + 1);
+        for stack in &self.stacks {
+            let top = stack.filled().next_back().map_or(0, |at| at + 1);
             stack.top.store(top, Relaxed);
-            let regions = stack.places.iter().filter(|place| filled(place)).count();
-            cached += SizeClass::of_index(index).map_or(0, |class| class.bytes() * regions);
         }
-        self.cached.store(cached, Relaxed);
+        self.cached.store(self.held(), Relaxed);
     }
 
     /// Gives the slot up.
@@ -217,95 +236,6 @@ impl Slot {
     }
 }
 
-/// The registry.
-pub static SLOT_TABLE: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
-
-/// A slot for the calling thread.
-pub fn claim_slot() -> Option<&'static Slot> {
-    SLOT_TABLE.iter().find(|slot| slot.claim())
-}
-
-/// A region out of any cache.
-pub fn steal_from_any(class: SizeClass) -> Option<Region> {
-    SLOT_TABLE.iter().find_map(|slot| slot.steal(class))
-}
-
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicUsize;
-    use std::vec::Vec;
-
-    use super::*;
-    use crate::class::UNIT;
-
-    const TWO: SizeClass = SizeClass::SMALLEST;
-
-    #[test]
-    fn the_owner_gets_the_last_and_a_thief_the_first() {
-        let slot = Slot::new();
-        assert!(slot.claim() && !slot.claim());
-        assert!(
-            !slot.push(TWO, Region(UNIT)),
-            "a slot without a lease keeps nothing"
-        );
-        slot.set_lease(3 * UNIT);
-        for at in 1..=3 {
-            assert!(slot.push(TWO, Region(at * UNIT)));
-        }
-        assert!(
-            !slot.push(TWO, Region(4 * UNIT)),
-            "the lease is for three regions"
-        );
-        assert_eq!(slot.steal(TWO), Some(Region(UNIT)));
-        assert!(slot.settle());
-        assert!(slot.push(TWO, Region(5 * UNIT)));
-        let popped: Vec<_> = std::iter::from_fn(|| slot.pop(TWO)).collect();
-        assert_eq!(popped, [5, 3, 2].map(|at| Region(at * UNIT)));
-        assert_eq!(slot.cached(), 0);
-    }
-
-    /// An owner and three thieves: every region has one holder at a time.
-    #[test]
-    fn no_region_is_had_twice() {
-        const REGIONS: usize = 8;
-        let slot = Slot::new();
-        let held: [AtomicUsize; REGIONS] = [const { AtomicUsize::new(1) }; REGIONS];
-        let take = |region: Region| {
-            let before = held[region.start() / UNIT - 1].fetch_add(1, Relaxed);
-            assert_eq!(before, 0, "a region had by two");
-        };
-        let back: [AtomicUsize; REGIONS] = [const { AtomicUsize::new(0) }; REGIONS];
-        slot.set_lease(usize::MAX / 2);
-        let give = |region: Region| {
-            held[region.start() / UNIT - 1].store(0, Relaxed);
-            assert!(slot.push(TWO, region));
-        };
-        let done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    while !done.load(Relaxed) {
-                        if let Some(region) = slot.steal(TWO) {
-                            take(region);
-                            back[region.start() / UNIT - 1].store(1, Release);
-                        }
-                    }
-                });
-            }
-            (1..=REGIONS).for_each(|at| give(Region(at * UNIT)));
-            for _ in 0..200_000 {
-                if let Some(region) = slot.pop(TWO) {
-                    take(region);
-                    give(region);
-                }
-                for (at, stolen) in back.iter().enumerate() {
-                    if stolen.load(Acquire) == 1 && slot.has_place(TWO) {
-                        stolen.store(0, Relaxed);
-                        give(Region((at + 1) * UNIT));
-                    }
-                }
-            }
-            done.store(true, Relaxed);
-        });
-    }
-}
+#[path = "slot_tests.rs"]
+mod tests;

@@ -3,8 +3,9 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::class::{CLASSES, SizeClass};
-use crate::pool::{self, POOL};
-use crate::slot::SLOT_TABLE;
+use crate::pool::{self, DIRTY, POOL};
+use crate::registry::SLOT_TABLE;
+use crate::relocate;
 
 /// One class. Counts are those of threads that have a cache; a thread adds while others read, so
 /// that figures of a busy program are a moment apart.
@@ -39,8 +40,12 @@ pub struct Stats {
     pub dirty_bytes: usize,
     /// Bytes whose memory went back to the system, in all.
     pub purged_bytes: usize,
-    /// Regions whose contents were dropped rather than read from swap.
-    pub stale_dropped: usize,
+    /// Bytes of those that were dropped rather than read from swap.
+    pub stale_bytes: usize,
+    /// Bytes that moved with their pages when a region grew.
+    pub moved_bytes: usize,
+    /// Bytes that were copied because the system would not move them.
+    pub copied_bytes: usize,
     /// Times the system would not take memory back.
     pub purge_failures: usize,
 }
@@ -76,14 +81,17 @@ pub fn stats() -> Stats {
         class_stats(SizeClass::of_index(index).unwrap_or(SizeClass::SMALLEST))
     });
     let (areas, reserved_bytes) = POOL.lock().buddy.reserved();
-    let (dirty_bytes, purged_bytes, stale_dropped, purge_failures) = pool::totals();
+    let dropped = pool::dropped();
+    let (moved_bytes, copied_bytes) = relocate::totals();
     Stats {
         classes,
         areas,
         reserved_bytes,
-        dirty_bytes,
-        purged_bytes,
-        stale_dropped,
-        purge_failures,
+        dirty_bytes: DIRTY.held(),
+        purged_bytes: dropped.purged_bytes,
+        stale_bytes: dropped.stale_bytes,
+        moved_bytes,
+        copied_bytes,
+        purge_failures: dropped.failures,
     }
 }

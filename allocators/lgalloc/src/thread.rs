@@ -1,27 +1,25 @@
 //! The fast path: the calling thread's own cache.
+//!
+//! The clock is read when a region is taken, and not when it is freed: a freed region carries the time
+//! of the thread's last allocation. That makes it look older than it is, at worst, and then it is
+//! looked at once without need.
 
 use std::cell::Cell;
 
 use crate::class::SizeClass;
 use crate::region::Region;
-use crate::slot::{Slot, claim_slot};
-use crate::{config, os, pool};
+use crate::registry::claim_slot;
+use crate::slot::Slot;
+use crate::{config, os, pool, worker};
 
 /// A slot borrows from the cap in steps of this many bytes.
 const LEASE_STEP: usize = 4 << 20;
 
-#[derive(Clone, Copy)]
-enum State {
-    /// Nothing tried yet.
-    New,
-    Has(&'static Slot),
-    /// All slots are taken, or the thread is past its end.
-    Without,
-}
-
 thread_local! {
     /// Without a destructor, so that it may be read at any time of a thread's life.
-    static STATE: Cell<State> = const { Cell::new(State::New) };
+    static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    /// Whether a slot was asked for.
+    static ASKED: Cell<bool> = const { Cell::new(false) };
     /// Gives the slot up when the thread ends.
     static END: End = const { End };
 }
@@ -30,12 +28,9 @@ struct End;
 
 impl Drop for End {
     fn drop(&mut self) {
-        let State::Has(slot) = STATE.replace(State::Without) else {
-            return;
-        };
+        let Some(slot) = SLOT.take() else { return };
         // The lease goes back before the regions, which then count in the pool.
-        pool::unlease_dirty(slot.lease());
-        slot.set_lease(0);
+        pool::DIRTY.unlease(slot.end_lease());
         for class in (0..crate::class::CLASSES).filter_map(SizeClass::of_index) {
             while let Some(region) = slot.pop(class) {
                 pool::put(region, class);
@@ -45,91 +40,122 @@ impl Drop for End {
     }
 }
 
-#[cold]
-fn join() -> Option<&'static Slot> {
-    // A thread past its destructors has no `END` to give a slot up again.
-    let slot = END.try_with(|_| ()).ok().and_then(|()| claim_slot());
-    STATE.set(slot.map_or(State::Without, State::Has));
-    slot
-}
-
+/// The slot of this thread, if it has one.
 #[inline]
-fn slot() -> Option<&'static Slot> {
-    match STATE.get() {
-        State::Has(slot) => Some(slot),
-        State::New => join(),
-        State::Without => None,
-    }
+pub fn own_slot() -> Option<&'static Slot> {
+    SLOT.get()
 }
 
-/// The slot of this thread, if it has one; for the child of a fork.
-pub fn own_slot() -> Option<&'static Slot> {
-    match STATE.get() {
-        State::Has(slot) => Some(slot),
-        _ => None,
+/// The same; a thread that has not asked for one does so.
+fn slot_or_join() -> Option<&'static Slot> {
+    // A thread past its destructors has no `END` to give a slot up again.
+    if !ASKED.replace(true) && END.try_with(|_| ()).is_ok() {
+        let slot = claim_slot();
+        SLOT.set(slot);
     }
+    own_slot()
 }
 
 /// A region of a class, with undefined contents.
 #[inline]
 pub fn take(class: SizeClass) -> Option<usize> {
-    if let Some(slot) = slot() {
-        slot.counters[class.index()].allocated();
-        if let Some(region) = slot.pop(class) {
-            if region.age(os::now()) > config::stale_after_ms() {
-                pool::freshen(region.start(), class);
-            }
-            return Some(region.start());
-        }
+    let Some(slot) = own_slot() else {
+        return take_slow(class, None);
+    };
+    let now = os::now();
+    slot.set_clock(now);
+    slot.counters[class.index()].allocated();
+    match slot.pop(class) {
+        Some(region) if region.age(now) <= config::stale_after_ms() => Some(region.start()),
+        found => take_slow(class, found),
     }
-    take_slow(class)
 }
 
+/// Takes a region from beyond the cache, or makes sure of one that has been free for long.
 #[cold]
 #[inline(never)]
-fn take_slow(class: SizeClass) -> Option<usize> {
-    if let Some(slot) = own_slot() {
-        slot.counters[class.index()].went_slow();
-    }
-    let (region, dirty) = pool::take(class)?;
-    if dirty && region.age(os::now()) > config::stale_after_ms() {
+fn take_slow(class: SizeClass, found: Option<Region>) -> Option<usize> {
+    worker::start_if_wanted();
+    let now = os::now();
+    let (region, dirty) = match found {
+        Some(region) => (pool::exchange_for_younger(region, class, now), true),
+        None => {
+            count_miss(class, now);
+            pool::take(class)?
+        }
+    };
+    if dirty && region.age(now) > config::stale_after_ms() {
         pool::freshen(region.start(), class);
     }
     Some(region.start())
 }
 
+fn count_miss(class: SizeClass, now: u64) {
+    let joined = own_slot().is_some();
+    let Some(slot) = slot_or_join() else { return };
+    let counters = &slot.counters[class.index()];
+    if !joined {
+        slot.set_clock(now);
+        counters.allocated();
+    }
+    counters.went_slow();
+}
+
 /// Takes a region back.
 #[inline]
 pub fn put(start: usize, class: SizeClass) {
-    let region = Region::new(start, os::now());
-    if let Some(slot) = slot() {
+    if let Some(slot) = own_slot() {
         slot.counters[class.index()].deallocated();
-        if slot.push(class, region) {
+        if slot.push(class, Region::new(start, slot.clock())) {
             return;
         }
     }
-    put_slow(region, class);
+    put_slow(start, class);
 }
 
 #[cold]
 #[inline(never)]
-fn put_slow(region: Region, class: SizeClass) {
-    if let Some(slot) = own_slot() {
-        if slot.settle() && slot.push(class, region) {
-            return;
+fn put_slow(start: usize, class: SizeClass) {
+    worker::start_if_wanted();
+    let now = os::now();
+    let region = Region::new(start, now);
+    let joined = own_slot().is_some();
+    if let Some(slot) = slot_or_join() {
+        slot.set_clock(now);
+        if !joined {
+            slot.counters[class.index()].deallocated();
         }
-        // More of the cap, while the thread's own budget allows it.
-        let room = slot.has_place(class);
-        let wanted = slot.cached().saturating_add(class.bytes());
-        if room && wanted <= config::thread_budget() && wanted > slot.lease() {
-            let step = (wanted - slot.lease()).max(LEASE_STEP);
-            if pool::lease_dirty(step) {
-                slot.set_lease(slot.lease() + step);
-                if slot.push(class, region) {
-                    return;
-                }
-            }
+        slot.settle();
+        if slot.push(class, region) || (borrow(slot, class) && slot.push(class, region)) {
+            return;
         }
     }
     pool::put(region, class);
+}
+
+/// Borrows more of the cap, while the thread's own budget allows it; whether one more region of the
+/// class is covered then.
+fn borrow(slot: &Slot, class: SizeClass) -> bool {
+    let budget = config::thread_budget();
+    let wanted = slot.cached().saturating_add(class.bytes());
+    if !slot.has_place(class) || wanted > budget {
+        return false;
+    }
+    let missing = wanted.saturating_sub(slot.lease());
+    let step = missing
+        .max(LEASE_STEP)
+        .min(budget.saturating_sub(slot.lease()));
+    let lent = step >= missing && pool::DIRTY.lease(step, config::dirty_cap());
+    if lent {
+        slot.extend_lease(step);
+    }
+    lent
+}
+
+/// Takes back a region that has no contents.
+pub fn put_clean(start: usize, class: SizeClass) {
+    if let Some(slot) = own_slot() {
+        slot.counters[class.index()].deallocated();
+    }
+    pool::put_clean(start, class);
 }

@@ -1,37 +1,14 @@
-//! What concerns the whole process: settings, limits, forks, ends of threads. Each test runs in a
-//! process of its own: this program starts itself again.
+//! What concerns the whole process: settings, forks, ends of threads. Each test runs in a process of
+//! its own: this program starts itself again.
 
-use std::process::{Command, ExitStatus};
+mod support;
+
 use std::time::{Duration, Instant};
 
 use heapdrome_lgalloc::{
-    AllocError, Config, PrefetchError, UNIT, allocate, configure, deallocate, empty_everything,
-    stats,
+    Config, PrefetchError, UNIT, allocate, configure, deallocate, empty_everything, stats,
 };
-
-const VARIABLE: &str = "LGALLOC_TEST_ALONE";
-
-/// Runs the body in a fresh process; true in that process.
-fn alone(test: &str) -> bool {
-    if std::env::var_os(VARIABLE).is_some() {
-        return true;
-    }
-    let program = std::env::current_exe().expect("this program has a path");
-    let status: ExitStatus = Command::new(program)
-        .args(["--exact", test, "--test-threads=1"])
-        .env(VARIABLE, "1")
-        .status()
-        .expect("this program starts");
-    assert!(status.success(), "{test}: {status}");
-    false
-}
-
-fn touch(start: *mut u8, bytes: usize) {
-    for at in (0..bytes).step_by(4096) {
-        // SAFETY: callers own the region.
-        unsafe { start.add(at).write(at as u8) };
-    }
-}
+use support::{alone, touch};
 
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").expect("procfs");
@@ -98,45 +75,6 @@ fn memory_moves_between_classes() {
         "small regions did not join to a large one"
     );
     deallocate(large.2);
-}
-
-fn limit_address_space(bytes: u64) {
-    let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: bytes,
-    };
-    // SAFETY: the limit is a local variable.
-    let result = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
-    assert_eq!(result, 0);
-}
-
-#[test]
-fn a_refused_area_is_tried_again_smaller() {
-    if !alone("a_refused_area_is_tried_again_smaller") {
-        return;
-    }
-    limit_address_space(700 << 20);
-    let refused = allocate::<u8>(64 << 30).err();
-    assert_eq!(refused, Some(AllocError::OutOfMemory { bytes: 64 << 30 }));
-    let mut regions = Vec::new();
-    while let Ok((start, capacity, handle)) = allocate::<u8>(4 << 20) {
-        touch(start.as_ptr(), capacity);
-        regions.push(handle);
-        assert!(regions.len() < 1000);
-    }
-    assert!(
-        regions.len() * 4 > 256,
-        "only {} regions of 4 MiB in 700 MiB",
-        regions.len()
-    );
-    let count = regions.len();
-    regions.into_iter().for_each(deallocate);
-    // What was free in one class serves another, although the limit has no room left.
-    let all: Vec<_> = (0..count).map(|_| allocate::<u8>(UNIT)).collect();
-    assert!(
-        all.iter().all(Result::is_ok),
-        "free memory of one class is lost to another"
-    );
 }
 
 fn wait_for(child: libc::pid_t) -> i32 {
@@ -238,12 +176,11 @@ fn the_worker_returns_memory_also_after_a_fork() {
     if !alone("the_worker_returns_memory_also_after_a_fork") {
         return;
     }
-    let interval = Some(Duration::from_millis(20));
     configure(&Config {
-        thread_budget: 0,
-        worker_interval: interval,
+        worker_interval: Some(Duration::from_millis(20)),
         ..Config::default()
     });
+    // From the caches too: nobody but the worker takes anything out of an idle thread's.
     let idle = || {
         burst(32);
         let until = Instant::now() + Duration::from_secs(20);
@@ -287,26 +224,95 @@ fn prefetching_reports_what_the_system_says() {
     );
 }
 
+/// Only what is in swap is dropped: pages that were never written are no reason to drop the others.
 #[test]
-fn a_stale_region_with_absent_pages_is_dropped_and_a_warm_one_kept() {
-    if !alone("a_stale_region_with_absent_pages_is_dropped_and_a_warm_one_kept") {
+fn a_region_that_is_in_memory_is_kept_however_long_it_was_free() {
+    if !alone("a_region_that_is_in_memory_is_kept_however_long_it_was_free") {
         return;
     }
-    let stale_after = Duration::from_millis(1);
     configure(&Config {
-        stale_after,
+        stale_after: Duration::from_millis(1),
         huge_pages: false,
         ..Config::default()
     });
-    let mut dropped = Vec::new();
     for touched in [UNIT, UNIT / 2] {
         empty_everything();
         let (start, _, handle) = allocate::<u8>(UNIT).expect("memory");
         touch(start.as_ptr(), touched);
+        let before = stats();
         deallocate(handle);
         std::thread::sleep(Duration::from_millis(60));
-        deallocate(allocate::<u8>(UNIT).expect("memory").2);
-        dropped.push(stats().stale_dropped);
+        let again = allocate::<u8>(UNIT).expect("memory").2;
+        assert_eq!(again.start(), start);
+        let after = stats();
+        assert_eq!(after.purged_bytes, before.purged_bytes);
+        assert_eq!(after.stale_bytes, 0);
+        deallocate(again);
     }
-    assert_eq!(dropped, [0, 1]);
+}
+
+/// Every region moves when it outgrows its neighbours, and keeps what it holds.
+#[test]
+fn growth_keeps_contents_and_copies_nothing_that_can_be_moved() {
+    if !alone("growth_keeps_contents_and_copies_nothing_that_can_be_moved") {
+        return;
+    }
+    let mut handles: Vec<_> = (0..4)
+        .map(|_| allocate::<u8>(UNIT).expect("memory").2)
+        .collect();
+    for (number, handle) in handles.iter().enumerate() {
+        // SAFETY: the handle owns its region.
+        unsafe { handle.start().write_bytes(number as u8 + 1, UNIT) };
+    }
+    for bytes in [2 * UNIT, 4 * UNIT, 8 * UNIT] {
+        for (number, handle) in handles.iter_mut().enumerate() {
+            let (start, capacity) = handle.resize::<u8>(bytes).expect("memory");
+            assert_eq!(capacity, bytes);
+            // SAFETY: the handle owns its region, whose first unit was written.
+            let kept = unsafe { std::slice::from_raw_parts(start.as_ptr(), UNIT) };
+            assert!(kept.iter().all(|byte| *byte == number as u8 + 1));
+            // SAFETY: the last page is the handle's own.
+            unsafe { start.add(bytes - 4096).write_bytes(9, 4096) };
+        }
+    }
+    let stats = stats();
+    assert!(
+        stats.moved_bytes + stats.copied_bytes >= 4 * UNIT,
+        "four regions side by side cannot all grow in place: {stats:?}"
+    );
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("procfs");
+    let mut numbers = kernel.split(['.', '-']).map(|part| part.parse::<u32>());
+    let version = (numbers.next(), numbers.next());
+    if matches!(version, (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (5, 7)) {
+        assert_eq!(stats.copied_bytes, 0, "this kernel moves pages");
+    }
+    handles.into_iter().for_each(deallocate);
+}
+
+#[test]
+fn a_lowered_cap_empties_caches_too() {
+    if !alone("a_lowered_cap_empties_caches_too") {
+        return;
+    }
+    let before = resident();
+    let (send, receive) = std::sync::mpsc::channel();
+    let (done, wait) = std::sync::mpsc::channel::<()>();
+    let idle = std::thread::spawn(move || {
+        burst(32);
+        send.send(()).expect("the test waits");
+        // The thread lives on and does nothing, with a full cache.
+        let _ = wait.recv();
+    });
+    receive.recv().expect("the thread lives");
+    burst(32);
+    assert!(stats().dirty_bytes >= 32 << 20, "{:?}", stats().dirty_bytes);
+    configure(&Config {
+        dirty_cap: 4 << 20,
+        ..Config::default()
+    });
+    let (after, dirty) = (resident().saturating_sub(before), stats().dirty_bytes);
+    assert!(dirty <= 4 << 20, "{dirty} bytes dirty");
+    assert!(after <= 16 << 20, "{after} bytes resident");
+    drop(done);
+    idle.join().expect("no thread fails");
 }

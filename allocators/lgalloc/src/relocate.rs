@@ -1,0 +1,191 @@
+//! Growth beyond free neighbours: the contents move to another region with their pages, which are
+//! neither read nor copied, nor brought back from swap.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use heapdrome_pages::{KeepErrno, Linux, Pages};
+
+use crate::class::UNIT;
+use crate::{config, pool};
+
+static MOVED_BYTES: AtomicUsize = AtomicUsize::new(0);
+static COPIED_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that were moved with their pages, and bytes that had to be copied, in all.
+pub fn totals() -> (usize, usize) {
+    (MOVED_BYTES.load(Relaxed), COPIED_BYTES.load(Relaxed))
+}
+
+/// Moves the first `size` bytes of a region to the front of another; the first then has no contents
+/// there, and stays reserved.
+///
+/// The kernel moves pages of one mapping at a time, and moves that came before may have left several:
+/// halves are then moved by themselves. What it does not move at all is copied.
+///
+/// # Safety
+///
+/// Both ranges are regions' that the caller holds, multiples of 2 MiB, and do not overlap.
+pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise.
+    if unsafe { move_pages(from, to, size) } {
+        MOVED_BYTES.fetch_add(size, Relaxed);
+    } else if size > UNIT {
+        let half = size / 2;
+        // SAFETY: both halves lie in the ranges.
+        unsafe {
+            relocate(from, to, half);
+            relocate(from.add(half), to.add(half), half);
+        }
+    } else {
+        COPIED_BYTES.fetch_add(size, Relaxed);
+        // SAFETY: both are mapped, writable, and do not overlap.
+        unsafe { to.copy_from_nonoverlapping(from, size) };
+        pool::purge(from.as_ptr().addr(), size);
+    }
+}
+
+/// Whether the kernel holds a range as one mapping, as far as that can be learned without a change:
+/// it refuses to enlarge a range that spans several before it looks for room.
+///
+/// # Safety
+///
+/// The caller holds the range.
+unsafe fn is_one_mapping(start: NonNull<u8>, size: usize) -> bool {
+    let page = Linux.page_size();
+    // SAFETY: without MREMAP_MAYMOVE the range stays, and at most a page is added behind it.
+    let grown = unsafe { libc::mremap(start.as_ptr().cast(), size, size + page, 0) };
+    if grown == libc::MAP_FAILED {
+        return std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOMEM);
+    }
+    // SAFETY: the page behind the range was added just now.
+    unsafe { libc::munmap(start.add(size).as_ptr().cast(), page) };
+    true
+}
+
+/// Moves pages from one range to another, whose own are dropped; false where nothing has moved.
+///
+/// # Safety
+///
+/// As for [`relocate`].
+unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
+    let _errno = KeepErrno::new();
+    // A kernel may unmap the target before it refuses a source of several mappings.
+    // SAFETY: the caller holds the range.
+    if !unsafe { is_one_mapping(from, size) } {
+        return false;
+    }
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+    // SAFETY: the caller holds both ranges; the target's contents are nobody's, and the source stays
+    // mapped, so that nobody else gets its addresses.
+    let moved = unsafe {
+        let (from, to) = (from.as_ptr().cast(), to.as_ptr().cast::<libc::c_void>());
+        libc::mremap(from, size, size, flags, to)
+    };
+    if moved == libc::MAP_FAILED {
+        // SAFETY: the caller holds the target.
+        unsafe { map_again(to, size) };
+        return false;
+    }
+    true
+}
+
+/// Maps the target of a move that failed after it was unmapped. Where it is still mapped, nothing
+/// changes.
+///
+/// # Safety
+///
+/// The caller holds the range.
+#[cold]
+unsafe fn map_again(start: NonNull<u8>, size: usize) {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags =
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: with MAP_FIXED_NOREPLACE nothing that is mapped is touched.
+    let mapped = unsafe { libc::mmap(start.as_ptr().cast(), size, protection, flags, -1, 0) };
+    if mapped != libc::MAP_FAILED && config::huge_pages() {
+        // SAFETY: mapped just now.
+        unsafe { Linux.advise(start, size, heapdrome_pages::Advice::HugePages) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heapdrome_pages::Access;
+
+    fn reserve(units: usize) -> NonNull<u8> {
+        let reserved = Linux.reserve(units * UNIT, UNIT, Access::ReadWrite);
+        reserved.expect("address space")
+    }
+
+    fn tag(start: NonNull<u8>, units: usize) {
+        for unit in 0..units {
+            // SAFETY: the range was reserved with so many units.
+            unsafe { start.add(unit * UNIT).cast::<u64>().write(unit as u64 + 7) };
+        }
+    }
+
+    fn tags(start: NonNull<u8>, units: usize) -> std::vec::Vec<u64> {
+        // SAFETY: as above.
+        (0..units)
+            .map(|unit| unsafe { start.add(unit * UNIT).cast().read() })
+            .collect()
+    }
+
+    /// Whether this kernel moves pages and leaves the source mapped (Linux 5.7).
+    fn kernel_moves() -> bool {
+        let (from, to) = (reserve(1), reserve(1));
+        // SAFETY: both are reserved and used by nobody else.
+        unsafe { move_pages(from, to, UNIT) }
+    }
+
+    #[test]
+    fn contents_move_and_nothing_is_copied_where_the_kernel_can() {
+        let (from, to) = (reserve(4), reserve(8));
+        tag(from, 4);
+        let before = totals();
+        // SAFETY: both are reserved and used by nobody else.
+        unsafe { relocate(from, to, 4 * UNIT) };
+        let after = totals();
+        assert_eq!(tags(to, 4), [7, 8, 9, 10]);
+        assert_eq!(tags(from, 4), [0; 4]);
+        let done = (after.0 - before.0, after.1 - before.1);
+        let wanted = if kernel_moves() {
+            (4 * UNIT, 0)
+        } else {
+            (0, 4 * UNIT)
+        };
+        assert!(done.0 >= wanted.0 && done.1 >= wanted.1, "{done:?}");
+    }
+
+    /// A move leaves a mapping of its own in the middle of a region; the region moves all the same.
+    #[test]
+    fn a_region_of_several_mappings_moves() {
+        let (small, region, to) = (reserve(1), reserve(4), reserve(4));
+        tag(small, 1);
+        tag(region, 4);
+        // SAFETY: all are reserved and used by nobody else.
+        unsafe {
+            relocate(small, region.add(UNIT), UNIT);
+            assert!(!kernel_moves() || !is_one_mapping(region, 4 * UNIT));
+            relocate(region, to, 4 * UNIT);
+        }
+        assert_eq!(tags(to, 4), [7, 7, 9, 10]);
+        assert_eq!(tags(region, 4), [0; 4]);
+    }
+
+    #[test]
+    fn a_target_that_was_unmapped_is_mapped_again() {
+        let start = reserve(2);
+        tag(start, 2);
+        // SAFETY: the range is reserved and used by nobody else.
+        unsafe {
+            map_again(start, 2 * UNIT);
+            assert_eq!(tags(start, 2), [7, 8], "it was mapped");
+            assert!(Linux.release(start, 2 * UNIT));
+            map_again(start, 2 * UNIT);
+        }
+        assert_eq!(tags(start, 2), [0, 0]);
+    }
+}
