@@ -78,7 +78,7 @@ fn memory_moves_between_classes() {
 }
 
 fn wait_for(child: libc::pid_t) -> i32 {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(120);
     loop {
         let mut status = 0;
         // SAFETY: the status is a local variable, the child our own.
@@ -183,7 +183,7 @@ fn the_worker_returns_memory_also_after_a_fork() {
     // From the caches too: nobody but the worker takes anything out of an idle thread's.
     let idle = || {
         burst(32);
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(60);
         while stats().dirty_bytes > 0 && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -19,7 +19,7 @@ fn an_interrupt_kills_the_run_and_the_race_can_be_resumed() {
     let raised = interrupt.clone();
     let started = folder.path().join("started");
     let raiser = std::thread::spawn(move || {
-        within(Duration::from_secs(10), "the run", || started.exists());
+        within(Duration::from_secs(120), "the run", || started.exists());
         raised.store(true, Ordering::Relaxed);
     });
     let error = race

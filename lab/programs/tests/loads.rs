@@ -30,7 +30,7 @@ fn shell(prepared: &Prepared, line: &str) -> Command {
 fn serve(prepared: &Prepared, server: &Server) -> Running {
     let child = shell(prepared, &server.serve).stdout(Stdio::null()).spawn();
     let mut running = Running(child.expect("a shell"));
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + Duration::from_secs(120);
     loop {
         let mut ready = shell(prepared, &server.ready);
         let asked = ready.stdout(Stdio::null()).stderr(Stdio::null()).status();

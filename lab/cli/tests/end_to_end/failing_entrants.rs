@@ -47,7 +47,7 @@ fn an_allocator_that_corrupts_memory_is_named_with_what_the_program_said() {
 
 #[test]
 fn an_allocator_that_hangs_runs_out_of_time() {
-    let (_site, row, table) = beside_a_sound_one("hanging", &["--timeout", "0.4"]);
+    let (_site, row, table) = beside_a_sound_one("hanging", &["--timeout", "5"]);
     assert_eq!(row["status"], "timeout");
     assert!(
         table.contains("timed out") || table.contains("out of time"),
@@ -153,7 +153,7 @@ fn a_baseline_that_fails_in_the_warm_up_ends_the_race() {
     let (site, sound) = (Site::new(), allocator(""));
     // One run under the witness for the baseline and one for the rival, then the warm-up.
     let slow_after = "echo x >>count; [ $(wc -l <count) -lt 3 ] || sleep 30";
-    let settings = ["--warmup", "1", "--timeout", "1"];
+    let settings = ["--warmup", "1", "--timeout", "5"];
     let (outcome, _) = site.race(&[&sound], &settings, &["sh", "-c", slow_after]);
     outcome.says(3, &["timed out"]);
 }

@@ -87,7 +87,7 @@ fn what_was_done_before_an_interrupt_is_reported() {
     while !running.stderr().contains("[2 of 2]") {
         assert!(running.is_running(), "it ended before it was disturbed");
         assert!(
-            started.elapsed() < Duration::from_secs(50),
+            started.elapsed() < Duration::from_secs(150),
             "no second race"
         );
         std::thread::sleep(Duration::from_millis(5));

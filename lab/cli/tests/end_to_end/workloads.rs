@@ -110,7 +110,7 @@ fn a_race_of_a_workload_goes_on_after_an_interrupt() {
     let started = Instant::now();
     while !site.journal_text().contains("{\"line\":\"run\"") {
         assert!(running.is_running(), "it ended before it was disturbed");
-        assert!(started.elapsed() < Duration::from_secs(30), "no run");
+        assert!(started.elapsed() < Duration::from_secs(150), "no run");
         std::thread::sleep(Duration::from_millis(5));
     }
     running.signal(libc::SIGINT);

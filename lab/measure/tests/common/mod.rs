@@ -40,7 +40,7 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
         ],
         seed: 11,
         options: Options {
-            timeout: Some(Nanoseconds(20_000_000_000)),
+            timeout: Some(Nanoseconds(120_000_000_000)),
             ..Options::default()
         },
         stopping: Stopping {

@@ -93,7 +93,7 @@ impl Bench {
             stdin: None,
             stdout: Some(self.path("stdout")),
             stderr: Some(self.path("stderr")),
-            timeout: Some(Duration::from_secs(60)),
+            timeout: Some(Duration::from_secs(150)),
             interrupt: Arc::new(AtomicBool::new(false)),
         }
     }

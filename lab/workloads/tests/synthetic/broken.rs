@@ -76,7 +76,7 @@ fn outcome(
         };
         send.send(try_on(&heap, workload, words).map(|_| ()))
     });
-    match receive.recv_timeout(Duration::from_secs(60)) {
+    match receive.recv_timeout(Duration::from_secs(150)) {
         Ok(outcome) => outcome,
         Err(RecvTimeoutError::Timeout) => panic!("{workload} hangs on {fault:?}"),
         Err(RecvTimeoutError::Disconnected) => panic!("{workload} panics on {fault:?}"),
