@@ -29,6 +29,7 @@ mod embedded;
 mod entry;
 mod error;
 mod library;
+mod misuse;
 mod system;
 
 pub use build::{BuildEvent, Installed};
@@ -36,4 +37,5 @@ pub use catalogue::{Catalogue, Listing, State};
 pub use check::{CheckOutcome, CheckResult, Checks};
 pub use entry::{Adoption, Entry, OPTIMISATION, Source};
 pub use error::{CatalogueError, LibraryFault};
+pub use misuse::Misuses;
 pub use system::system_libc;

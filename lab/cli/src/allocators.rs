@@ -129,9 +129,17 @@ impl<'a> Names<'a> {
     }
 
     /// Entries of their own kind (no settings of another) whose library is here.
-    fn found(&self) -> Vec<String> {
+    pub fn found(&self) -> Vec<String> {
         let here = |entry: &Entry, state: &State| {
             entry.base.is_none() && entry.conforming && matches!(state, State::Installed { .. })
+        };
+        self.names(here)
+    }
+
+    /// All that is here, settings included.
+    pub fn here(&self) -> Vec<String> {
+        let here = |entry: &Entry, state: &State| {
+            entry.conforming && matches!(state, State::Installed { .. })
         };
         self.names(here)
     }
@@ -179,7 +187,7 @@ impl<'a> Names<'a> {
 }
 
 /// A failure of the catalogue, by whose concern it is.
-fn failure(error: CatalogueError) -> Failure {
+pub fn failure(error: CatalogueError) -> Failure {
     match error {
         CatalogueError::Interrupted { .. }
         | CatalogueError::Fetch(FetchError::Interrupted { .. })

@@ -212,7 +212,9 @@ fn read_all(paths: &[PathBuf], redact: bool) -> Result<Vec<Source>, Failure> {
 fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
     let nothing = match saved {
         Saved::Race(result) => result.rounds == 0 || result.entrants.is_empty(),
-        Saved::Collection(races) => races.races.iter().all(|race| race.result.rounds == 0),
+        Saved::Collection(races) => {
+            races.misuse.is_empty() && races.races.iter().all(|race| race.result.rounds == 0)
+        }
     };
     if nothing {
         return Err(Failure::Usage(format!(

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Machine, RaceResult};
+use crate::{Machine, MisuseRun, RaceResult};
 
 /// How much of what a document published is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +108,9 @@ pub struct Collection {
     /// The tables that a suite makes of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<Table>,
+    /// What came of each kind of misuse under each allocator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misuse: Vec<MisuseRun>,
     /// The published sentences, tested.
     pub claims: Vec<ClaimResult>,
     /// The document's allocators that did not race.

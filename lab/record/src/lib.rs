@@ -12,6 +12,7 @@ mod condition;
 mod entrant;
 mod file;
 mod journal;
+mod misuse;
 mod plan;
 mod proof;
 mod redact;
@@ -27,6 +28,7 @@ pub use file::{
     FileError, Saved, collection_to_json, read_result, read_saved, result_to_json, write_atomically,
 };
 pub use journal::JournalLine;
+pub use misuse::{MisuseOutcome, MisuseRun, MisuseStage};
 pub use plan::{Better, Metric, Options, Plan, Server, Stopping};
 pub use proof::{Coverage, Proof, Unserved, UnservedReason};
 pub use redact::Redaction;

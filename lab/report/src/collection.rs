@@ -1,7 +1,9 @@
 //! A suite: the tables of a document, measured here, and its sentences, tested.
 
+use std::collections::BTreeSet;
+
 use heapdrome_record::{
-    ClaimResult, Collection, Holds, Member, RaceResult, Role, Scale, Status, Table,
+    ClaimResult, Collection, Holds, Member, MisuseRun, RaceResult, Role, Scale, Status, Table,
 };
 
 use crate::foreign;
@@ -44,7 +46,9 @@ fn suite_text(collection: &Collection, scale: Scale, terminal: Terminal) -> Stri
             table.notes.iter().map(|note| foreign::line(note)).collect(),
         );
     }
-    page.section("Claims", &tally(&collection.claims));
+    if !collection.races.is_empty() {
+        page.section("Claims", &tally(&collection.claims));
+    }
     for holds in ORDER {
         let of = collection.claims.iter().filter(|one| one.holds == holds);
         let lines = of.map(|claim| {
@@ -75,8 +79,10 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
     page.list("Remarks", &remarks(collection));
     page.list("Not raced", &absent(collection));
     page.list("Not counted", &flat(not_counted(collection)));
-    page.paragraph("## Claims");
-    page.paragraph(&markdown::escaped(&tally(&collection.claims)));
+    if !collection.races.is_empty() {
+        page.paragraph("## Claims");
+        page.paragraph(&markdown::escaped(&tally(&collection.claims)));
+    }
     if !collection.claims.is_empty() {
         page.table(&claims(collection));
     }
@@ -87,8 +93,10 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
         let notes = table.notes.iter().map(|note| foreign::line(note));
         page.list("Notes", &notes.collect::<Vec<_>>());
     }
-    page.paragraph("## Races");
-    page.table(&races(collection));
+    if !collection.races.is_empty() {
+        page.paragraph("## Races");
+        page.table(&races(collection));
+    }
     page.0
 }
 
@@ -137,6 +145,19 @@ pub(crate) fn title(table: &Table) -> String {
             foreign::line(source)
         ),
     }
+}
+
+/// How much the misuse suite tried.
+pub(crate) fn misused(collection: &Collection) -> String {
+    let distinct = |name: fn(&MisuseRun) -> &str| {
+        let names: BTreeSet<&str> = collection.misuse.iter().map(name).collect();
+        names.len()
+    };
+    format!(
+        "Misuse under {}, {} of it; the first table says what became of them.",
+        words::count(distinct(|run| &run.allocator) as u64, "allocator"),
+        words::count(distinct(|run| &run.kind) as u64, "kind")
+    )
 }
 
 /// The columns of a table: names to the left, figures to the right.

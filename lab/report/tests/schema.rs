@@ -7,8 +7,8 @@ mod workload;
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
-    Absent, Better, ClaimResult, Collection, Holds, MemorySample, Metric, Nanoseconds, RaceResult,
-    Series, Server, Table,
+    Absent, Better, ClaimResult, Collection, Ending, Holds, MemorySample, Metric, MisuseOutcome,
+    MisuseRun, MisuseStage, Nanoseconds, RaceResult, Series, Server, Table,
 };
 use heapdrome_report::{Exporter, Json};
 use serde_json::Value;
@@ -72,6 +72,15 @@ fn collection() -> Collection {
     collection.absent = vec![Absent {
         name: text("n"),
         reason: text("r"),
+    }];
+    collection.misuse = vec![MisuseRun {
+        allocator: text("a"),
+        kind: text("k"),
+        outcome: MisuseOutcome::Detected,
+        stage: Some(MisuseStage::Free),
+        ending: Ending::Killed(6),
+        said: Some(text("s")),
+        harm: Some(text("h")),
     }];
     collection.tables = vec![Table {
         title: text("t"),

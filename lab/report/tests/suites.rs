@@ -65,6 +65,7 @@ fn suite() -> Collection {
             result,
         }],
         tables: tables(),
+        misuse: Vec::new(),
         claims: vec![
             claim(
                 Holds::CannotBeTested,

@@ -38,7 +38,7 @@ impl SuiteError {
     pub(crate) fn unknown(name: &str) -> Self {
         let names = crate::list().iter().map(|suite| suite.name.as_str());
         let mut known: Vec<&str> = names.collect();
-        known.push(crate::ALL);
+        known.extend([crate::MISUSE, crate::ALL]);
         let near = known
             .iter()
             .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))

@@ -167,6 +167,7 @@ impl Session {
             machine: heapdrome_machine::describe(),
             races: Vec::new(),
             tables,
+            misuse: Vec::new(),
             claims: Vec::new(),
             absent: Vec::new(),
             remarks: self.remarks.clone(),

@@ -1,6 +1,7 @@
 //! `heapdrome suite`: the tables of a document, measured here.
 
 mod estimate;
+mod misuse;
 mod running;
 mod selecting;
 
@@ -27,6 +28,9 @@ const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 /// measured until then has been printed and written.
 pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     output::check_writable(&arguments.output)?;
+    if arguments.name == heapdrome_suites::MISUSE {
+        return misuse::misuse(arguments);
+    }
     let interrupt = interrupt::flag()?;
     let folders = Folders::find()?.interrupted_by(&interrupt);
     let scale = scale(arguments);
@@ -87,6 +91,7 @@ fn empty(name: &str, scale: Scale) -> Collection {
         machine: heapdrome_record::Machine::default(),
         races: Vec::new(),
         tables: Vec::new(),
+        misuse: Vec::new(),
         claims: Vec::new(),
         absent: Vec::new(),
         remarks: Vec::new(),

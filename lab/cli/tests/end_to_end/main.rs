@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod failing_entrants;
+mod misuse;
 mod proof;
 mod reports;
 mod results;

@@ -319,6 +319,16 @@ pub fn allocator(fault: &str) -> PathBuf {
     build(&name, &["allocator.c"], &flags)
 }
 
+/// An allocator that meets misuse in this way; empty for one that does nothing about it.
+pub fn misused(way: &str) -> PathBuf {
+    let define = format!("-D{}", way.to_uppercase());
+    let mut flags = vec!["-shared", "-fPIC", "-O1", "-fno-builtin"];
+    if !way.is_empty() {
+        flags.push(&define);
+    }
+    build(&format!("libmisused-{way}.so"), &["misused.c"], &flags)
+}
+
 /// The program of the fixtures.
 pub fn program() -> String {
     text_of(build("program", &["program.c"], &["-O1", "-fno-builtin"]))

@@ -35,7 +35,7 @@ pub(super) fn section(collection: &Collection, place: Place) -> Markup {
             @let out: Vec<String> = suite::not_counted(collection).iter().map(|l| l.join("; ")).collect();
             (parts::list(inner, "Not counted", &out))
             (parts::list(inner, "Factor", &suite::factors(collection)))
-            (races(collection, place))
+            @if !collection.races.is_empty() { (races(collection, place)) }
             (parts::heading(inner, "Machine"))
             p { (prose::machine(&collection.machine)) }
             (parts::list(inner.below(), "Warnings and remarks", &suite::remarks(collection)))
@@ -47,6 +47,9 @@ pub(super) fn section(collection: &Collection, place: Place) -> Markup {
 
 /// The claims of a suite in one sentence; of a sweep, the conclusion of its last race.
 fn verdict(collection: &Collection) -> String {
+    if !collection.misuse.is_empty() {
+        return suite::misused(collection);
+    }
     let Some(last) = collection.races.last() else {
         return "No race is complete, so nothing can be said.".to_owned();
     };
@@ -82,7 +85,7 @@ fn tables(collection: &Collection, place: Place) -> Markup {
         }
         (parts::heading(place, "Tables"))
         @for table in &collection.tables { (one_table(table)) }
-        (parts::table("Races", &suite::races(collection)))
+        @if !collection.races.is_empty() { (parts::table("Races", &suite::races(collection))) }
     }
 }
 

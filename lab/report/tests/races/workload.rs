@@ -91,6 +91,7 @@ pub fn sweep() -> Collection {
         scale: None,
         machine: first.machine,
         races: [1, 2, 8].map(member).to_vec(),
+        misuse: Vec::new(),
         claims: Vec::new(),
         absent: Vec::new(),
         tables: Vec::<Table>::new(),

@@ -99,6 +99,7 @@ pub fn collection(races: Vec<Member>) -> Collection {
         machine: Machine::default(),
         races,
         tables: Vec::new(),
+        misuse: Vec::new(),
         claims: Vec::new(),
         absent: Vec::new(),
         remarks: Vec::new(),

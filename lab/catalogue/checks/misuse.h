@@ -1,0 +1,129 @@
+/* What the programs share that misuse an allocator on purpose. Each run commits one kind of misuse and
+   says, line by line, how far it has come and what harm it sees:
+
+     @misuse   everything is in place; what follows is the misuse
+     @free     it was survived; the blocks concerned are freed
+     @later    that, too; other blocks are allocated, filled, looked at and freed
+     @exit     and that; the program ends
+     @harm     memory that the program owns was changed by somebody else, or two blocks overlap
+     @cannot   the misuse cannot be committed here
+
+   Whatever else is written comes from the allocator; if it ends no line, ours begin a new one. The lines go to the same file as standard error,
+   so that their order is that of the events. */
+
+#ifndef HEAPDROME_MISUSE_H
+#define HEAPDROME_MISUSE_H
+
+#include "common.h"
+
+#include <sys/prctl.h>
+
+enum { MOST_KEPT = 2000, NEIGHBOURS = 200, FRESH = 1500 };
+static const size_t FRESH_BYTES = 16u << 20;
+
+/* Memory that must keep its contents. */
+struct kept {
+    unsigned char *start;
+    size_t length;
+    unsigned char fill;
+};
+
+static struct kept kept[MOST_KEPT];
+static size_t kept_count;
+static int harmed;
+
+static void say(const char *what, const char *more)
+{
+    char line[200];
+    int length = snprintf(line, sizeof line, "\n@%s %s\n", what, more);
+    if (write(1, line, (size_t)length) < 0) _exit(3);
+}
+
+static void harm(const char *what)
+{
+    if (!harmed) say("harm", what);
+    harmed = 1;
+}
+
+static void *had(void *block)
+{
+    if (block == NULL) {
+        say("cannot", "there is no memory");
+        _exit(0);
+    }
+    return block;
+}
+
+/* Fills memory that the program owns, and remembers with what. */
+static unsigned char *keep(void *start, size_t length)
+{
+    struct kept *one = &kept[kept_count];
+    if (kept_count++ == MOST_KEPT) _exit(3);
+    one->start = (unsigned char *)start;
+    one->length = length;
+    one->fill = (unsigned char)(kept_count * 7 % 255 + 1);
+    memset(start, one->fill, length);
+    return one->start;
+}
+
+static int is_changed(const struct kept *one)
+{
+    for (size_t i = 0; i < one->length; i++)
+        if (one->start[i] != one->fill) return 1;
+    return 0;
+}
+
+static void look(const char *what)
+{
+    for (size_t i = 0; i < kept_count; i++)
+        if (is_changed(&kept[i])) harm(what);
+}
+
+/* Frees what was kept from the place `from` on. */
+static void free_kept(size_t from)
+{
+    while (kept_count > from) free(kept[--kept_count].start);
+}
+
+/* Allocates many blocks, looks whether any two overlap, and frees them. */
+static void fresh(size_t size)
+{
+    size_t before = kept_count, count = FRESH_BYTES / size;
+    if (count > FRESH) count = FRESH;
+    for (size_t i = 0; i < count; i++) keep(had(malloc(size)), size);
+    look("two blocks overlap, or one is not the allocator's");
+    free_kept(before);
+}
+
+/* Blocks that come and go one by one. */
+static void churn(size_t size)
+{
+    for (int i = 0; i < 5000; i++) {
+        char *volatile one = (char *)had(malloc(size));
+        one[0] = 1;
+        free(one);
+    }
+}
+
+/* What a program does for the rest of its life. The first `owned` of what is kept is not from malloc. */
+static void go_on(size_t size, size_t owned)
+{
+    say("later", "");
+    look("the contents of a live block changed");
+    fresh(size);
+    for (size_t i = owned; i < kept_count; i++) free(kept[i].start);
+    kept_count = owned;
+    fresh(size);
+    churn(size);
+    fresh(size);
+    say("exit", "");
+    exit(0);
+}
+
+static void begin(void)
+{
+    require_allocator();
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
+#endif
