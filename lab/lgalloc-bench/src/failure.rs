@@ -17,6 +17,9 @@ pub enum Failure {
     /// lgalloc has no memory.
     #[error("lgalloc: {0}")]
     Lgalloc(#[from] AllocError),
+    /// The published crate has no memory.
+    #[error("lgalloc-published: {0}")]
+    Published(#[from] lgalloc_published::AllocError),
     /// `malloc` has no memory.
     #[error("malloc has no {0} bytes")]
     Malloc(usize),

@@ -7,6 +7,7 @@
 mod draws;
 mod failure;
 mod harness;
+mod published;
 mod read;
 mod recycle;
 mod regions;

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_lgalloc::{Config, configure};
 use heapdrome_paging::{Counters, Holder, Recycle, Report};
 
 use crate::failure::Failure;
@@ -33,7 +32,7 @@ impl Pool {
     fn put(&mut self, region: Region) {
         match self.holder {
             Holder::Mapped => self.free.push(region),
-            Holder::Lgalloc | Holder::Malloc => drop(region),
+            _ => drop(region),
         }
     }
 }
@@ -44,11 +43,6 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<Report, Failure
         return Err(Failure::Instructions("a number is out of range".into()));
     }
     let seconds = Duration::from_secs_f64(job.seconds);
-    let default = Config::default();
-    configure(&Config {
-        dirty_cap: default.dirty_cap.max(job.total as usize),
-        ..default
-    });
     let (mut cold, mut hot) = (Times::new(), Times::new());
     let mut report = harness::report(lock());
     let mut regions = WorkingSet::make(job.holder, job.total, job.seed)?.into_regions();
@@ -130,7 +124,12 @@ mod tests {
 
     #[test]
     fn every_holder_gives_cold_and_hot_times() {
-        for holder in [Holder::Lgalloc, Holder::Malloc, Holder::Mapped] {
+        for holder in [
+            Holder::Lgalloc,
+            Holder::Malloc,
+            Holder::Mapped,
+            Holder::PublishedWorker,
+        ] {
             let report = run(
                 &Recycle {
                     total: 16 << 20,

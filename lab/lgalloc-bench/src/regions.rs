@@ -9,6 +9,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use crate::failure::Failure;
+use crate::published;
 
 /// Bytes of a region.
 pub const REGION: usize = 2 << 20;
@@ -32,6 +33,7 @@ pub struct Region {
 #[derive(Debug)]
 enum Source {
     Lgalloc(Option<Handle>),
+    Published(Option<published::Handle>),
     Malloc,
     Mapped,
 }
@@ -56,6 +58,10 @@ impl Region {
                 (start, Source::Malloc)
             }
             Holder::Mapped => (map()?, Source::Mapped),
+            Holder::Published | Holder::PublishedWorker => {
+                let (start, handle) = published::take(holder)?;
+                (start, Source::Published(Some(handle)))
+            }
         };
         Ok(Self { start, source })
     }
@@ -94,6 +100,11 @@ impl Drop for Region {
             Source::Lgalloc(handle) => {
                 if let Some(handle) = handle.take() {
                     deallocate(handle);
+                }
+            }
+            Source::Published(handle) => {
+                if let Some(handle) = handle.take() {
+                    published::put(handle);
                 }
             }
             // SAFETY: it came from `alloc` with this layout, and nobody uses it any more.
@@ -214,7 +225,12 @@ impl WorkingSet {
 mod tests {
     use super::*;
 
-    const HOLDERS: [Holder; 3] = [Holder::Lgalloc, Holder::Malloc, Holder::Mapped];
+    const HOLDERS: [Holder; 4] = [
+        Holder::Lgalloc,
+        Holder::Malloc,
+        Holder::Mapped,
+        Holder::Published,
+    ];
 
     #[test]
     fn every_page_holds_its_own_tag() {

@@ -13,43 +13,77 @@ use crate::times::{Times, merged};
 
 const WARM_UP: u8 = 0;
 const MEASURE: u8 = 1;
-const STOP: u8 = 2;
+const BATCHES: u8 = 2;
+const STOP: u8 = 3;
+
+/// How long a batch should take: so much longer than two readings of the clock that these do not count,
+/// and so much shorter than a time slice that most batches are not interrupted.
+const BATCH: Duration = Duration::from_micros(50);
+/// Operations in a batch, at the most.
+const LARGEST_BATCH: u64 = 1 << 14;
+/// Batches of one thread that are remembered.
+const MOST_BATCHES: usize = 1 << 17;
 
 /// What threads did.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Times of operations, one part for each thread; those of the warm-up are not in it.
     parts: Vec<Part>,
 }
 
 #[derive(Debug)]
 struct Part {
+    /// Times of operations; those of the warm-up are not in it.
     times: Times,
     span: Duration,
     warm_up: u64,
+    batches: Batches,
+}
+
+/// Operations that were not timed one by one.
+#[derive(Debug)]
+struct Batches {
+    /// Operations in all.
+    operations: u64,
+    /// Nanoseconds per operation of each.
+    times: Vec<f64>,
 }
 
 impl Outcome {
-    /// Operations that count.
+    /// Operations that were timed.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.parts.iter().map(|part| part.times.count()).sum()
     }
 
-    /// Operations that do not.
+    /// Operations that do not count.
     #[must_use]
     pub fn warm_up_operations(&self) -> u64 {
         self.parts.iter().map(|part| part.warm_up).sum()
     }
 
-    /// The longest operation that counts.
+    /// Operations in batches.
+    #[must_use]
+    pub fn batch_operations(&self) -> u64 {
+        self.parts.iter().map(|part| part.batches.operations).sum()
+    }
+
+    /// Nanoseconds of one operation without the clock: the median over the batches of all threads.
+    #[must_use]
+    pub fn time_without_clock(&self) -> Option<f64> {
+        let all = self.parts.iter().flat_map(|part| &part.batches.times);
+        let mut times: Vec<f64> = all.copied().collect();
+        times.sort_unstable_by(f64::total_cmp);
+        times.get(times.len() / 2).copied()
+    }
+
+    /// The longest operation that was timed.
     #[must_use]
     pub fn longest(&self) -> Duration {
         let all = self.parts.iter().map(|part| part.times.max());
         Duration::from_nanos(all.max().unwrap_or(0))
     }
 
-    /// Operations per second over all threads, each by its own time.
+    /// Timed operations per second over all threads, each by its own time.
     #[must_use]
     pub fn rate(&self) -> f64 {
         let rate = |part: &Part| {
@@ -59,7 +93,8 @@ impl Outcome {
     }
 }
 
-/// Runs what `make` gives each thread, first unmeasured and then measured.
+/// Runs what `make` gives each thread: first unmeasured, then each operation timed, then, for half as
+/// long, in batches that are timed as a whole.
 ///
 /// # Errors
 /// The first failure of any thread.
@@ -80,10 +115,14 @@ pub fn drive<O: FnMut() -> Result<(), E>, E: Send>(
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(body)).collect();
         barrier.wait();
         // Relaxed here and in the threads: the phase stands for itself, and joining publishes times.
-        std::thread::sleep(warm_up);
-        phase.store(MEASURE, Ordering::Relaxed);
-        std::thread::sleep(measured);
-        phase.store(STOP, Ordering::Relaxed);
+        for (span, next) in [
+            (warm_up, MEASURE),
+            (measured, BATCHES),
+            (measured / 2, STOP),
+        ] {
+            std::thread::sleep(span);
+            phase.store(next, Ordering::Relaxed);
+        }
         let joined = running.into_iter().map(|thread| thread.join());
         joined
             .map(|part| part.map_err(|_| None).and_then(|part| part.map_err(Some)))
@@ -97,22 +136,48 @@ fn one_thread<E>(
     phase: &AtomicU8,
 ) -> Result<Part, E> {
     let mut times = Times::new();
+    let begin = Instant::now();
     let mut warm_up = 0;
     while phase.load(Ordering::Relaxed) == WARM_UP {
         operation()?;
         warm_up += 1;
     }
+    let each = begin.elapsed().as_nanos() / u128::from(warm_up.max(1));
     let begin = Instant::now();
     while phase.load(Ordering::Relaxed) == MEASURE {
         let start = Instant::now();
         operation()?;
         times.record(start.elapsed());
     }
+    let span = begin.elapsed();
+    let fitting = u64::try_from(BATCH.as_nanos() / each.max(1)).unwrap_or(LARGEST_BATCH);
     Ok(Part {
         times,
-        span: begin.elapsed(),
+        span,
         warm_up,
+        batches: in_batches(operation, phase, fitting.clamp(1, LARGEST_BATCH))?,
     })
+}
+
+fn in_batches<E>(
+    mut operation: impl FnMut() -> Result<(), E>,
+    phase: &AtomicU8,
+    size: u64,
+) -> Result<Batches, E> {
+    let mut times = Vec::with_capacity(MOST_BATCHES);
+    let mut operations = 0;
+    while phase.load(Ordering::Relaxed) == BATCHES {
+        let start = Instant::now();
+        for _ in 0..size {
+            operation()?;
+        }
+        let each = start.elapsed().as_nanos() as f64 / size as f64;
+        operations += size;
+        if times.len() < MOST_BATCHES {
+            times.push(each);
+        }
+    }
+    Ok(Batches { operations, times })
 }
 
 /// Runs a variant.
@@ -135,6 +200,9 @@ pub fn run(job: &Throughput) -> Result<Report, Failure> {
     let mut figure = |name: &str, value: f64| report.figures.insert(name.to_owned(), value);
     figure("ops_per_s", outcome.rate());
     figure("warm_up_ops", outcome.warm_up_operations() as f64);
+    if let Some(time) = outcome.time_without_clock() {
+        figure("op_without_clock_ns", time);
+    }
     let times = merged(outcome.parts.iter().map(|part| &part.times));
     report.distributions.insert("op".to_owned(), times);
     Ok(report)
@@ -171,9 +239,21 @@ fn variant(
             })
         })
     };
+    let touch_one = || {
+        drive(threads, warm_up, measured, || {
+            let mut region = Region::take(Holder::Lgalloc)?;
+            Ok(move || {
+                black_box(&mut region).touch();
+                Ok::<(), Failure>(())
+            })
+        })
+    };
     let nohuge = Some(libc::MADV_NOHUGEPAGE);
     match variant {
         Variant::Clock => drive(threads, warm_up, measured, || Ok(|| Ok(()))),
+        Variant::Preallocated => touch_one(),
+        Variant::Published => take(Holder::Published, None, false),
+        Variant::PublishedTouch => take(Holder::Published, None, true),
         Variant::Lgalloc => take(Holder::Lgalloc, None, false),
         Variant::LgallocTouch => take(Holder::Lgalloc, None, true),
         Variant::Sysalloc => take(Holder::Malloc, None, false),

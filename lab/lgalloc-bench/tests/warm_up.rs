@@ -30,7 +30,8 @@ fn operations_of_the_warm_up_are_not_counted() {
     })
     .expect("the operation cannot fail");
     let (counted, not_counted) = (outcome.operations(), outcome.warm_up_operations());
-    assert_eq!(counted + not_counted, calls.load(Ordering::Relaxed));
+    let all = counted + not_counted + outcome.batch_operations();
+    assert_eq!(all, calls.load(Ordering::Relaxed));
     assert!(not_counted >= 4, "both threads warmed up: {not_counted}");
     assert!(counted >= 2, "both threads were measured: {counted}");
     // Two threads that sleep for 2 ms each time cannot do more than 1000 in a second; with the warm-up
@@ -63,4 +64,20 @@ fn the_longest_operation_is_one_that_counts() {
 fn the_failure_of_one_thread_is_told() {
     let ended = drive(2, MEASURED, MEASURED, || Ok(|| Err("no memory")));
     assert_eq!(ended.expect_err("it fails"), Some("no memory"));
+}
+
+/// What an operation takes by itself is told apart from the clock that times it.
+#[test]
+fn batches_leave_out_the_clock() {
+    let sleep = Duration::from_millis(2);
+    let outcome = drive(1, MEASURED, MEASURED, || {
+        Ok::<_, Infallible>(move || {
+            std::thread::sleep(sleep);
+            Ok(())
+        })
+    })
+    .expect("the operation cannot fail");
+    let told = outcome.time_without_clock().expect("a batch at least");
+    assert!(told >= sleep.as_nanos() as f64, "{told} ns");
+    assert!(outcome.batch_operations() > 0);
 }

@@ -43,16 +43,24 @@ pub struct Throughput {
     pub seconds: f64,
 }
 
-/// The ways in which a region can be taken and returned; the document's ten, and the clock alone.
+/// The ways in which a region can be taken and returned: the document's ten, what bounds them (the
+/// clock alone, and a region that is never given back), and the crate that the document measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
     /// Nothing: what reading the clock twice costs.
     Clock,
+    /// One region of heapdrome's lgalloc that is kept, one byte of each page written: what the memory
+    /// itself costs.
+    Preallocated,
     /// heapdrome's lgalloc.
     Lgalloc,
     /// The same, and one byte of each page is written.
     LgallocTouch,
+    /// The published crate lgalloc 0.7.
+    Published,
+    /// The same, and one byte of each page is written.
+    PublishedTouch,
     /// `malloc` and `free`.
     Sysalloc,
     /// The same, and one byte of each page is written.
@@ -72,9 +80,12 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Every variant, in the document's order, the clock first.
-    pub const ALL: [Self; 11] = [
+    /// Every variant, in the document's order, what bounds them first.
+    pub const ALL: [Self; 14] = [
         Self::Clock,
+        Self::Preallocated,
+        Self::Published,
+        Self::PublishedTouch,
         Self::Lgalloc,
         Self::LgallocTouch,
         Self::Sysalloc,
@@ -92,6 +103,9 @@ impl Variant {
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "(clock alone)",
+            Self::Preallocated => "(preallocated+touch)",
+            Self::Published => "lgalloc-published",
+            Self::PublishedTouch => "lgalloc-published+touch",
             Self::Lgalloc => "lgalloc",
             Self::LgallocTouch => "lgalloc+touch",
             Self::Sysalloc => "sysalloc",
@@ -149,6 +163,10 @@ pub enum Holder {
     Malloc,
     /// Anonymous mappings that are kept.
     Mapped,
+    /// Regions of the published crate lgalloc 0.7, with its defaults.
+    Published,
+    /// The same, with the background worker that its own benchmark asks for.
+    PublishedWorker,
 }
 
 impl Holder {
@@ -159,6 +177,8 @@ impl Holder {
             Self::Lgalloc => "lgalloc",
             Self::Malloc => "malloc",
             Self::Mapped => "mapped",
+            Self::Published => "lgalloc-published",
+            Self::PublishedWorker => "lgalloc-published+worker",
         }
     }
 }

@@ -1,0 +1,52 @@
+//! The crate that the document measured: lgalloc 0.7.0 as it was published, pinned by its checksum in
+//! `Cargo.lock`.
+
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use heapdrome_paging::Holder;
+use lgalloc_published::{
+    BackgroundWorkerConfig, LgAlloc, allocate, deallocate, lgalloc_set_config,
+};
+
+use crate::failure::Failure;
+use crate::regions::REGION;
+
+/// Its handle, which can be shown.
+pub struct Handle(lgalloc_published::Handle);
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a handle of the published lgalloc")
+    }
+}
+
+/// Switches it on, once: it is off by itself. Which holder comes first decides for the process.
+fn enable(holder: Holder) {
+    static ENABLED: OnceLock<()> = OnceLock::new();
+    ENABLED.get_or_init(|| {
+        let mut config = LgAlloc::new();
+        config.enable();
+        if holder == Holder::PublishedWorker {
+            // As its own benchmark has it.
+            config.with_background_config(BackgroundWorkerConfig {
+                interval: Duration::from_millis(100),
+                clear_bytes: 64 << 20,
+            });
+        }
+        lgalloc_set_config(&config);
+    });
+}
+
+/// Takes a region.
+pub fn take(holder: Holder) -> Result<(NonNull<u8>, Handle), Failure> {
+    enable(holder);
+    let (start, _, handle) = allocate::<u8>(REGION)?;
+    Ok((start, Handle(handle)))
+}
+
+/// Returns one.
+pub fn put(handle: Handle) {
+    deallocate(handle.0);
+}
