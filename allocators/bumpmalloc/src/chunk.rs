@@ -19,7 +19,7 @@
 //! whoever finds a chunk dead may unmap it.
 
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{
+use heapdrome_pages::atomic::{
     AtomicPtr, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };

@@ -4,7 +4,7 @@
 //! limited, there are up to [`MOST`] small ones instead.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{
+use heapdrome_pages::atomic::{
     AtomicPtr, AtomicU8, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
@@ -192,6 +192,19 @@ struct Extent {
     states: AtomicPtr<u8>,
 }
 
+impl Extent {
+    /// How far `address` lies behind the start, if it lies in what is committed. Whoever asks may hold no
+    /// block of the arena, but a pointer that was never one.
+    #[inline(always)]
+    fn offset(&self, address: usize) -> Option<usize> {
+        // Acquire: pairs with the releases in `add` and `extend`: who sees bytes sees where they are, and
+        // that they are described.
+        let bytes = self.bytes.load(Acquire);
+        let offset = address.wrapping_sub(self.base.load(Relaxed));
+        (offset < bytes).then_some(offset)
+    }
+}
+
 /// Where the arenas are: finds descriptors without a lock.
 #[derive(Debug)]
 pub struct Directory {
@@ -221,19 +234,20 @@ impl Directory {
         let count = self.count.load(Relaxed);
         let extent = &self.extents[count];
         extent.base.store(arena.base.addr(), Relaxed);
-        extent.bytes.store(arena.committed << UNIT_SHIFT, Relaxed);
         extent.slabs.store(arena.slabs, Relaxed);
         extent.states.store(arena.states, Relaxed);
+        // Release: pairs with the acquire in `Extent::offset`.
+        extent.bytes.store(arena.committed << UNIT_SHIFT, Release);
         // Release: pairs with the acquire in `slab_of_other`.
         self.count.store(count + 1, Release);
     }
 
     /// Notes that more of arena `index` is committed. The caller holds the pool's lock.
     pub fn extend(&self, index: usize, arena: &Arena) {
-        // Relaxed: who gets a block there gets it through a lock.
+        // Release: as in `add`.
         self.extents[index]
             .bytes
-            .store(arena.committed << UNIT_SHIFT, Relaxed);
+            .store(arena.committed << UNIT_SHIFT, Release);
     }
 
     /// The descriptor of the slab or run that holds `address`; null where no arena is there. An
@@ -242,9 +256,7 @@ impl Directory {
     #[inline]
     pub fn slab_of(&self, address: usize) -> *mut Slab {
         let first = &self.extents[0];
-        // Relaxed: whoever holds a block of an arena got it from a thread that saw the arena.
-        let offset = address.wrapping_sub(first.base.load(Relaxed));
-        if offset < first.bytes.load(Relaxed) {
+        if let Some(offset) = first.offset(address) {
             // SAFETY: the unit is committed, and so is its descriptor.
             return unsafe { head(first.slabs.load(Relaxed).add(offset >> UNIT_SHIFT)) };
         }
@@ -256,11 +268,12 @@ impl Directory {
     #[must_use]
     pub fn state_of(&self, address: usize) -> *const AtomicU8 {
         let first = &self.extents[0];
-        let offset = address.wrapping_sub(first.base.load(Relaxed));
-        let states = first.states.load(Relaxed);
-        if offset < first.bytes.load(Relaxed) && !states.is_null() {
-            // SAFETY: the unit is committed, and so are its states.
-            return unsafe { states.add(offset / GRAIN) }.cast();
+        if let Some(offset) = first.offset(address) {
+            let states = first.states.load(Relaxed);
+            if !states.is_null() {
+                // SAFETY: the unit is committed, and so are its states.
+                return unsafe { states.add(offset / GRAIN) }.cast();
+            }
         }
         self.state_of_other(address)
     }
@@ -269,9 +282,10 @@ impl Directory {
     fn state_of_other(&self, address: usize) -> *const AtomicU8 {
         // Acquire: pairs with the release in `add`.
         for extent in &self.extents[..self.count.load(Acquire)] {
-            let offset = address.wrapping_sub(extent.base.load(Relaxed));
             let states = extent.states.load(Relaxed);
-            if offset < extent.bytes.load(Relaxed) && !states.is_null() {
+            if let Some(offset) = extent.offset(address)
+                && !states.is_null()
+            {
                 // SAFETY: as above.
                 return unsafe { states.add(offset / GRAIN) }.cast();
             }
@@ -283,8 +297,7 @@ impl Directory {
     fn slab_of_other(&self, address: usize) -> *mut Slab {
         // Acquire: pairs with the release in `add`.
         for extent in &self.extents[..self.count.load(Acquire)] {
-            let offset = address.wrapping_sub(extent.base.load(Relaxed));
-            if offset < extent.bytes.load(Relaxed) {
+            if let Some(offset) = extent.offset(address) {
                 // SAFETY: as above.
                 return unsafe { head(extent.slabs.load(Relaxed).add(offset >> UNIT_SHIFT)) };
             }

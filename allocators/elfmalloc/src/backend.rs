@@ -3,7 +3,7 @@
 //! Order of locks: list of heaps, bin, pool, metadata. A second bin's lock is only ever tried.
 
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use heapdrome_pages::{Lock, Pages};
 

@@ -5,7 +5,7 @@
 //! so that nearly empty ones become empty.
 
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::Relaxed;
+use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use heapdrome_pages::Lock;
 

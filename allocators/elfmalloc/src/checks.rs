@@ -1,7 +1,7 @@
 //! What the hardened variant knows of blocks: their states, their canaries, what they are filled with.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use heapdrome_pages::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use heapdrome_malloc_abi::MIN_ALIGNMENT;
 use heapdrome_pages::system::{abort, random_word};

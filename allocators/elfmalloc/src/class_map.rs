@@ -6,7 +6,7 @@
 //! and `free` finds the class through the directory of arenas, on its slow path.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{
+use heapdrome_pages::atomic::{
     AtomicPtr, AtomicU8, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };

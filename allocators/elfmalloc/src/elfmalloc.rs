@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use heapdrome_pages::atomic::{AtomicBool, Ordering::Relaxed};
 
 use heapdrome_malloc_abi::{
     Form, MallocAbi, Report, Statistics, ThreadExit, thread_slot, write_report,

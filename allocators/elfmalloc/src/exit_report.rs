@@ -3,7 +3,7 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
-use core::sync::atomic::{
+use heapdrome_pages::atomic::{
     AtomicU8,
     Ordering::{Acquire, Release},
 };

@@ -1,7 +1,7 @@
 //! Around a fork every lock is held, so that the child finds nothing half changed.
 
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering::Relaxed;
+use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use heapdrome_pages::{Lock, Pages};
 

@@ -12,7 +12,7 @@
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
-use core::sync::atomic::AtomicU16;
+use heapdrome_pages::atomic::AtomicU16;
 
 use heapdrome_pages::Lock;
 

@@ -1,7 +1,7 @@
 //! Blocks larger than any class: runs of units, and mappings of their own.
 
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::Ordering::Relaxed;
+use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use heapdrome_pages::{Access, Pages, Remap};
 

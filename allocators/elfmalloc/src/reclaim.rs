@@ -1,7 +1,7 @@
 //! Memory that goes back to the system: by and by what lies idle, at once what `malloc_trim` asks for.
 
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering::Relaxed;
+use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use heapdrome_pages::system::coarse_milliseconds;
 use heapdrome_pages::{Pages, Purge};

@@ -1,7 +1,7 @@
 //! Descriptors of slabs, and their bitmaps of free blocks. They lie out of band: no byte of a slab
 //! is read or written by the allocator.
 
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use heapdrome_pages::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::bin::Bin;
 use crate::size_class::{Geometry, SizeClass, UNIT};

@@ -1,7 +1,7 @@
 //! The slow paths of magazines: refill, flush, and the beginning and end of a thread heap.
 
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::Ordering::Relaxed;
+use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use heapdrome_pages::Pages;
 use heapdrome_pages::system::coarse_milliseconds;

@@ -3,7 +3,7 @@
 //! The fast paths count nothing. What the calling thread keeps in magazines is exact; of another
 //! thread it is what lay there when it last took a slow path, and the rest counts as live.
 
-use core::sync::atomic::Ordering::Relaxed;
+use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use heapdrome_malloc_abi::{Report, Statistics, Table};
 use heapdrome_pages::Pages;

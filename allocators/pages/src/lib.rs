@@ -16,6 +16,12 @@
 #[cfg(any(test, miri, feature = "simulated"))]
 extern crate std;
 
+/// The atomics that the allocators use: core's, or in models (allocators/models) loom's.
+#[cfg(not(modelled))]
+pub use core::sync::atomic;
+#[cfg(modelled)]
+pub use heapdrome_modelled_atomics as atomic;
+
 mod contract;
 mod errno;
 mod linux;

@@ -4,13 +4,14 @@
 //! other libraries run in between and may allocate, in whatever order they were registered: the
 //! forking thread therefore passes through locks that it holds for the fork.
 
-use core::cell::UnsafeCell;
-use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{
+use crate::atomic::{
     AtomicU32, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
+use core::cell::UnsafeCell;
+use core::ops::{Deref, DerefMut};
 
+#[cfg(not(modelled))]
 use crate::KeepErrno;
 use crate::system::thread_pointer;
 
@@ -18,6 +19,9 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 /// Held, and somebody may sleep on it.
 const AWAITED: u32 = 2;
+
+/// How often a thread looks again before it sleeps; in models once, since every look is a step.
+const LOOKS: usize = if cfg!(modelled) { 1 } else { 64 };
 
 /// The thread that forks and holds every lock, or zero.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
@@ -94,7 +98,7 @@ impl<T> Lock<T> {
     }
 
     fn acquire_slowly(&self) {
-        for _ in 0..64 {
+        for _ in 0..LOOKS {
             if self.state.load(Relaxed) == FREE
                 // Acquire: as in `try_lock`.
                 && self.state.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
@@ -179,7 +183,11 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
+#[cfg(modelled)]
+use crate::atomic::{futex_wait as wait, futex_wake as wake_one};
+
 /// Sleeps while `word` is `value`; may return early.
+#[cfg(not(modelled))]
 fn wait(word: &AtomicU32, value: u32) {
     let _errno = KeepErrno::new();
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -188,6 +196,7 @@ fn wait(word: &AtomicU32, value: u32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, forever) };
 }
 
+#[cfg(not(modelled))]
 fn wake_one(word: &AtomicU32) {
     let _errno = KeepErrno::new();
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;

@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use crate::KeepErrno;
 
 /// A number that no other living thread has: the address of its control block.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(all(target_arch = "x86_64", not(any(miri, modelled))))]
 #[inline(always)]
 #[must_use]
 pub fn thread_pointer() -> usize {
@@ -19,7 +19,7 @@ pub fn thread_pointer() -> usize {
 }
 
 /// A number that no other living thread has: the address of its control block.
-#[cfg(all(target_arch = "aarch64", not(miri)))]
+#[cfg(all(target_arch = "aarch64", not(any(miri, modelled))))]
 #[inline(always)]
 #[must_use]
 pub fn thread_pointer() -> usize {
@@ -33,13 +33,19 @@ pub fn thread_pointer() -> usize {
 }
 
 /// A number that no other living thread has: the address of its `errno`.
-#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[cfg(all(
+    not(modelled),
+    any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))
+))]
 #[inline]
 #[must_use]
 pub fn thread_pointer() -> usize {
     // SAFETY: no precondition.
     unsafe { libc::__errno_location() }.addr()
 }
+
+#[cfg(modelled)]
+pub use crate::atomic::thread_number as thread_pointer;
 
 /// Milliseconds since some fixed moment, read without a system call and a few milliseconds coarse.
 #[must_use]

@@ -1,0 +1,317 @@
+//! elfmalloc's back-end, the whole of it over simulated pages: slabs that change their bins while blocks of
+//! theirs are freed, heaps that come and go, addresses that are looked up while arenas are added.
+
+use std::ptr::{NonNull, null};
+
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::arena::{Arena, Directory};
+use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::class_map::ClassMap;
+use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_models::{Watched, join, model, spawn};
+use heapdrome_pages::{Access, Advice, Linux, Pages, Purge, Remap, Simulated};
+use std::sync::Arc;
+
+type Shared = Arc<Backend<Simulated>>;
+
+fn backend() -> Shared {
+    let backend: Shared = Arc::from(Box::new(Backend::new(Simulated::new(64 << 20))));
+    backend.start(|| Settings {
+        arena: 0,
+        decay: u64::MAX,
+        ..Settings::DEFAULT
+    });
+    backend
+}
+
+/// A pointer that goes to another thread.
+#[derive(Clone, Copy)]
+struct Sent<T>(T);
+// SAFETY: models hand on what any thread may use.
+unsafe impl<T> Send for Sent<T> {}
+
+impl<T> Sent<T> {
+    fn get(self) -> T {
+        self.0
+    }
+}
+
+fn class() -> SizeClass {
+    // Few blocks per slab: few steps to fill one.
+    SizeClass::of(32 << 10)
+}
+
+fn small() -> SizeClass {
+    SizeClass::of(2048)
+}
+
+fn take(
+    backend: &Shared,
+    heap: NonNull<ThreadHeap>,
+    class: SizeClass,
+    count: usize,
+) -> Vec<*mut u8> {
+    let mut slots: Vec<*mut u8> = vec![std::ptr::null_mut(); count];
+    let mut taken = 0;
+    while taken < count {
+        // SAFETY: the heap is the model's, the bin one for the class, and the slots suffice.
+        let more = unsafe {
+            let bin = backend.bin(heap, class);
+            backend.take(bin, class, slots.as_mut_ptr().add(taken), count - taken)
+        };
+        assert_ne!(more, 0, "there is memory");
+        taken += more;
+    }
+    slots
+}
+
+fn give(backend: &Shared, class: SizeClass, block: *mut u8) {
+    // SAFETY: models give up what they took.
+    assert_eq!(unsafe { backend.give(null(), class, &mut [block]) }, Ok(()));
+}
+
+/// Both blocks of a slab are freed by two threads: it goes back to the pool, once.
+fn last_frees(class: SizeClass, preemptions: usize) {
+    model(preemptions, move || {
+        let backend = backend();
+        let heap = backend.attach().expect("there is memory");
+        let blocks = take(&backend, heap, class, 2);
+        let (other, block) = (backend.clone(), Sent(blocks[0]));
+        let handle = spawn(move || give(&other, class, block.get()));
+        give(&backend, class, blocks[1]);
+        join(handle);
+        assert_eq!(backend.slabs(), 0);
+        backend.check();
+    });
+}
+
+#[test]
+fn a_slab_whose_last_blocks_two_threads_free_goes_back_once() {
+    last_frees(small(), 2);
+}
+
+#[test]
+fn so_does_one_of_a_bin_that_all_threads_share() {
+    last_frees(class(), 2);
+}
+
+#[test]
+fn a_block_is_freed_while_its_slab_moves_to_the_bin_of_all() {
+    model(2, || {
+        let backend = backend();
+        let heap = backend.attach().expect("there is memory");
+        let blocks = take(&backend, heap, small(), 2);
+        let (other, block) = (backend.clone(), Sent(blocks[0]));
+        let handle = spawn(move || give(&other, small(), block.get()));
+        // SAFETY: the heap is the model's; an idle bin's slabs are for others.
+        unsafe {
+            let bin = backend.bin(heap, small());
+            bin.lock().idle = true;
+            backend.evacuate(bin, small());
+        }
+        join(handle);
+        backend.check();
+        assert_eq!(backend.slabs(), 1);
+        give(&backend, small(), blocks[1]);
+        backend.check();
+        assert_eq!(backend.slabs(), 0);
+    });
+}
+
+#[test]
+fn a_block_is_freed_while_its_slab_is_inherited() {
+    model(2, || {
+        let backend = backend();
+        let (first, second) = (backend.attach(), backend.attach());
+        let (first, second) = (first.expect("memory"), second.expect("memory"));
+        let blocks = take(&backend, first, small(), 2);
+        // SAFETY: as above.
+        unsafe {
+            let bin = backend.bin(first, small());
+            bin.lock().idle = true;
+            backend.evacuate(bin, small());
+        }
+        let (other, block) = (backend.clone(), Sent(blocks[0]));
+        let handle = spawn(move || give(&other, small(), block.get()));
+        let inherited = take(&backend, second, small(), 1)[0];
+        join(handle);
+        backend.check();
+        for block in [blocks[1], inherited] {
+            give(&backend, small(), block);
+        }
+        backend.check();
+        assert_eq!(backend.slabs(), 0);
+    });
+}
+
+#[test]
+fn two_threads_take_different_blocks_of_a_bin_that_they_share() {
+    model(2, || {
+        let backend = backend();
+        let heaps = [backend.attach(), backend.attach()].map(|heap| heap.expect("memory"));
+        let (other, heap) = (backend.clone(), Sent(heaps[1]));
+        let handle = spawn(move || Sent(take(&other, heap.get(), class(), 1)[0]));
+        let mine = take(&backend, heaps[0], class(), 1)[0];
+        let theirs = join(handle).get();
+        assert_ne!(mine, theirs);
+        give(&backend, class(), mine);
+        give(&backend, class(), theirs);
+        backend.check();
+        assert_eq!(backend.slabs(), 0);
+    });
+}
+
+/// A thread ends while another frees a block of its.
+fn exit_and_free(preemptions: usize) {
+    model(preemptions, || {
+        let backend = backend();
+        let heap = backend.attach().expect("there is memory");
+        let blocks = take(&backend, heap, small(), 2);
+        let (other, block) = (backend.clone(), Sent(blocks[0]));
+        let handle = spawn(move || give(&other, small(), block.get()));
+        // SAFETY: the heap is this thread's, which uses it no more.
+        unsafe { backend.detach(heap) };
+        join(handle);
+        backend.check();
+        give(&backend, small(), blocks[1]);
+        assert_eq!(backend.slabs(), 0);
+        assert_eq!(backend.attach(), Some(heap), "heaps are used again");
+    });
+}
+
+#[test]
+fn a_thread_ends_while_its_block_is_freed() {
+    exit_and_free(1);
+}
+
+#[test]
+#[ignore = "minutes: see docs/testing.md"]
+fn a_thread_ends_while_its_block_is_freed_in_more_orders() {
+    exit_and_free(2);
+}
+
+#[test]
+fn threads_that_come_and_go_have_different_heaps() {
+    model(1, || {
+        let backend = backend();
+        let used = Arc::new([Watched::default(), Watched::default()]);
+        let first = backend.attach().expect("there is memory");
+        let second = backend.attach().expect("there is memory");
+        // SAFETY: the heaps are this thread's.
+        unsafe {
+            backend.detach(first);
+            backend.detach(second);
+        }
+        let (other, theirs) = (backend.clone(), used.clone());
+        let first = Sent(first);
+        let run = move |backend: Shared, used: Arc<[Watched; 2]>| {
+            let heap = backend.attach().expect("there is memory");
+            used[usize::from(heap == first.get())].touch();
+            // SAFETY: the heap is this thread's.
+            unsafe { backend.detach(heap) };
+        };
+        let handle = spawn(move || run(other, theirs));
+        run(backend.clone(), used);
+        join(handle);
+        backend.check();
+    });
+}
+
+#[test]
+fn addresses_are_looked_up_while_arenas_are_added() {
+    model(3, || {
+        let pages = Simulated::new(64 << 20);
+        let mut arenas = [0, 1].map(|_| Arena::reserve(&pages, 4 << 20, false).expect("memory"));
+        for arena in &mut arenas {
+            assert!(arena.commit(&pages, 2));
+        }
+        let directory = Arc::new(Directory::new());
+        let wanted = arenas.each_ref().map(|arena| {
+            let address = arena.address(1).addr().get();
+            (address, arena.slab(1).addr())
+        });
+        let other = directory.clone();
+        let handle = spawn(move || {
+            for (address, slab) in wanted {
+                let found = other.slab_of(address).addr();
+                assert!(found == 0 || found == slab);
+            }
+            assert_eq!(other.slab_of(8).addr(), 0);
+        });
+        for arena in &arenas {
+            directory.add(arena);
+        }
+        join(handle);
+        assert!(
+            wanted
+                .iter()
+                .all(|&(address, slab)| directory.slab_of(address).addr() == slab)
+        );
+    });
+}
+
+/// The system, but that all executions of a model share one reservation.
+struct OneReservation;
+
+thread_local! {
+    static RESERVED: std::cell::Cell<Option<NonNull<u8>>> = const { std::cell::Cell::new(None) };
+}
+
+// SAFETY: Linux keeps the contract; the one reservation is made zero before it is handed out again,
+// when the execution that had it before is over.
+unsafe impl Pages for OneReservation {
+    fn page_size(&self) -> usize {
+        Linux.page_size()
+    }
+
+    fn reserve(&self, size: usize, alignment: usize, _access: Access) -> Option<NonNull<u8>> {
+        let known = RESERVED.get();
+        let start = known.or_else(|| Linux.reserve(size, alignment, Access::ReadWrite))?;
+        RESERVED.set(Some(start));
+        // SAFETY: nobody uses it any more.
+        unsafe { Linux.purge(start, size, Purge::Now) }.then_some(start)
+    }
+
+    unsafe fn protect(&self, _: NonNull<u8>, _: usize, _: Access) -> bool {
+        true
+    }
+
+    unsafe fn purge(&self, _: NonNull<u8>, _: usize, _: Purge) -> bool {
+        false
+    }
+
+    unsafe fn advise(&self, _: NonNull<u8>, _: usize, _: Advice) -> bool {
+        true
+    }
+
+    unsafe fn remap(&self, _: NonNull<u8>, _: usize, _: usize, _: Remap) -> Option<NonNull<u8>> {
+        None
+    }
+
+    unsafe fn release(&self, _: NonNull<u8>, _: usize) -> bool {
+        true
+    }
+}
+
+#[test]
+fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
+    model(3, || {
+        let map = Arc::new(ClassMap::new());
+        let base = NonNull::without_provenance(std::num::NonZero::new(1 << 40).expect("not zero"));
+        let handed_over = Arc::new(heapdrome_pages::Lock::new(false));
+        let (other, taken) = (map.clone(), handed_over.clone());
+        let handle = spawn(move || {
+            // A foreign address, at any time.
+            assert_eq!(other.get(4096), SizeClass::NONE);
+            if *taken.lock() {
+                assert_eq!(other.get((1 << 40) + UNIT + 5), small());
+            }
+        });
+        assert!(map.start(&OneReservation, base, 64 << 20));
+        map.set(base, 2, small());
+        *handed_over.lock() = true;
+        join(handle);
+    });
+}

@@ -1,0 +1,76 @@
+//! The futex lock of `pages`: one holder at a time, everybody gets his turn, and a fork holds all.
+
+use heapdrome_models::{Watched, join, model, spawn};
+use heapdrome_pages::{Lock, fork_begins, fork_ended};
+use std::sync::Arc;
+
+fn turns(threads: usize, each: usize, preemptions: usize) {
+    model(preemptions, move || {
+        let lock = Arc::new(Lock::new(Watched::default()));
+        let handles: Vec<_> = (0..threads)
+            .map(|_| {
+                let lock = lock.clone();
+                spawn(move || {
+                    for _ in 0..each {
+                        lock.lock().touch();
+                    }
+                })
+            })
+            .collect();
+        for handle in handles {
+            join(handle);
+        }
+        assert_eq!(lock.lock().touch(), threads * each);
+    });
+}
+
+#[test]
+fn two_threads_take_turns_and_none_sleeps_for_ever() {
+    turns(2, 2, 3);
+}
+
+#[test]
+fn three_threads_take_turns_and_none_sleeps_for_ever() {
+    turns(3, 1, 2);
+}
+
+#[test]
+#[ignore = "minutes: see docs/testing.md"]
+fn three_threads_take_several_turns() {
+    turns(3, 2, 3);
+}
+
+#[test]
+fn a_refused_attempt_and_a_holder_do_not_meet() {
+    model(3, || {
+        let lock = Arc::new(Lock::new(Watched::default()));
+        let other = lock.clone();
+        let handle = spawn(move || {
+            if let Some(value) = other.try_lock() {
+                value.touch();
+            }
+        });
+        lock.lock().touch();
+        join(handle);
+        lock.lock().touch();
+    });
+}
+
+#[test]
+fn the_forking_thread_passes_and_the_other_waits() {
+    model(3, || {
+        let lock = Arc::new(Lock::new(Watched::default()));
+        let other = lock.clone();
+        let handle = spawn(move || {
+            other.lock().touch();
+        });
+        lock.hold_for_fork();
+        fork_begins();
+        lock.lock().touch();
+        fork_ended();
+        // SAFETY: this thread took it for the fork, and no guard is alive.
+        unsafe { lock.release_after_fork() };
+        join(handle);
+        assert_eq!(lock.lock().touch(), 2);
+    });
+}
