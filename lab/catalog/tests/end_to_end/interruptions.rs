@@ -17,7 +17,10 @@ fn started(folder: &Path) -> Child {
     let child = command.stderr(Stdio::piped()).spawn().expect("started");
     let since = Instant::now();
     while names(parent).iter().all(|name| before.contains(name)) {
-        assert!(since.elapsed() < Duration::from_secs(120), "nothing is made");
+        assert!(
+            since.elapsed() < Duration::from_secs(120),
+            "nothing is made"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
     child
