@@ -90,7 +90,7 @@ pub fn ratio_of_means(first: &[f64], second: &[f64], confidence: f64) -> Option<
 }
 
 /// How far the interval reaches to each side.
-fn half_width(error: f64, freedom: f64, confidence: f64) -> f64 {
+pub(crate) fn half_width(error: f64, freedom: f64, confidence: f64) -> f64 {
     if error <= 0.0 {
         return 0.0;
     }

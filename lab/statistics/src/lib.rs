@@ -8,12 +8,14 @@
 //!   every round at which one looks, over all comparisons of the race together;
 //! - [`Stopping::decide`] says whether the race has run long enough;
 //! - [`ratio_of_means`] is for series of different races, whose rounds do not pair;
+//! - [`geometric_mean`] puts the ratios of several races together;
 //! - [`drift`], [`outliers`] and the summaries describe one series.
 //!
 //! Which rule is used, why it holds and what was measured about it: `docs/statistics.md`.
 
 mod boundary;
 mod drift;
+mod geometric;
 mod independent;
 mod rates;
 mod rule;
@@ -22,6 +24,7 @@ mod summary;
 mod trimmed;
 
 pub use drift::{Drift, drift};
+pub use geometric::geometric_mean;
 pub use independent::{Interval, mean_interval, ratio_of_means};
 pub use rates::{Welch, upper_bound, welch};
 pub use rule::{Estimate, FEWEST_ROUNDS, Rule, Shown, typical};

@@ -19,6 +19,7 @@ mod report;
 mod room;
 mod threads;
 
+mod burst;
 mod malloctest;
 mod prodcons;
 mod rptest;
@@ -37,12 +38,13 @@ use heapdrome_record::WorkloadReport;
 
 /// Every workload, in the order in which a reader should meet them.
 pub fn list() -> &'static [&'static Description] {
-    static LIST: [&Description; 5] = [
+    static LIST: [&Description; 6] = [
         &threadtest::DESCRIPTION,
         &shbench::DESCRIPTION,
         &rptest::DESCRIPTION,
         &prodcons::DESCRIPTION,
         &malloctest::DESCRIPTION,
+        &burst::DESCRIPTION,
     ];
     &LIST
 }
@@ -61,6 +63,7 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
         "malloctest" => Some(malloctest::operations(parameters)),
         "rptest" => Some(rptest::operations(parameters)),
         "prodcons" => Some(prodcons::operations(parameters)),
+        "burst" => Some(burst::operations(parameters)),
         _ => None,
     }
 }
@@ -76,6 +79,7 @@ pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport,
         "threadtest" => threadtest::run(parameters, heap),
         "rptest" => rptest::run(parameters, heap),
         "prodcons" => prodcons::run(parameters, heap),
+        "burst" => burst::run(parameters, heap),
         name => unreachable!("{name} is in the list and cannot be run"),
     }
 }

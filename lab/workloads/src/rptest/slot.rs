@@ -13,5 +13,14 @@ pub(crate) struct Slot {
     pub(crate) key: u32,
 }
 
+impl Slot {
+    /// None.
+    pub(crate) const EMPTY: Self = Self {
+        block: std::ptr::null_mut(),
+        size: 0,
+        key: 0,
+    };
+}
+
 // SAFETY: zero bytes are a null pointer and two zeros, a slot without a block.
 unsafe impl Zeroed for Slot {}

@@ -23,9 +23,12 @@ fn every_preset_can_be_read_and_read_again() {
 fn every_workload_has_a_quick_and_a_published_form() {
     for description in list() {
         let names: Vec<_> = description.presets.iter().map(|one| one.name).collect();
+        // What heapdrome thought of itself nobody has published.
+        let own = description.origin.starts_with("heapdrome's own");
         for begin in ["quick", "published"] {
             let any = names.iter().any(|name| name.starts_with(begin));
-            assert!(any, "{}: {begin}", description.name);
+            let needed = begin == "quick" || !own;
+            assert_eq!(any, needed, "{}: {begin}", description.name);
             assert!(!names[0].starts_with(begin), "{}", description.name);
         }
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());

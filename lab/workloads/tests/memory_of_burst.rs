@@ -1,0 +1,96 @@
+//! burst reads memory when it says so. A program of its own, since no other test may run beside it
+//! in the same process.
+
+use std::collections::BTreeMap;
+use std::ptr;
+use std::sync::Mutex;
+
+use heapdrome_workloads::{Heap, Parameters, find, run};
+
+const MIB: f64 = 1_048_576.0;
+
+/// Maps every block on its own. A frugal one unmaps it when it is freed; another keeps it resident
+/// until it is asked to give back.
+struct Mappings {
+    frugal: bool,
+    kept: Mutex<Vec<(usize, usize)>>,
+}
+
+fn unmap(address: usize, size: usize) {
+    // SAFETY: the mapping is one that `allocate` made with this size, and nobody uses it any more.
+    unsafe { libc::munmap(ptr::with_exposed_provenance_mut(address), size) };
+}
+
+impl Heap for Mappings {
+    fn allocate(&self, size: usize, _alignment: usize) -> *mut u8 {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new private mapping touches nothing that exists.
+        let block = unsafe { libc::mmap(ptr::null_mut(), size, access, flags, -1, 0) };
+        match block == libc::MAP_FAILED {
+            true => ptr::null_mut(),
+            false => block.cast(),
+        }
+    }
+
+    unsafe fn free(&self, block: *mut u8, size: usize) {
+        match self.frugal {
+            true => unmap(block.expose_provenance(), size),
+            false => self
+                .kept
+                .lock()
+                .unwrap()
+                .push((block.expose_provenance(), size)),
+        }
+    }
+
+    fn trim(&self) -> bool {
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap());
+        kept.into_iter()
+            .for_each(|(address, size)| unmap(address, size));
+        !self.frugal
+    }
+}
+
+/// The figures of a run on blocks of 8 KiB, of which one in 16 survives.
+fn figures(frugal: bool) -> BTreeMap<String, f64> {
+    let words = "2 64 8192 8192 16 0 0 0 align=0";
+    let words: Vec<_> = words.split_whitespace().collect();
+    let parameters = Parameters::parse(find("burst").unwrap(), &words).unwrap();
+    let heap = Mappings {
+        frugal,
+        kept: Mutex::default(),
+    };
+    run(&parameters, &heap).unwrap().figures
+}
+
+/// The kernel's counters may lag by some pages on each processor, and threads touch their stacks.
+fn near(found: f64, due: f64) {
+    assert!((found - due).abs() < 2.0 * MIB, "{found}, not {due}");
+}
+
+#[test]
+fn what_is_left_is_read_after_each_burst() {
+    let frugal = figures(true);
+    near(frugal["left_silent_bytes"], 0.0);
+    near(frugal["left_active_bytes"], 0.0);
+    near(frugal["survivor_bytes"], 4.0 * MIB);
+    near(
+        frugal["survivor_overhead"] * frugal["survivor_bytes"],
+        4.0 * MIB,
+    );
+    for name in ["left_trimmed_bytes", "survivor_overhead_trimmed"] {
+        assert!(!frugal.contains_key(name), "it cannot be asked: {name}");
+    }
+    let keeping = figures(false);
+    near(keeping["left_silent_bytes"], 64.0 * MIB);
+    near(keeping["left_trimmed_bytes"], 0.0);
+    // What the pulses freed is kept as well: twice 100 times 8 blocks of 8 KiB.
+    near(keeping["left_active_bytes"], (64.0 + 6.25) * MIB);
+    let live = keeping["survivor_bytes"];
+    near(
+        keeping["survivor_overhead"] * live,
+        (128.0 + 2.0 * 6.25) * MIB,
+    );
+    near(keeping["survivor_overhead_trimmed"] * live, 4.0 * MIB);
+}
