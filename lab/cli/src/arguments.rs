@@ -300,7 +300,7 @@ pub enum WorkloadsAction {
 #[derive(Args, Debug)]
 pub struct SuiteArguments {
     /// Which suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, `all` for every one of these;
-    /// misuse; or a file of your own such as ./mine.toml
+    /// stable (heapdrome's own allocators); misuse; or a file of your own such as ./mine.toml
     #[arg(value_name = "NAME")]
     pub name: String,
     /// The smallest form: every table in minutes

@@ -49,7 +49,7 @@ pub enum Holds {
     CannotBeTested,
 }
 
-/// A sentence that was published, tested.
+/// A sentence that was published, or a target that was set, tested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimResult {
     /// The sentence, in heapdrome's own words.
@@ -60,6 +60,10 @@ pub struct ClaimResult {
     pub holds: Holds,
     /// The figures that say so, or what is missing.
     pub because: String,
+    /// Whether it is a target of heapdrome's own, which is reached or missed, and was published
+    /// nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub target: bool,
 }
 
 /// An allocator that the document has and this race has not.

@@ -1,10 +1,13 @@
 //! A suite: the tables of a document, measured here, and its sentences, tested.
 
+mod claims;
+
 use std::collections::BTreeSet;
 
-use heapdrome_record::{
-    ClaimResult, Collection, Holds, Member, MisuseRun, RaceResult, Role, Scale, Status, Table,
-};
+use heapdrome_record::{Collection, Member, MisuseRun, RaceResult, Role, Scale, Status, Table};
+
+use claims::ORDER;
+pub(crate) use claims::{Kind, claims};
 
 use crate::foreign;
 use crate::markdown;
@@ -46,16 +49,17 @@ fn suite_text(collection: &Collection, scale: Scale, terminal: Terminal) -> Stri
             table.notes.iter().map(|note| foreign::line(note)).collect(),
         );
     }
-    if !collection.races.is_empty() {
-        page.section("Claims", &tally(&collection.claims));
-    }
-    for holds in ORDER {
-        let of = collection.claims.iter().filter(|one| one.holds == holds);
-        let lines = of.map(|claim| {
-            let because = format!("{} ({})", foreign::line(&claim.because), claim.source);
-            vec![foreign::line(&claim.claim), because]
-        });
-        page.list(capital(holds), lines.collect());
+    for kind in Kind::of(collection) {
+        page.section(kind.heading(), &kind.tally(&collection.claims));
+        for holds in ORDER {
+            let of = kind.own(&collection.claims);
+            let of = of.into_iter().filter(|one| one.holds == holds);
+            let lines = of.map(|claim| {
+                let because = format!("{} ({})", foreign::line(&claim.because), claim.source);
+                vec![foreign::line(&claim.claim), because]
+            });
+            page.list(&kind.capital(holds), lines.collect());
+        }
     }
     page.list("Not raced", absent(collection));
     page.list("Not counted", not_counted(collection));
@@ -79,12 +83,12 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
     page.list("Remarks", &remarks(collection));
     page.list("Not raced", &absent(collection));
     page.list("Not counted", &flat(not_counted(collection)));
-    if !collection.races.is_empty() {
-        page.paragraph("## Claims");
-        page.paragraph(&markdown::escaped(&tally(&collection.claims)));
-    }
-    if !collection.claims.is_empty() {
-        page.table(&claims(collection));
+    for kind in Kind::of(collection) {
+        page.paragraph(&format!("## {}", kind.heading()));
+        page.paragraph(&markdown::escaped(&kind.tally(&collection.claims)));
+        if !collection.claims.is_empty() {
+            page.table(&claims(collection, kind));
+        }
     }
     page.paragraph("## Tables");
     for table in &collection.tables {
@@ -98,32 +102,6 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
         page.table(&races(collection));
     }
     page.0
-}
-
-/// The verdicts in the order in which they are told.
-const ORDER: [Holds; 4] = [
-    Holds::Held,
-    Holds::NotHeld,
-    Holds::Undecided,
-    Holds::CannotBeTested,
-];
-
-fn word(holds: Holds) -> &'static str {
-    match holds {
-        Holds::Held => "held",
-        Holds::NotHeld => "not held",
-        Holds::Undecided => "undecided",
-        Holds::CannotBeTested => "cannot be tested here",
-    }
-}
-
-fn capital(holds: Holds) -> &'static str {
-    match holds {
-        Holds::Held => "Held here",
-        Holds::NotHeld => "Not held here",
-        Holds::Undecided => "Undecided here",
-        Holds::CannotBeTested => "Cannot be tested here",
-    }
 }
 
 pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
@@ -181,42 +159,6 @@ pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
         place => Column::figures(foreign::line(head), cells(place)),
     };
     table.heads.iter().enumerate().map(column).collect()
-}
-
-/// `4 in all: 3 held, 1 not held.`
-pub(crate) fn tally(claims: &[ClaimResult]) -> String {
-    if claims.is_empty() {
-        return "the suite makes none.".to_owned();
-    }
-    let count = |holds| claims.iter().filter(|claim| claim.holds == holds).count();
-    let told: Vec<String> = ORDER
-        .iter()
-        .map(|holds| (count(*holds), word(*holds)))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
-    format!("{} in all: {}.", claims.len(), told.join(", "))
-}
-
-pub(crate) fn claims(collection: &Collection) -> Vec<Column> {
-    let ordered: Vec<&ClaimResult> = ORDER
-        .iter()
-        .flat_map(|holds| {
-            collection
-                .claims
-                .iter()
-                .filter(move |one| one.holds == *holds)
-        })
-        .collect();
-    let column = |head: &str, tell: &dyn Fn(&ClaimResult) -> String| {
-        Column::text(head, ordered.iter().map(|claim| tell(claim)).collect())
-    };
-    vec![
-        column("here", &|claim| word(claim.holds).to_owned()),
-        column("published sentence", &|claim| foreign::line(&claim.claim)),
-        column("where", &|claim| foreign::line(&claim.source)),
-        column("because", &|claim| foreign::line(&claim.because)),
-    ]
 }
 
 pub(crate) fn absent(collection: &Collection) -> Vec<String> {

@@ -68,6 +68,7 @@ fn collection() -> Collection {
         source: text("s"),
         holds: Holds::Held,
         because: text("b"),
+        target: true,
     }];
     collection.absent = vec![Absent {
         name: text("n"),

@@ -19,6 +19,7 @@ fn claim(holds: Holds, text: &str, because: &str) -> ClaimResult {
         source: "rpmalloc: Result analysis".to_owned(),
         holds,
         because: because.to_owned(),
+        target: false,
     }
 }
 
@@ -110,6 +111,40 @@ fn markdown_of_a_suite() {
     assert_eq!(
         collection_markdown(&suite()),
         include_str!("golden/suite.md")
+    );
+}
+
+/// Targets come before sentences, in their own order, with words of their own.
+#[test]
+fn targets_are_reached_or_missed() {
+    let mut suite = suite();
+    for claim in &mut suite.claims[..2] {
+        claim.target = true;
+    }
+    let told = collection_markdown(&suite);
+    let (targets, sentences) = told.split_once("## Claims").expect("both are there");
+    assert!(
+        targets.contains("## Targets\n\n2 in all: 1 missed, 1 not tested here."),
+        "{told}"
+    );
+    assert!(
+        targets.contains("| here | target | of | because |"),
+        "{told}"
+    );
+    let [first, second] = ["| not tested here | lockfree", "| missed | rpmalloc is"];
+    assert!(targets.find(first) < targets.find(second), "{told}");
+    assert!(
+        sentences.contains("2 in all: 1 held, 1 undecided."),
+        "{told}"
+    );
+    let told = text(&suite, 100);
+    assert!(
+        told.contains("\nMissed here\n") && told.contains("\nNot tested here\n"),
+        "{told}"
+    );
+    assert!(
+        told.contains("\nHeld here\n") && told.contains("\nUndecided here\n"),
+        "{told}"
     );
 }
 

@@ -21,6 +21,9 @@ pub struct Suite {
     pub document: Option<Document>,
     /// The allocator that the others are compared with, by its name in the catalogue.
     pub baseline: String,
+    /// Whether it is run by its own name only, and is no part of `all`.
+    #[serde(default)]
+    pub apart: bool,
     /// The allocators.
     #[serde(rename = "entrant")]
     pub entrants: Vec<Contender>,
@@ -36,6 +39,9 @@ pub struct Suite {
     /// What was published as sentences.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
+    /// What an allocator of heapdrome's own is to reach; tested like a claim.
+    #[serde(default, rename = "target")]
+    pub targets: Vec<Claim>,
     /// How this differs from what was published, and what else a reader should know.
     #[serde(default)]
     pub remarks: Vec<String>,
@@ -62,9 +68,13 @@ pub struct Contender {
     /// Why it cannot be had; for one that has an allocator, what to say where the catalogue does
     /// not know it.
     pub absent: Option<String>,
-    /// Whether the document does not have it.
+    /// Whether it stands beside those that "everyone" means in a claim: the document does not have
+    /// it.
     #[serde(default)]
     pub added: bool,
+    /// Whether it is left out of the form of minutes.
+    #[serde(default)]
+    pub not_in_quick: bool,
     /// The cells that it takes part in; empty for all.
     #[serde(default)]
     pub cells: Vec<String>,
@@ -187,13 +197,16 @@ impl Suite {
     /// A cell or an entrant that is spoken of and is not there.
     fn unknown_reference(&self) -> Option<String> {
         let of_tables = self.tables.iter().flat_map(TablePlan::cells);
-        let of_claims = self.claims.iter().flat_map(|claim| claim.test.cells());
+        let tests = || self.claims.iter().chain(&self.targets);
+        let of_claims = tests().flat_map(|claim| claim.test.cells());
         let of_entrants = self.entrants.iter().flat_map(|one| one.cells.iter());
         let mut cells = of_tables.chain(of_claims).chain(of_entrants);
         if let Some(cell) = cells.find(|name| self.cell(name).is_none()) {
             return Some(format!("there is no cell {cell}"));
         }
-        let mut names = self.claims.iter().flat_map(|claim| claim.test.entrants());
+        let of_tables = self.tables.iter().flat_map(TablePlan::entrants);
+        let of_claims = tests().flat_map(|claim| claim.test.entrants());
+        let mut names = of_tables.chain(of_claims);
         let unknown = names.find(|name| self.contender(name).is_none())?;
         Some(format!("there is no entrant {unknown}"))
     }
@@ -234,6 +247,11 @@ impl Contender {
     /// Whether it takes part in a cell.
     pub fn races_in(&self, cell: &str) -> bool {
         self.cells.is_empty() || self.cells.iter().any(|name| name == cell)
+    }
+
+    /// Whether it takes part at a scale.
+    pub fn races_at(&self, scale: Scale) -> bool {
+        !(self.not_in_quick && scale == Scale::Quick)
     }
 }
 

@@ -12,6 +12,7 @@ mod error;
 mod figures;
 mod misuse;
 mod published;
+mod racers;
 mod races;
 mod results;
 mod tables;
@@ -23,19 +24,20 @@ pub use misuse::{Kind, MISUSE, kinds, misuse_tables};
 pub use published::PublishedTable;
 pub use races::{Probe, Race, Selection, probe};
 pub use results::{Evaluation, evaluate};
-pub use tables::{Makes, Shown, TablePlan, Unit};
+pub use tables::{Against, Makes, Shown, TablePlan, Unit};
 
 use std::sync::LazyLock;
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     include_str!("../suites/alloc-perf-test.toml"),
     include_str!("../suites/elfmalloc.toml"),
     include_str!("../suites/rpmalloc.toml"),
     include_str!("../suites/preload.toml"),
     include_str!("../suites/real.toml"),
+    include_str!("../suites/stable.toml"),
 ];
 
-/// The name that stands for every suite.
+/// The name that stands for every suite that does not stand apart.
 pub const ALL: &str = "all";
 
 static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {
@@ -43,18 +45,19 @@ static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {
     FILES.iter().map(read).collect()
 });
 
-/// Every suite, in the order in which `all` runs them.
+/// Every suite, in the order in which `all` runs those that do not stand apart.
 pub fn list() -> &'static [Suite] {
     &SUITES
 }
 
-/// The suites that a name stands for: one, or for `all` every one.
+/// The suites that a name stands for: one, or for `all` every one that does not stand apart.
 ///
 /// # Errors
 /// When there is none of this name, with the nearest one.
 pub fn find(name: &str) -> Result<Vec<Suite>, SuiteError> {
     if name == ALL {
-        return Ok(list().to_vec());
+        let together = list().iter().filter(|suite| !suite.apart);
+        return Ok(together.cloned().collect());
     }
     match list().iter().find(|suite| suite.name == name) {
         Some(suite) => Ok(vec![suite.clone()]),

@@ -89,20 +89,29 @@ impl Suite {
             swept,
             sweeps_threads: parameter == Some("threads"),
             baseline: self.baseline.clone(),
-            allocators: self.rivals(cell, selection.allocators),
+            allocators: self.rivals(cell, selection),
             rounds: form.rounds,
             memory_runs: cell.memory_runs,
             factor: factor(cell, form),
         }
     }
 
-    /// The names of the rivals in a cell.
-    fn rivals(&self, cell: &Cell, instead: &[String]) -> Vec<String> {
-        let names: Vec<&String> = if instead.is_empty() {
-            let racing = self.entrants.iter().filter(|one| one.races_in(&cell.name));
+    /// The names of the rivals in a cell. One that was asked for by name is not held to the scale,
+    /// but it is to the cells that it is confined to.
+    fn rivals(&self, cell: &Cell, selection: &Selection<'_>) -> Vec<String> {
+        let fits = |one: &&Contender| one.races_in(&cell.name);
+        let names: Vec<&String> = if selection.allocators.is_empty() {
+            let racing = self.entrants.iter().filter(fits);
+            let racing = racing.filter(|one| one.races_at(selection.scale));
             racing.filter_map(|one| one.allocator.as_ref()).collect()
         } else {
-            instead.iter().collect()
+            let asked = selection.allocators.iter();
+            let confined = |name: &&String| {
+                let mut own = self.entrants.iter();
+                let own = own.find(|one| one.allocator.as_ref() == Some(name));
+                own.is_none_or(|one| fits(&one))
+            };
+            asked.filter(confined).collect()
         };
         let rivals = names.into_iter().filter(|name| **name != self.baseline);
         rivals.cloned().collect()
@@ -118,6 +127,7 @@ impl Suite {
                     allocator: Some(name.clone()),
                     absent: None,
                     added: true,
+                    not_in_quick: false,
                     cells: Vec::new(),
                     note: None,
                 });
@@ -159,11 +169,7 @@ pub fn probe(suites: &[Suite], race: &Race) -> Option<Probe> {
     if let (Some(sweep), Some(value)) = (&cell.sweep, race.swept) {
         words.push(format!("{}={value}", sweep.parameter));
     }
-    let times = match race.factor {
-        Some(own) => factor(cell, form)? / own,
-        None if words == race.words => 1.0,
-        None => return None,
-    };
+    let times = times(cell, &race.words, &words)?;
     let race = Race {
         words,
         memory_runs: 0,
@@ -251,8 +257,8 @@ fn values(cell: &Cell, form: &Form, processors: usize) -> Vec<Option<u64>> {
     values.into_iter().map(Some).collect()
 }
 
-/// How many times the published form does what `form` does; `None` where the counts of either are
-/// not known.
+/// How many times the published form does what `form` does; `None` where there is none, or the
+/// counts of either are not known.
 fn factor(cell: &Cell, form: &Form) -> Option<f64> {
     let published = cell.published.as_ref()?;
     if cell.counts.is_empty() {
@@ -260,13 +266,25 @@ fn factor(cell: &Cell, form: &Form) -> Option<f64> {
     }
     let [published, run] = [published, form].map(|form| {
         let words = cell.words.iter().chain(&form.words);
-        let pairs = words.filter_map(|word| word.split_once('='));
+        words.cloned().collect::<Vec<_>>()
+    });
+    times(cell, &published, &run)
+}
+
+/// How many times a run with the words `more` does what one with the words `less` does; `None` where
+/// a count of either is not known.
+fn times(cell: &Cell, more: &[String], less: &[String]) -> Option<f64> {
+    if more == less {
+        return Some(1.0);
+    }
+    let [more, less] = [more, less].map(|words| {
+        let pairs = words.iter().filter_map(|word| word.split_once('='));
         pairs.collect::<BTreeMap<_, _>>()
     });
-    let mut factor = 1.0;
+    let mut times = 1.0;
     for (name, power) in &cell.counts {
         let number = |words: &BTreeMap<&str, &str>| words.get(name.as_str())?.parse::<f64>().ok();
-        factor *= (number(&published)? / number(&run)?).powi(*power);
+        times *= (number(&more)? / number(&less)?).powi(*power);
     }
-    Some(factor)
+    (!cell.counts.is_empty()).then_some(times)
 }

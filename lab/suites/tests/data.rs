@@ -26,12 +26,79 @@ fn every_file_is_a_suite() {
             "elfmalloc",
             "rpmalloc",
             "preload",
-            "real"
+            "real",
+            "stable"
         ]
     );
-    assert_eq!(find("all").expect("all").len(), 5);
+    // The stable's own suite takes longer than all others together, and stands apart.
+    let all = find("all").expect("all");
+    assert!(all.len() == 5 && all.iter().all(|suite| suite.name != "stable"));
+    assert_eq!(find("stable").expect("one").len(), 1);
     let unknown = find("rpmaloc").expect_err("no such suite").to_string();
     assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
+}
+
+/// Whoever adds an allocator to the catalogue adds a rival, or says that it is no malloc to be had.
+#[test]
+fn the_stable_meets_every_working_allocator_of_the_catalogue() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../catalogue/allocators");
+    let stable = suite("stable");
+    let mut missing = Vec::new();
+    let mut met = 0;
+    for file in std::fs::read_dir(folder).expect("the catalogue") {
+        let path = file.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let entry: toml::Table = text.parse().expect("TOML");
+        let conforming = entry.get("conforming") != Some(&false.into());
+        let own = entry.contains_key("carried");
+        if entry.contains_key("unavailable") || own || !conforming {
+            continue;
+        }
+        let name = entry["name"].as_str();
+        let races = |one: &&heapdrome_suites::Contender| one.allocator.as_deref() == name;
+        match stable.entrants.iter().find(races) {
+            Some(one) if !one.added && one.cells.is_empty() => met += 1,
+            _ => missing.push(path),
+        }
+    }
+    assert!(missing.is_empty() && met > 20, "{met}, not {missing:?}");
+}
+
+/// The rows that the targets speak of: a sweep that lost its threads would be reached more easily.
+#[test]
+fn the_stable_races_at_up_to_eight_threads_and_has_no_published_form() {
+    let stable = suite("stable");
+    let threads = |cell: &str| -> Vec<Option<u64>> {
+        let races = stable.races(&selection(Scale::Usual, 2));
+        let full = format!("stable/{cell}");
+        let own = races.iter().filter(|race| race.cell == full);
+        own.map(|race| race.swept).collect()
+    };
+    let to_eight = [1, 2, 4, 8].map(Some);
+    for cell in [
+        "threadtest-small",
+        "threadtest-medium",
+        "shbench-small",
+        "shbench-medium",
+        "rptest-16-1000",
+        "rptest-16-8000",
+        "rptest-16-16000",
+        "rptest-128-64000",
+        "rptest-512-160000",
+        "malloctest",
+    ] {
+        assert_eq!(threads(cell), to_eight, "{cell}");
+    }
+    assert_eq!(threads("prodcons"), [2, 4, 8].map(Some));
+    assert!(stable.races(&selection(Scale::Published, 2)).is_empty());
+    let selection = selection(Scale::Quick, 2);
+    let quick = stable.races(&selection);
+    assert!(
+        quick
+            .iter()
+            .all(|race| race.swept.is_none_or(|threads| threads <= 2))
+    );
+    assert!(quick.iter().all(|race| race.allocators.len() <= 12));
 }
 
 #[test]
@@ -142,9 +209,10 @@ fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
 #[test]
 fn what_is_tested_for_most_or_some_says_so() {
     for suite in list() {
-        for claim in &suite.claims {
+        for claim in suite.claims.iter().chain(&suite.targets) {
             let scope = match &claim.test {
                 Test::Ratio { scope, .. }
+                | Test::Mean { scope, .. }
                 | Test::Figure { scope, .. }
                 | Test::Share { scope, .. } => scope,
                 _ => continue,
@@ -153,6 +221,7 @@ fn what_is_tested_for_most_or_some_says_so() {
                 HoldsFor::All => continue,
                 HoldsFor::Most => &["most", "more than half"],
                 HoldsFor::Some => &["some", "few"],
+                HoldsFor::Uncontradicted => &["no interval lies"],
             };
             let said = words.iter().any(|word| claim.claim.contains(word));
             assert!(said, "{}: {}", suite.name, claim.claim);

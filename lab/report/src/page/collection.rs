@@ -54,10 +54,9 @@ fn verdict(collection: &Collection) -> String {
         return "No race is complete, so nothing can be said.".to_owned();
     };
     if collection.scale.is_some() {
-        return format!(
-            "Published claims, tested here: {}",
-            suite::tally(&collection.claims)
-        );
+        let told = suite::Kind::of(collection).into_iter();
+        let told = told.map(|kind| format!("{}: {}", kind.title(), kind.tally(&collection.claims)));
+        return told.collect::<Vec<_>>().join(" ");
     }
     let conclusion = prose::conclusion(&Sheet::new(&last.result));
     format!("At {}: {conclusion}", foreign::line(&last.cell))
@@ -80,8 +79,10 @@ fn curves(collection: &Collection, place: Place, prefix: &str) -> Markup {
 fn tables(collection: &Collection, place: Place) -> Markup {
     html! {
         @if !collection.claims.is_empty() {
-            (parts::heading(place, "Claims"))
-            (parts::table("Published sentences, tested here", &suite::claims(collection)))
+            @for kind in suite::Kind::of(collection) {
+                (parts::heading(place, kind.heading()))
+                (parts::table(kind.title(), &suite::claims(collection, kind)))
+            }
         }
         (parts::heading(place, "Tables"))
         @for table in &collection.tables { (one_table(table)) }

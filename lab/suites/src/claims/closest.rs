@@ -3,10 +3,11 @@
 use heapdrome_record::{Holds, Member};
 use heapdrome_statistics::{Interval, Rule};
 
-use super::parts::{racers, sized};
+use super::parts::sized;
 use super::{EVERYONE, Sizes};
 use crate::Suite;
 use crate::figures::{row, samples};
+use crate::racers::racers;
 use crate::tables::{ALPHA, degradation, interval};
 
 /// An entrant with its times, and with the distance of its degradation from 1 on the log scale.

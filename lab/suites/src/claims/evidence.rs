@@ -26,7 +26,7 @@ pub(super) enum Found {
 
 /// On which side of a claim an interval lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     /// Wholly where the claim puts it.
     Inside,
     /// Wholly elsewhere.
@@ -53,6 +53,26 @@ impl Part {
         }
     }
 
+    /// How far the estimate lies beyond what is claimed, as a share of the nearer end; below zero
+    /// within it. What cannot be told lies farthest.
+    fn excess(&self) -> f64 {
+        let Ok(found) = &self.found else {
+            return f64::INFINITY;
+        };
+        let beyond = |end: f64, distance: f64| match end == 0.0 {
+            true => distance,
+            false => distance / end.abs(),
+        };
+        let low = self.range.low.map(|low| beyond(low, low - found.estimate));
+        let high = self
+            .range
+            .high
+            .map(|high| beyond(high, found.estimate - high));
+        low.into_iter()
+            .chain(high)
+            .fold(f64::NEG_INFINITY, f64::max)
+    }
+
     fn tell(&self) -> String {
         match &self.found {
             Ok(found) => format!(
@@ -67,7 +87,7 @@ impl Part {
 
 impl Range {
     /// On which side of its ends an interval lies.
-    pub(super) fn side(&self, found: &Interval) -> Side {
+    pub(crate) fn side(&self, found: &Interval) -> Side {
         let low = self.low.unwrap_or(f64::NEG_INFINITY);
         let high = self.high.unwrap_or(f64::INFINITY);
         if found.low.is_nan() || found.high.is_nan() {
@@ -84,7 +104,11 @@ impl Range {
 
 /// The verdict on a claim that is made of parts, with the figures that say so.
 pub(super) fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, String) {
-    let of = |side: Side| -> Vec<&Part> { parts.iter().filter(|p| p.side() == side).collect() };
+    let of = |side: Side| -> Vec<&Part> {
+        let mut of: Vec<&Part> = parts.iter().filter(|part| part.side() == side).collect();
+        of.sort_by(|one, other| other.excess().total_cmp(&one.excess()));
+        of
+    };
     let [inside, outside, unclear] = [Side::Inside, Side::Outside, Side::Unclear].map(of);
     let (holds, telling, wanted) = decide([&inside, &outside, &unclear], holds_for);
     // Those that race cannot speak for one that does not: it could overturn the verdict, but for a
@@ -109,7 +133,7 @@ pub(super) fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (
 fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
     matches!(
         (holds, holds_for),
-        (Holds::NotHeld, HoldsFor::All) | (Holds::Held, HoldsFor::Some)
+        (Holds::NotHeld, HoldsFor::All | HoldsFor::Uncontradicted) | (Holds::Held, HoldsFor::Some)
     )
 }
 
@@ -137,20 +161,31 @@ fn decide<'a>(
 ) -> (Holds, &'a [&'a Part], String) {
     let all = inside.len() + outside.len() + unclear.len();
     let agree = format!("{} of {all} agree", inside.len());
-    let contradict = format!("{} of {all} contradict", outside.len());
+    let mut contradict = format!("{} of {all} contradict", outside.len());
+    for (others, what) in [(inside, "agree"), (unclear, "are open")] {
+        if !others.is_empty() {
+            contradict = format!("{contradict}, {} {what}", others.len());
+        }
+    }
     let open = format!("{} of {all} are open", unclear.len());
+    let untold = unclear.iter().any(|part| part.found.is_err());
     let held = match holds_for {
         HoldsFor::All => inside.len() == all,
+        HoldsFor::Uncontradicted => outside.is_empty() && !untold,
         HoldsFor::Most => 2 * inside.len() > all,
         HoldsFor::Some => !inside.is_empty(),
     };
     let not_held = match holds_for {
-        HoldsFor::All => !outside.is_empty(),
+        HoldsFor::All | HoldsFor::Uncontradicted => !outside.is_empty(),
         HoldsFor::Most => 2 * outside.len() >= all,
         HoldsFor::Some => outside.len() == all,
     };
     match (held, not_held) {
         _ if all == 0 => (Holds::Undecided, unclear, open),
+        (true, _) if holds_for == HoldsFor::Uncontradicted => {
+            let nearest = if unclear.is_empty() { inside } else { unclear };
+            (Holds::Held, nearest, format!("none of {all} contradicts"))
+        }
         (true, _) => (Holds::Held, inside, agree),
         (_, true) => (Holds::NotHeld, outside, contradict),
         _ => (Holds::Undecided, unclear, open),

@@ -2,13 +2,17 @@
 
 mod closest;
 mod evidence;
+mod means;
 mod parts;
 
 use heapdrome_record::{ClaimResult, Holds, Member};
 use serde::Deserialize;
 
 use crate::Suite;
+use crate::racers::EVERYONE;
 use evidence::Found;
+
+pub(crate) use evidence::Side;
 
 /// A sentence that was published, in heapdrome's own words.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -34,6 +38,20 @@ pub struct Scope {
     /// For how many of the comparisons it is claimed.
     #[serde(default)]
     pub holds_for: HoldsFor,
+    /// Which intervals hold together.
+    #[serde(default)]
+    pub family: Family,
+}
+
+/// Which intervals of a claim hold together with 95%.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// All of them.
+    #[default]
+    Claim,
+    /// Those of each race: a claim on hundreds of races is one on each of them.
+    Race,
 }
 
 /// For how many comparisons something is claimed.
@@ -47,6 +65,8 @@ pub enum HoldsFor {
     Most,
     /// One at least.
     Some,
+    /// That none is shown to be otherwise: it holds where no interval lies wholly elsewhere.
+    Uncontradicted,
 }
 
 /// Where a figure must lie; an end that is not there is open.
@@ -83,6 +103,25 @@ pub enum Test {
         of: Vec<String>,
         /// Whom they are compared with; `*` for all others of the document that raced.
         to: Vec<String>,
+        /// Where.
+        #[serde(rename = "in")]
+        scope: Scope,
+        /// The range.
+        range: Range,
+    },
+    /// The geometric mean over all races of a figure of some entrants over that of others lies in a
+    /// range.
+    Mean {
+        /// The figure.
+        figure: String,
+        /// The entrants.
+        of: Vec<String>,
+        /// Whom each is compared with; `*` for all others of the document that raced.
+        to: Vec<String>,
+        /// Whether it is over whichever of `to` has the least of the figure in each race, and not
+        /// over each of them.
+        #[serde(default)]
+        least: bool,
         /// Where.
         #[serde(rename = "in")]
         scope: Scope,
@@ -146,9 +185,10 @@ pub enum Test {
 impl Test {
     fn scope(&self) -> Option<&Scope> {
         match self {
-            Self::Ratio { scope, .. } | Self::Figure { scope, .. } | Self::Share { scope, .. } => {
-                Some(scope)
-            }
+            Self::Ratio { scope, .. }
+            | Self::Mean { scope, .. }
+            | Self::Figure { scope, .. }
+            | Self::Share { scope, .. } => Some(scope),
             _ => None,
         }
     }
@@ -168,7 +208,7 @@ impl Test {
     /// The entrants that it names.
     pub(crate) fn entrants(&self) -> Vec<&String> {
         let named: Vec<&String> = match self {
-            Self::Ratio { of, to, .. } => of.iter().chain(to).collect(),
+            Self::Ratio { of, to, .. } | Self::Mean { of, to, .. } => of.iter().chain(to).collect(),
             Self::Figure { of, .. } | Self::Share { of, .. } | Self::Degradation { of, .. } => {
                 of.iter().collect()
             }
@@ -178,25 +218,28 @@ impl Test {
     }
 }
 
-/// The word for all of the document's entrants that raced.
-const EVERYONE: &str = "*";
-
-/// Every claim of a suite that ran at all, tested.
+/// Every target and every claim of a suite that ran at all, tested.
 pub(crate) fn judge(suite: &Suite, members: &[&Member]) -> Vec<ClaimResult> {
     let own = format!("{}/", suite.name);
     if !members.iter().any(|member| member.cell.starts_with(&own)) {
         return Vec::new();
     }
-    let verdict = |claim: &Claim| {
-        let (holds, because) = test(suite, &claim.test, members);
-        ClaimResult {
-            claim: claim.claim.clone(),
-            source: format!("{}: {}", suite.name, claim.source),
-            holds,
-            because,
-        }
+    let judged = |claims: &[Claim], target: bool| -> Vec<ClaimResult> {
+        let verdict = |claim: &Claim| {
+            let (holds, because) = test(suite, &claim.test, members);
+            ClaimResult {
+                claim: claim.claim.clone(),
+                source: format!("{}: {}", suite.name, claim.source),
+                holds,
+                because,
+                target,
+            }
+        };
+        claims.iter().map(verdict).collect()
     };
-    suite.claims.iter().map(verdict).collect()
+    let mut all = judged(&suite.targets, true);
+    all.extend(judged(&suite.claims, false));
+    all
 }
 
 fn test(suite: &Suite, test: &Test, members: &[&Member]) -> (Holds, String) {
@@ -210,6 +253,14 @@ fn test(suite: &Suite, test: &Test, members: &[&Member]) -> (Holds, String) {
             scope,
             range,
         } => parts::ratios(suite, members, scope, (figure, *range), [of, to]),
+        Test::Mean {
+            figure,
+            of,
+            to,
+            least,
+            scope,
+            range,
+        } => means::means(suite, members, scope, (figure, *range, *least), [of, to]),
         Test::Figure {
             figure,
             of,

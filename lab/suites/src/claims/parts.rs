@@ -4,16 +4,14 @@
 //! with 95%, so that one of many that strays by chance does not contradict it.
 
 use heapdrome_record::Member;
-use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, Rule, mean_interval};
+use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
 
 use super::evidence::{Found, Part};
-use super::{EVERYONE, Range, Scope, Sizes, Test};
+use super::{EVERYONE, Family, Range, Scope, Sizes, Test};
+use crate::Suite;
 use crate::figures::{missing, of_cell, resolution, row, samples};
-use crate::tables::{ALPHA, data_ratio, degradation, pair};
-use crate::{Contender, Suite};
-
-/// An entrant with its name in the catalogue.
-type Racer<'a> = (&'a Contender, &'a str);
+use crate::racers::{Racer, racers, takes_part};
+use crate::tables::{ALPHA, data_ratio, degradation, pair, rule};
 
 /// Some entrants' figure over others'.
 pub(super) fn ratios(
@@ -23,6 +21,7 @@ pub(super) fn ratios(
     (figure, range): (&str, Range),
     [of, to]: [&Vec<String>; 2],
 ) -> Found {
+    let of_everyone = to.iter().any(|name| name == EVERYONE);
     let (of, absent_of) = racers(suite, of);
     let (to, absent_to) = racers(suite, to);
     if of.is_empty() || to.is_empty() {
@@ -32,7 +31,7 @@ pub(super) fn ratios(
         Ok(members) => members,
         Err(found) => return found,
     };
-    let mut compared = Vec::new();
+    let mut compared: Vec<(&Member, Racer<'_>, Racer<'_>)> = Vec::new();
     for member in members {
         for one in &of {
             let others = to.iter().filter(|other| other.1 != one.1);
@@ -40,13 +39,23 @@ pub(super) fn ratios(
         }
     }
     compared.retain(|(member, one, other)| takes_part(member, one) && takes_part(member, other));
-    let rule = Rule::new(ALPHA, compared.len());
+    // Of everyone, those count whose rows do; one that is named and failed leaves the claim open.
+    let counts = |member: &Member, one: &Racer<'_>| row(&member.result, one.1).is_some();
+    compared.retain(|(member, _, other)| !of_everyone || counts(member, other));
+    let family = |member: &Member| match scope.family {
+        Family::Claim => compared.len(),
+        Family::Race => {
+            let own = compared.iter().filter(|one| std::ptr::eq(one.0, member));
+            own.count()
+        }
+    };
     let part = |(member, one, other): &(&Member, Racer<'_>, Racer<'_>)| {
         let both = figure_of(member, one.1, figure)
             .and_then(|own| Ok((own, figure_of(member, other.1, figure)?)));
         Part {
             label: format!("{} over {} in {}", one.0.name, other.0.name, place(member)),
             found: both.and_then(|(own, other)| {
+                let rule = rule(family(member));
                 within_rounds(rule.compare(&own, &other, resolution(figure)))
             }),
             range,
@@ -86,7 +95,7 @@ pub(super) fn shares(
     of: &[String],
 ) -> Found {
     each(suite, members, scope, of, |count| {
-        let rule = Rule::new(ALPHA, count);
+        let rule = rule(count);
         move |member, allocator| {
             let own = figure_of(member, allocator, figure)?;
             let whole = figure_of(member, allocator, whole)?;
@@ -198,22 +207,8 @@ pub(super) fn sized<'a>(
     Some((both, data_ratio(suite, both, &between.size)?))
 }
 
-/// The entrants of these names that have an allocator, and the names of those that have none. Of
-/// everyone, only those that the document has and that are here.
-pub(super) fn racers<'a>(suite: &'a Suite, names: &[String]) -> (Vec<Racer<'a>>, Vec<String>) {
-    let own = |one: &'a Contender| Some((one, one.allocator.as_deref()?));
-    if names.iter().any(|name| name == EVERYONE) {
-        let document = suite.entrants.iter().filter(|one| !one.added);
-        return (document.filter_map(own).collect(), Vec::new());
-    }
-    let named = names.iter().filter_map(|name| suite.contender(name));
-    let (here, gone): (Vec<_>, Vec<_>) = named.partition(|one| one.allocator.is_some());
-    let gone = gone.iter().map(|one| one.name.clone()).collect();
-    (here.into_iter().filter_map(own).collect(), gone)
-}
-
 /// The races that a claim speaks of, or why there are none.
-fn in_scope<'a>(
+pub(super) fn in_scope<'a>(
     suite: &Suite,
     members: &[&'a Member],
     scope: &Scope,
@@ -289,15 +284,9 @@ fn not_run(cells: &[&str]) -> Found {
     Found::NotRun(format!("not run: {}", cells.join(", ")))
 }
 
-fn cannot(absent: &[String], more: &[String]) -> Found {
+pub(super) fn cannot(absent: &[String], more: &[String]) -> Found {
     let names: Vec<&str> = absent.iter().chain(more).map(String::as_str).collect();
     Found::Untestable(format!("cannot be had here: {}", names.join(", ")))
-}
-
-/// Whether an entrant was in a race, whatever came of it.
-fn takes_part(member: &Member, racer: &Racer<'_>) -> bool {
-    let mut rows = member.result.entrants.iter();
-    rows.any(|row| row.allocator == racer.1)
 }
 
 fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>, String> {
@@ -316,7 +305,7 @@ fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
 }
 
 /// The cell of a member, and its value.
-fn place(member: &Member) -> String {
+pub(super) fn place(member: &Member) -> String {
     let cell = member.cell.split_once('/').map_or("", |(_, cell)| cell);
     match member.swept {
         Some(value) => format!("{cell} at {value}"),

@@ -1,16 +1,24 @@
 //! The tables of a suite.
 
+mod against;
 mod degradation;
+mod figures;
 mod runs;
 mod sweep;
 mod text;
+
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use heapdrome_record::{Member, Table};
 use heapdrome_statistics::Rule;
 use serde::Deserialize;
 
-use crate::figures::{resolution, row, samples};
+use crate::figures::resolution;
+use crate::racers::EVERYONE;
 use crate::{Contender, PublishedTable, Suite};
+
+use crate::racers::figure_of;
 
 pub(crate) use degradation::{data_ratio, degradation, pair};
 pub(crate) use text::{NONE, interval, number};
@@ -94,6 +102,48 @@ pub enum Makes {
         /// The figures.
         figures: Vec<String>,
     },
+    /// Allocators against several figures of one race.
+    Figures {
+        /// The cell.
+        cell: String,
+        /// The figures.
+        figures: Vec<String>,
+        /// How they are shown.
+        shown: Shown,
+    },
+    /// The ratio of one allocator to each of its rivals, rivals against races.
+    Against(Against),
+    /// How one allocator stands in each race: whom it does worst against, and how many rivals it
+    /// keeps below the limit.
+    Standing(Against),
+    /// The geometric mean over all races of the ratio of one allocator to each of its rivals, and to
+    /// whichever of them has the least in each race.
+    Means(Against),
+}
+
+/// One allocator against its rivals.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Against {
+    /// The allocator.
+    pub of: String,
+    /// Its rivals; where none are named, everyone that claims mean by `*`.
+    #[serde(default = "everyone")]
+    pub to: Vec<String>,
+    /// The cells.
+    pub cells: Vec<String>,
+    /// The figure.
+    pub figure: String,
+    /// The ratio below which an interval must lie wholly, where there is such a target.
+    pub below: Option<f64>,
+    /// Whether a table of means also has that to whichever rival has the least in each race, which
+    /// the target is about then.
+    #[serde(default)]
+    pub least: bool,
+}
+
+fn everyone() -> Vec<String> {
+    vec![EVERYONE.to_owned()]
 }
 
 /// How a figure is shown.
@@ -104,6 +154,8 @@ pub enum Shown {
     Millions,
     /// The mean, in MiB.
     Mib,
+    /// The mean as it is.
+    Plain,
     /// The mean of what is above one, in percent.
     PercentAboveOne,
     /// The ratio to the baseline with its interval.
@@ -155,9 +207,24 @@ impl TablePlan {
             Makes::Runs { cell }
             | Makes::Sweep { cell, .. }
             | Makes::Variance { cell, .. }
-            | Makes::Savings { cell, .. } => vec![cell],
+            | Makes::Savings { cell, .. }
+            | Makes::Figures { cell, .. } => vec![cell],
+            Makes::Against(plan) | Makes::Standing(plan) | Makes::Means(plan) => {
+                plan.cells.iter().collect()
+            }
             Makes::Cells { cells, .. } | Makes::Largest { cells, .. } => cells.iter().collect(),
             Makes::Degradation { large, small, .. } => vec![large, small],
+        }
+    }
+
+    /// The entrants that it names.
+    pub(crate) fn entrants(&self) -> Vec<&String> {
+        match &self.makes {
+            Makes::Against(plan) | Makes::Standing(plan) | Makes::Means(plan) => {
+                let named = plan.to.iter().filter(|name| *name != EVERYONE);
+                std::iter::once(&plan.of).chain(named).collect()
+            }
+            _ => Vec::new(),
         }
     }
 }
@@ -203,6 +270,14 @@ fn one(suite: &Suite, plan: &TablePlan, members: &[&Member]) -> Option<Table> {
             runs::variance(suite, cell, figure, *unit, members)
         }
         Makes::Savings { cell, figures } => runs::savings(suite, cell, figures, members),
+        Makes::Figures {
+            cell,
+            figures,
+            shown,
+        } => figures::table(suite, cell, figures, *shown, members),
+        Makes::Against(plan) => against::ratios(suite, plan, members),
+        Makes::Standing(plan) => against::standing(suite, plan, members),
+        Makes::Means(plan) => against::means(suite, plan, members),
         Makes::Sweep {
             cell,
             figure,
@@ -245,15 +320,19 @@ fn racing(suite: &Suite) -> impl Iterator<Item = (&Contender, &str)> {
     all.filter_map(|one| Some((one, one.allocator.as_deref()?)))
 }
 
-/// The samples of a figure of an allocator in a race, if its row counts.
-fn figure_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
-    samples(row(&member.result, allocator)?, figure)
+/// The rule for so many comparisons. Its boundary is computed once: a report asks for the same rule
+/// in hundreds of races.
+pub(crate) fn rule(comparisons: usize) -> Rule {
+    static RULES: LazyLock<Mutex<BTreeMap<usize, Rule>>> = LazyLock::new(Mutex::default);
+    let mut rules = RULES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = rules.entry(comparisons);
+    let new = || Rule::new(ALPHA, comparisons);
+    known.or_insert_with(new).clone()
 }
 
 /// The rule for the comparisons of one race.
 fn rule_of(member: &Member) -> Rule {
-    let rivals = member.result.entrants.len().saturating_sub(2);
-    Rule::new(ALPHA, rivals)
+    rule(member.result.entrants.len().saturating_sub(2))
 }
 
 /// The ratio of an allocator to the baseline within the rounds, with its interval where there are

@@ -115,12 +115,19 @@ pub(super) fn largest(
 
 impl Shown {
     /// The figure of an allocator in a race, shown so.
-    fn cell(self, member: &Member, rule: &Rule, allocator: &str, figure: &str) -> Option<String> {
+    pub(super) fn cell(
+        self,
+        member: &Member,
+        rule: &Rule,
+        allocator: &str,
+        figure: &str,
+    ) -> Option<String> {
         let of_mean = || mean(&figure_of(member, allocator, figure)?);
         match self {
             Self::Ratio => ratio_cell(member, rule, (allocator, figure), false),
             Self::Inverse => ratio_cell(member, rule, (allocator, figure), true),
             Self::Millions => of_mean().map(|value| number(value / 1e6)),
+            Self::Plain => of_mean().map(number),
             Self::Mib => of_mean().map(|value| number(value / Unit::MiB.size())),
             Self::PercentAboveOne => of_mean().map(|value| format!("{:.1}", (value - 1.0) * 100.0)),
         }
@@ -128,7 +135,7 @@ impl Shown {
 }
 
 /// The cell of a member without its suite, and its swept value.
-fn name(member: &Member) -> String {
+pub(super) fn name(member: &Member) -> String {
     let cell = member.cell.rsplit('/').next().unwrap_or_default();
     match member.swept {
         Some(value) => format!("{cell}, {value}"),
@@ -137,7 +144,7 @@ fn name(member: &Member) -> String {
 }
 
 /// Who raced and has no row that counts.
-fn failures(suite: &Suite, members: &[&Member]) -> Vec<String> {
+pub(super) fn failures(suite: &Suite, members: &[&Member]) -> Vec<String> {
     let mut notes = Vec::new();
     for member in members {
         for (contender, allocator) in racing(suite) {

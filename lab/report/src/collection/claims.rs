@@ -1,0 +1,116 @@
+//! Published sentences and targets, tested.
+
+use heapdrome_record::{ClaimResult, Collection, Holds};
+
+use crate::foreign;
+use crate::table::Column;
+
+/// What was tested: both have verdicts, and words of their own for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// What heapdrome's own allocators are to reach.
+    Targets,
+    /// What a document says.
+    Sentences,
+}
+
+/// The verdicts in the order in which they are told.
+pub(super) const ORDER: [Holds; 4] = [
+    Holds::Held,
+    Holds::NotHeld,
+    Holds::Undecided,
+    Holds::CannotBeTested,
+];
+
+impl Kind {
+    /// The kinds that a collection has; races without any say that they make no claims.
+    pub(crate) fn of(collection: &Collection) -> Vec<Self> {
+        let all = [Self::Targets, Self::Sentences].into_iter();
+        let kinds: Vec<Self> = all
+            .filter(|kind| !kind.own(&collection.claims).is_empty())
+            .collect();
+        match kinds.is_empty() && !collection.races.is_empty() {
+            true => vec![Self::Sentences],
+            false => kinds,
+        }
+    }
+
+    pub(crate) fn heading(self) -> &'static str {
+        match self {
+            Self::Targets => "Targets",
+            Self::Sentences => "Claims",
+        }
+    }
+
+    /// What a table of them is called where it needs a title besides the heading.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Targets => "What was to be reached, tested here",
+            Self::Sentences => "Published sentences, tested here",
+        }
+    }
+
+    pub(super) fn own(self, claims: &[ClaimResult]) -> Vec<&ClaimResult> {
+        let own = claims.iter();
+        own.filter(|claim| claim.target == (self == Self::Targets))
+            .collect()
+    }
+
+    fn word(self, holds: Holds) -> &'static str {
+        match (self, holds) {
+            (Self::Targets, Holds::Held) => "reached",
+            (Self::Targets, Holds::NotHeld) => "missed",
+            (Self::Targets, Holds::CannotBeTested) => "not tested here",
+            (Self::Sentences, Holds::Held) => "held",
+            (Self::Sentences, Holds::NotHeld) => "not held",
+            (Self::Sentences, Holds::CannotBeTested) => "cannot be tested here",
+            (_, Holds::Undecided) => "undecided",
+        }
+    }
+
+    /// The word as a heading of its own.
+    pub(super) fn capital(self, holds: Holds) -> String {
+        let word = self.word(holds);
+        let (first, rest) = word.split_at(1);
+        let place = if word.ends_with("here") { "" } else { " here" };
+        format!("{}{rest}{place}", first.to_uppercase())
+    }
+
+    /// `4 in all: 3 held, 1 not held.`
+    pub(crate) fn tally(self, claims: &[ClaimResult]) -> String {
+        let own = self.own(claims);
+        if own.is_empty() {
+            return "the suite makes none.".to_owned();
+        }
+        let count = |holds| own.iter().filter(|claim| claim.holds == holds).count();
+        let told: Vec<String> = ORDER
+            .iter()
+            .map(|holds| (count(*holds), self.word(*holds)))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        format!("{} in all: {}.", own.len(), told.join(", "))
+    }
+}
+
+/// The claims of a kind: targets in their own order, sentences by verdict.
+pub(crate) fn claims(collection: &Collection, kind: Kind) -> Vec<Column> {
+    let mut ordered = kind.own(&collection.claims);
+    if kind == Kind::Sentences {
+        let place = |holds| ORDER.iter().position(|one| *one == holds);
+        ordered.sort_by_key(|claim| place(claim.holds));
+    }
+    let column = |head: &str, tell: &dyn Fn(&ClaimResult) -> String| {
+        Column::text(head, ordered.iter().map(|claim| tell(claim)).collect())
+    };
+    let [said, place] = match kind {
+        Kind::Targets => ["target", "of"],
+        Kind::Sentences => ["published sentence", "where"],
+    };
+    vec![
+        column("here", &|claim| kind.word(claim.holds).to_owned()),
+        column(said, &|claim| foreign::line(&claim.claim)),
+        column(place, &|claim| foreign::line(&claim.source)),
+        column("because", &|claim| foreign::line(&claim.because)),
+    ]
+}

@@ -1,0 +1,100 @@
+//! Geometric means over races as the parts of a claim.
+
+use heapdrome_record::Member;
+use heapdrome_statistics::{FEWEST_ROUNDS, Interval};
+
+use super::evidence::{Found, Part};
+use super::parts::{cannot, in_scope, place};
+use super::{Range, Scope};
+use crate::Suite;
+use crate::figures::missing;
+use crate::racers::{Racer, figure_of, mean_over_least, racers, takes_part};
+
+/// The geometric mean of some entrants' figure over each of others, or with `least` over whichever
+/// of them has the least in each race.
+pub(super) fn means(
+    suite: &Suite,
+    members: &[&Member],
+    scope: &Scope,
+    (figure, range, least): (&str, Range, bool),
+    [of, to]: [&Vec<String>; 2],
+) -> Found {
+    let (of, absent_of) = racers(suite, of);
+    let (to, absent_to) = racers(suite, to);
+    if of.is_empty() || to.is_empty() {
+        return cannot(&absent_of, &absent_to);
+    }
+    let members = match in_scope(suite, members, scope) {
+        Ok(members) => members,
+        Err(found) => return found,
+    };
+    let rivals: Vec<&[Racer<'_>]> = match least {
+        true => vec![&to],
+        false => to.chunks(1).collect(),
+    };
+    let raced = |rivals: &[Racer<'_>]| {
+        let any = |member: &&Member| rivals.iter().any(|rival| takes_part(member, rival));
+        members.iter().any(any)
+    };
+    let pairs = of.iter().flat_map(|one| {
+        let others = rivals
+            .iter()
+            .filter(|rivals| rivals[0].1 != one.1 && raced(rivals));
+        others.map(move |rivals| (*one, *rivals))
+    });
+    let pairs: Vec<(Racer<'_>, &[Racer<'_>])> = pairs.collect();
+    let part = |(one, rivals): &(Racer<'_>, &[Racer<'_>])| {
+        let (label, found) = mean(&members, *one, rivals, figure, pairs.len());
+        Part {
+            label,
+            found,
+            range,
+        }
+    };
+    Found::Parts {
+        parts: pairs.iter().map(part).collect(),
+        absent: absent_of.into_iter().chain(absent_to).collect(),
+    }
+}
+
+/// One mean with what it is, or why it cannot be told. A rival that does not count in some race is
+/// compared where it does; the entrant itself must count in every race that it was in.
+fn mean(
+    members: &[&Member],
+    one: Racer<'_>,
+    rivals: &[Racer<'_>],
+    figure: &str,
+    comparisons: usize,
+) -> (String, Result<Interval, String>) {
+    let own: Vec<&Member> = members
+        .iter()
+        .copied()
+        .filter(|it| takes_part(it, &one))
+        .collect();
+    let whom = match rivals {
+        [rival] => rival.0.name.clone(),
+        rivals => {
+            let names: Vec<&str> = rivals.iter().map(|rival| &rival.0.name[..]).collect();
+            format!("the least of {}", names.join(", "))
+        }
+    };
+    let label = format!("{} over {whom}", one.0.name);
+    let gone = own
+        .iter()
+        .find(|race| figure_of(race, one.1, figure).is_none());
+    if let Some(race) = gone {
+        let why = missing(&race.result, one.1);
+        return (
+            label,
+            Err(format!("{} {why} in {}", one.0.name, place(race))),
+        );
+    }
+    match mean_over_least(&own, one.1, rivals, figure, comparisons) {
+        None => (label, Err("no race has both".to_owned())),
+        Some(mean) => {
+            let few = || format!("fewer than {FEWEST_ROUNDS} rounds give no interval");
+            let label = format!("{label} in {} of {} races", mean.races, own.len());
+            (label, mean.found.ok_or_else(few))
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Entrants that race, and one of them beside others.
+
+use heapdrome_record::Member;
+use heapdrome_statistics::{Estimate, Interval, geometric_mean, mean, median};
+
+use crate::figures::{resolution, row, samples};
+use crate::tables::{ALPHA, rule};
+use crate::{Contender, Suite};
+
+/// An entrant with its name in the catalogue.
+pub(crate) type Racer<'a> = (&'a Contender, &'a str);
+
+/// The word for all of the document's entrants that raced.
+pub(crate) const EVERYONE: &str = "*";
+
+/// The entrants of these names that have an allocator, and the names of those that have none. Of
+/// everyone, only those that the document has and that are here.
+pub(crate) fn racers<'a>(suite: &'a Suite, names: &[String]) -> (Vec<Racer<'a>>, Vec<String>) {
+    let own = |one: &'a Contender| Some((one, one.allocator.as_deref()?));
+    if names.iter().any(|name| name == EVERYONE) {
+        let document = suite.entrants.iter().filter(|one| !one.added);
+        return (document.filter_map(own).collect(), Vec::new());
+    }
+    let named = names.iter().filter_map(|name| suite.contender(name));
+    let (here, gone): (Vec<_>, Vec<_>) = named.partition(|one| one.allocator.is_some());
+    let gone = gone.iter().map(|one| one.name.clone()).collect();
+    (here.into_iter().filter_map(own).collect(), gone)
+}
+
+/// Whether an entrant was in a race, whatever came of it.
+pub(crate) fn takes_part(member: &Member, racer: &Racer<'_>) -> bool {
+    let mut rows = member.result.entrants.iter();
+    rows.any(|row| row.allocator == racer.1)
+}
+
+/// The samples of a figure of an allocator in a race, if its row counts.
+pub(crate) fn figure_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
+    samples(row(&member.result, allocator)?, figure)
+}
+
+/// One allocator's figure over another's, within the rounds of one race.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair<'a> {
+    /// The other one.
+    pub(crate) other: Racer<'a>,
+    /// The ratio of the means, whatever the number of rounds.
+    pub(crate) bare: f64,
+    /// The ratio with its interval, where there are rounds enough.
+    pub(crate) found: Option<Estimate>,
+}
+
+impl Pair<'_> {
+    /// The interval, where there is one.
+    pub(crate) fn interval(&self) -> Option<Interval> {
+        self.found.map(|found| Interval {
+            estimate: found.ratio,
+            low: found.low,
+            high: found.high,
+        })
+    }
+}
+
+/// An allocator beside each of `to` whose row counts; their intervals hold together.
+pub(crate) fn pairs<'a>(
+    member: &Member,
+    of: &str,
+    to: &[Racer<'a>],
+    figure: &str,
+) -> Vec<Pair<'a>> {
+    let Some(own) = figure_of(member, of, figure) else {
+        return Vec::new();
+    };
+    let others = to.iter().filter(|other| other.1 != of);
+    let others: Vec<_> = others
+        .filter_map(|other| Some((*other, figure_of(member, other.1, figure)?)))
+        .collect();
+    let rule = rule(others.len());
+    let pair = |(other, theirs): (Racer<'a>, Vec<f64>)| {
+        Some(Pair {
+            other,
+            bare: mean(&own)? / mean(&theirs)?,
+            found: rule.compare(&own, &theirs, resolution(figure)),
+        })
+    };
+    others.into_iter().filter_map(pair).collect()
+}
+
+/// Whichever of `to` has the least of a figure in a race, by the median.
+pub(crate) fn least<'a>(member: &Member, to: &[Racer<'a>], figure: &str) -> Option<Racer<'a>> {
+    let middle = |racer: &Racer<'a>| {
+        let own = figure_of(member, racer.1, figure)?;
+        Some((median(&own)?, *racer))
+    };
+    let found = to.iter().filter_map(middle);
+    let least = found.min_by(|one, other| one.0.total_cmp(&other.0));
+    least.map(|(_, racer)| racer)
+}
+
+/// One allocator's figure over others', as a geometric mean over races.
+pub(crate) struct Mean {
+    /// The mean of the bare ratios.
+    pub(crate) bare: f64,
+    /// The mean with its interval, where every race has rounds enough.
+    pub(crate) found: Option<Interval>,
+    /// The races that both have.
+    pub(crate) races: usize,
+}
+
+/// The geometric mean over `members` of an allocator's figure over that of whichever one of `to`
+/// has the least of it in each race. The interval is one of `comparisons` that hold together, and
+/// as many again as there are to choose from. `None` where no race has both.
+pub(crate) fn mean_over_least(
+    members: &[&Member],
+    of: &str,
+    to: &[Racer<'_>],
+    figure: &str,
+    comparisons: usize,
+) -> Option<Mean> {
+    let pair = |member: &&Member| {
+        let chosen = least(member, to, figure)?;
+        pairs(member, of, &[chosen], figure).first().copied()
+    };
+    let found: Vec<Pair<'_>> = members.iter().filter_map(pair).collect();
+    let logs: Vec<f64> = found.iter().map(|pair| pair.bare.ln()).collect();
+    let estimates: Option<Vec<Estimate>> = found.iter().map(|pair| pair.found).collect();
+    let choices = (comparisons.max(1) * to.len().max(1)) as f64;
+    Some(Mean {
+        bare: mean(&logs)?.exp(),
+        found: estimates.and_then(|all| geometric_mean(&all, 1.0 - ALPHA / choices)),
+        races: found.len(),
+    })
+}
