@@ -140,12 +140,12 @@ fn standing_tells_the_worst_and_counts_the_marks() {
         panic!("two races: {found:?}")
     };
     assert_eq!(first[..2], ["swept, 1", "quick (a)"]);
-    assert_eq!(first[3..], ["3", "0", "0", "reached"]);
+    assert_eq!(first[3..], ["3 of 3", "0", "reached"]);
     assert!(second[2].starts_with("2.000 ("), "{found:?}");
-    assert_eq!(second[3..], ["1", "1", "1", "missed"]);
+    assert_eq!(second[3..], ["1 of 3", "1", "missed"]);
     let of_one = plan.replace("cells", "to = [\"system\"], cells");
     let found = table(&of_one, &two_races());
-    assert_eq!(found.rows[1][3..], ["0", "0", "1", "undecided"]);
+    assert_eq!(found.rows[1][3..], ["0 of 1", "0", "undecided"]);
 }
 
 #[test]

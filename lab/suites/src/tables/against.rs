@@ -6,8 +6,8 @@ use heapdrome_statistics::Interval;
 use super::sweep::{failures, name};
 use super::{NONE, Parts, interval, number};
 use crate::claims::{Range, Side};
-use crate::figures::of_cell;
-use crate::racers::{Mean, Pair, Racer, mean_over_least, pairs, racers, takes_part};
+use crate::figures::{missing, of_cell};
+use crate::racers::{Mean, Pair, Racer, figure_of, mean_over_least, pairs, racers, takes_part};
 use crate::{Against, Suite};
 
 impl Against {
@@ -23,13 +23,33 @@ impl Against {
         Some(Cast { of, to, races })
     }
 
-    /// Whether an interval is where it is to be, in a word.
-    fn mark(&self, found: &Interval) -> Option<&'static str> {
+    /// Where a ratio lies to the limit; unclear without an interval or a limit.
+    fn side(&self, found: Option<&Interval>) -> Side {
         let range = Range {
             low: None,
-            high: Some(self.below?),
+            high: self.below,
         };
-        Some(word(range.side(found)))
+        match (self.below, found) {
+            (Some(_), Some(found)) => range.side(found),
+            _ => Side::Unclear,
+        }
+    }
+
+    /// A ratio, and in a word where it lies to the limit, if there is one.
+    fn tell(&self, pair: &Pair<'_>) -> String {
+        let text = ratio(pair);
+        match pair.interval().filter(|_| self.below.is_some()) {
+            None => text,
+            Some(found) => format!("{text} {}", word(self.side(Some(&found)))),
+        }
+    }
+}
+
+/// A ratio with its interval, where it has one.
+fn ratio(pair: &Pair<'_>) -> String {
+    match pair.interval() {
+        None => number(pair.bare),
+        Some(found) => interval(found.estimate, found.low, found.high),
     }
 }
 
@@ -52,18 +72,10 @@ pub(super) fn ratios(suite: &Suite, plan: &Against, members: &[&Member]) -> Opti
     let cast = plan.cast(suite, members)?;
     let compare = |race: &&Member| pairs(race, cast.of.1, &cast.to, &plan.figure);
     let compared: Vec<Vec<Pair<'_>>> = cast.races.iter().map(compare).collect();
-    let cell = |pair: &Pair<'_>| match pair.interval() {
-        None => number(pair.bare),
-        Some(found) => {
-            let text = interval(found.estimate, found.low, found.high);
-            plan.mark(&found)
-                .map_or(text.clone(), |mark| format!("{text} {mark}"))
-        }
-    };
     let row = |rival: &Racer<'_>| {
         let of_rival = |pairs: &Vec<Pair<'_>>| {
             let own = pairs.iter().find(|pair| pair.other.1 == rival.1);
-            own.map(cell)
+            own.map(|pair| plan.tell(pair))
         };
         let cells: Vec<Option<String>> = compared.iter().map(of_rival).collect();
         let any = cells.iter().any(Option::is_some);
@@ -79,44 +91,54 @@ pub(super) fn ratios(suite: &Suite, plan: &Against, members: &[&Member]) -> Opti
 }
 
 /// Races against how the allocator stands in each: the rival that it does worst against, and how
-/// many it has reached.
+/// many it has reached and missed.
 pub(super) fn standing(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
-    let heads = ["race", "does worst against", "ratio", "reached", "missed"];
-    let heads = heads.into_iter().chain(["undecided", "race as a whole"]);
-    let row = |race: &&Member| {
-        let compared = pairs(race, cast.of.1, &cast.to, &plan.figure);
-        let worst = compared
-            .iter()
-            .max_by(|one, other| one.bare.total_cmp(&other.bare))?;
-        let marks: Vec<&str> = compared
-            .iter()
-            .map(|pair| pair.interval().and_then(|found| plan.mark(&found)))
-            .map(|mark| mark.unwrap_or(word(Side::Unclear)))
-            .collect();
-        let count = |mark| marks.iter().filter(|one| **one == mark).count();
-        let [reached, missed, open] = ["reached", "missed", "undecided"].map(count);
-        let whole = match (reached == marks.len(), missed) {
-            (true, _) => Side::Inside,
-            (false, 0) => Side::Unclear,
-            _ => Side::Outside,
-        };
-        let ratio = match worst.interval() {
-            Some(found) => interval(found.estimate, found.low, found.high),
-            None => number(worst.bare),
-        };
-        Some(vec![
-            name(race),
-            worst.other.0.label(),
-            ratio,
-            reached.to_string(),
-            missed.to_string(),
-            open.to_string(),
-            word(whole).to_owned(),
-        ])
+    let heads = [
+        "race",
+        "worst against",
+        "ratio",
+        "reached",
+        "missed",
+        "verdict",
+    ];
+    let rows = cast
+        .races
+        .iter()
+        .filter_map(|race| stands(plan, &cast, race));
+    let own = |race: &&&Member| figure_of(race, cast.of.1, &plan.figure).is_none();
+    let gone = cast.races.iter().filter(own).map(|race| {
+        let why = missing(&race.result, cast.of.1);
+        format!("{} {why} in {}", cast.of.0.label(), name(race))
+    });
+    let heads = heads.map(str::to_owned).to_vec();
+    Some((heads, rows.collect(), gone.collect()))
+}
+
+/// How the allocator stands in a race. It is reached when all rivals are, and missed when one is.
+fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>> {
+    let compared = pairs(race, cast.of.1, &cast.to, &plan.figure);
+    let by_ratio = |one: &&Pair<'_>, other: &&Pair<'_>| one.bare.total_cmp(&other.bare);
+    let worst = compared.iter().max_by(by_ratio)?;
+    let sides = compared
+        .iter()
+        .map(|pair| plan.side(pair.interval().as_ref()));
+    let sides: Vec<Side> = sides.collect();
+    let count = |side| sides.iter().filter(|one| **one == side).count();
+    let [reached, missed] = [Side::Inside, Side::Outside].map(count);
+    let whole = match (reached == sides.len(), missed) {
+        (true, _) => Side::Inside,
+        (false, 0) => Side::Unclear,
+        _ => Side::Outside,
     };
-    let rows = cast.races.iter().filter_map(row).collect();
-    Some((heads.map(str::to_owned).collect(), rows, Vec::new()))
+    Some(vec![
+        name(race),
+        worst.other.0.label(),
+        ratio(worst),
+        format!("{reached} of {}", sides.len()),
+        missed.to_string(),
+        word(whole).to_owned(),
+    ])
 }
 
 /// Rivals against the geometric mean of the ratio to each over all races; then, where it is asked
@@ -126,16 +148,16 @@ pub(super) fn means(suite: &Suite, plan: &Against, members: &[&Member]) -> Optio
     let mean = |to: &[Racer<'_>], comparisons: usize| {
         mean_over_least(&cast.races, cast.of.1, to, &plan.figure, comparisons)
     };
-    let row = |label: String, found: Mean, aimed_at: bool| {
-        let (text, mark) = match found.found {
-            None => (number(found.bare), None),
-            Some(found) => (
-                interval(found.estimate, found.low, found.high),
-                plan.mark(&found).filter(|_| aimed_at),
-            ),
+    let row = |label: String, mean: Mean, aimed_at: bool| {
+        let mark = match plan.below.filter(|_| aimed_at) {
+            Some(_) => word(plan.side(mean.found.as_ref())),
+            None => NONE,
         };
-        let races = found.races.to_string();
-        vec![label, text, races, mark.unwrap_or(NONE).to_owned()]
+        let text = match mean.found {
+            None => number(mean.bare),
+            Some(found) => interval(found.estimate, found.low, found.high),
+        };
+        vec![label, text, mean.races.to_string(), mark.to_owned()]
     };
     let each = |rival: &Racer<'_>| {
         let found = mean(std::slice::from_ref(rival), cast.to.len())?;
