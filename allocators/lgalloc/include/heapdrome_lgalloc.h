@@ -2,6 +2,7 @@
 #define HEAPDROME_LGALLOC_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +25,58 @@ int heapdrome_lgalloc_resize(heapdrome_region *region, size_t bytes);
 
 /* Begins to bring bytes into memory that may be in swap. 0, ERANGE, or what madvise reports. */
 int heapdrome_lgalloc_prefetch(heapdrome_region region, size_t offset, size_t length);
+
+/* Settings of the whole process. */
+typedef struct {
+    size_t thread_budget;        /* bytes that one thread keeps for itself, over all classes */
+    size_t dirty_cap;            /* free bytes with contents, over all threads and classes */
+    uint64_t stale_after_ms;     /* how long a free region is trusted to be in memory */
+    uint64_t worker_interval_ms; /* how often a thread returns what was free for so long; 0: none */
+    int huge_pages;              /* whether new areas ask for huge pages */
+} heapdrome_lgalloc_config;
+
+/* The settings that hold when nobody changes any. */
+void heapdrome_lgalloc_default_config(heapdrome_lgalloc_config *config);
+
+/* Changes all settings; they hold from then on. */
+void heapdrome_lgalloc_configure(const heapdrome_lgalloc_config *config);
+
+/* 2 MiB to 64 GiB, or to 512 MiB where pointers have 32 bits. */
+#if SIZE_MAX > 0xffffffff
+#define HEAPDROME_LGALLOC_CLASSES 16
+#else
+#define HEAPDROME_LGALLOC_CLASSES 9
+#endif
+
+/* One class. */
+typedef struct {
+    size_t bytes;            /* size of its regions */
+    size_t allocations;
+    size_t deallocations;
+    size_t slow_allocations; /* that a thread's own cache did not serve */
+    size_t cached_regions;   /* free, in caches of threads */
+    size_t dirty_regions;    /* free with contents, in the shared pool */
+    size_t clean_regions;    /* free without memory */
+} heapdrome_lgalloc_class_stats;
+
+/* The whole allocator. */
+typedef struct {
+    heapdrome_lgalloc_class_stats classes[HEAPDROME_LGALLOC_CLASSES];
+    size_t areas;          /* of address space */
+    size_t reserved_bytes; /* of address space */
+    size_t dirty_bytes;    /* free with contents, and what caches may still fill */
+    size_t purged_bytes;   /* returned to the system, in all */
+    size_t stale_bytes;    /* of those, dropped rather than read from swap */
+    size_t moved_bytes;    /* moved with their pages when a region grew */
+    size_t copied_bytes;   /* copied because the system would not move them */
+    size_t purge_failures; /* times the system would not take memory back */
+} heapdrome_lgalloc_statistics;
+
+/* The statistics as they are now. */
+void heapdrome_lgalloc_stats(heapdrome_lgalloc_statistics *to);
+
+/* Returns the memory of every free region to the system. */
+void heapdrome_lgalloc_empty(void);
 
 #ifdef __cplusplus
 }

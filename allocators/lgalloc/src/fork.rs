@@ -30,9 +30,7 @@ extern "C" fn child() {
     // The worker did not come along. What this thread frees next finds no lease, takes the slow path,
     // and there a worker is started if one is wanted.
     if let Some(slot) = own {
-        let (before, left) = slot.revoke();
-        DIRTY.admit(left);
-        DIRTY.unlease(before);
+        slot.revoke(&DIRTY);
     }
     worker::forget();
     parent();

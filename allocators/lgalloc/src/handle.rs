@@ -25,11 +25,6 @@ unsafe impl Send for Handle {}
 // SAFETY: a shared handle tells addresses and sizes, and gives advice, which changes no contents.
 unsafe impl Sync for Handle {}
 
-const EMPTY: Handle = Handle {
-    start: NonNull::dangling(),
-    class: None,
-};
-
 /// The class for so many elements; `None` where no memory is needed.
 #[inline]
 fn class_for<T>(capacity: usize) -> Result<Option<SizeClass>, AllocError> {
@@ -59,7 +54,8 @@ fn capacity_of<T>(class: SizeClass) -> usize {
     }
 }
 
-fn nothing<T>() -> (NonNull<T>, usize) {
+/// Start and capacity where no memory is needed.
+pub fn nothing<T>() -> (NonNull<T>, usize) {
     (
         NonNull::dangling(),
         if size_of::<T>() == 0 { usize::MAX } else { 0 },
@@ -78,7 +74,7 @@ fn nothing<T>() -> (NonNull<T>, usize) {
 pub fn allocate<T>(capacity: usize) -> Result<(NonNull<T>, usize, Handle), AllocError> {
     let Some(class) = class_for::<T>(capacity)? else {
         let (start, capacity) = nothing();
-        return Ok((start, capacity, EMPTY));
+        return Ok((start, capacity, Handle::EMPTY));
     };
     let refused = AllocError::OutOfMemory {
         bytes: class.bytes(),
@@ -101,6 +97,12 @@ pub fn deallocate(handle: Handle) {
 }
 
 impl Handle {
+    /// Of no memory.
+    pub(crate) const EMPTY: Self = Self {
+        start: NonNull::dangling(),
+        class: None,
+    };
+
     /// Bytes of the region.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -143,7 +145,7 @@ impl Handle {
             (Some(class), Some(wanted)) if wanted < class => self.shrink(class, wanted),
             (Some(_), Some(_)) | (None, None) => {}
             (None, Some(_)) => *self = allocate::<T>(capacity)?.2,
-            (Some(_), None) => deallocate(core::mem::replace(self, EMPTY)),
+            (Some(_), None) => deallocate(core::mem::replace(self, Self::EMPTY)),
         }
         Ok(match self.class {
             Some(class) => (self.start.cast(), capacity_of::<T>(class)),

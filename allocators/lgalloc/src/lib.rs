@@ -23,6 +23,7 @@
 
 mod buddy;
 pub mod c_api;
+pub mod c_settings;
 mod cap;
 mod class;
 mod config;
@@ -40,6 +41,7 @@ mod stats;
 mod sync;
 mod thread;
 mod vec;
+mod vec_iter;
 mod worker;
 
 pub use class::{CLASSES, SizeClass, UNIT};
@@ -50,3 +52,4 @@ pub use pool::empty_everything;
 pub use reader::{Pattern, Reader};
 pub use stats::{ClassStats, Stats, stats};
 pub use vec::LargeVec;
+pub use vec_iter::IntoIter;

@@ -238,9 +238,7 @@ fn empty_caches(wanted: impl Fn(Region) -> bool) {
             }
         }
         if taken || (slot.lease() != 0 && slot.held() == 0) {
-            let (before, left) = slot.revoke();
-            DIRTY.admit(left);
-            DIRTY.unlease(before);
+            slot.revoke(&DIRTY);
         }
     }
 }

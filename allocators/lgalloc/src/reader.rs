@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use heapdrome_pages::{Linux, Pages};
+
 use crate::error::PrefetchError;
 use crate::vec::LargeVec;
 
@@ -54,6 +56,8 @@ pub struct Reader<'a, T> {
     step: usize,
     /// Steps below this have been asked for.
     asked: usize,
+    /// The page that was asked for last, counted from the vector's start.
+    last_page: Option<usize>,
     refusal: Option<PrefetchError>,
 }
 
@@ -84,6 +88,7 @@ impl<'a, T> Reader<'a, T> {
             batch: batch.max(1),
             step: 0,
             asked: 0,
+            last_page: None,
             refusal: None,
         })
     }
@@ -115,9 +120,17 @@ impl<'a, T> Reader<'a, T> {
         self.asked = end;
     }
 
+    /// Asks for a run, unless it lies in the page that was asked for last: many small elements do.
     fn ask_for(&mut self, run: Option<Range<usize>>) {
-        let asked = run.map_or(Ok(()), |run| self.vec.prefetch_hint(run));
-        if let Err(refusal) = asked {
+        let Some(run) = run else { return };
+        let page = |index: usize| index * size_of::<T>() / Linux.page_size();
+        // The last byte of an element of no size lies before it.
+        let last = (run.end * size_of::<T>()).saturating_sub(1) / Linux.page_size();
+        if self.last_page == Some(last) && page(run.start) == last {
+            return;
+        }
+        self.last_page = Some(last);
+        if let Err(refusal) = self.vec.prefetch_hint(run) {
             self.refusal = Some(refusal);
         }
     }

@@ -51,3 +51,7 @@ pub fn claim_slot() -> Option<&'static Slot> {
 pub fn steal_from_any(class: SizeClass) -> Option<Region> {
     SLOT_TABLE.iter().find_map(|slot| slot.steal(class))
 }
+
+#[cfg(test)]
+#[path = "slot_tests.rs"]
+mod tests;

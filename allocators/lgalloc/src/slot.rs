@@ -10,9 +10,13 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+use crate::cap::Cap;
 use crate::class::{CLASSES, PLACES, SizeClass};
 use crate::region::Region;
 use crate::sync::{AtomicBool, AtomicUsize};
+
+/// A slot borrows from the cap in steps of this many bytes.
+const LEASE_STEP: usize = 4 << 20;
 
 /// What is counted for each class; only the owner of the slot adds.
 #[derive(Debug)]
@@ -142,27 +146,39 @@ impl Slot {
         self.lease.load(Relaxed)
     }
 
-    /// Adds to the lease what was borrowed from the cap. Only the owner calls this.
-    pub fn extend_lease(&self, bytes: usize) {
-        // Relaxed: a count; an exchange by `revoke` comes before or after it as a whole.
-        self.lease.fetch_add(bytes, Relaxed);
+    /// Borrows from the cap for one more region of the class, within a budget for the whole slot;
+    /// whether that region is covered then. Only the owner calls this.
+    pub fn borrow(&self, class: SizeClass, budget: usize, cap: &Cap, most: usize) -> bool {
+        let wanted = self.cached().saturating_add(class.bytes());
+        if !self.has_place(class) || wanted > budget {
+            return false;
+        }
+        let lease = self.lease();
+        let missing = wanted.saturating_sub(lease);
+        let step = missing.max(LEASE_STEP).min(budget.saturating_sub(lease));
+        let lent = step >= missing && cap.lease(step, most);
+        if lent {
+            // Relaxed: a count; an exchange by `revoke` comes before or after it as a whole.
+            self.lease.fetch_add(step, Relaxed);
+        }
+        lent
     }
 
-    /// Gives up the whole lease and returns it; the owner puts nothing in from then on.
-    pub fn end_lease(&self) -> usize {
-        self.lease.swap(0, Relaxed)
+    /// Gives the whole lease back to the cap; the owner puts nothing in from then on.
+    pub fn end_lease(&self, cap: &Cap) {
+        cap.unlease(self.lease.swap(0, Relaxed));
     }
 
-    /// Takes back what the lease covers beyond what the slot holds: returns the lease as it was, and
-    /// what is left of it. Any thread may call this.
+    /// Gives back to the cap what the lease covers beyond what the slot holds. Any thread may call this.
     ///
     /// A region that the owner is just putting in may be missed; the owner finds its lease too small
     /// the next time, and borrows for that region too.
-    pub fn revoke(&self) -> (usize, usize) {
-        let before = self.end_lease();
+    pub fn revoke(&self, cap: &Cap) {
+        let before = self.lease.swap(0, Relaxed);
         let held = self.held();
         self.lease.fetch_add(held, Relaxed);
-        (before, held)
+        cap.admit(held);
+        cap.unlease(before);
     }
 
     /// When the owner last took a region, in milliseconds.
@@ -235,7 +251,3 @@ impl Slot {
         self.owned.store(false, Release);
     }
 }
-
-#[cfg(test)]
-#[path = "slot_tests.rs"]
-mod tests;

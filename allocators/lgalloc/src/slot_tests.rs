@@ -1,12 +1,18 @@
 //! One cache: what its owner does, what thieves do, and what becomes of the lease.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::vec::Vec;
 
 use super::*;
+use crate::cap::Cap;
 use crate::class::UNIT;
 
 const TWO: SizeClass = SizeClass::SMALLEST;
+
+/// Borrows for so many regions.
+fn lend(slot: &Slot, regions: usize) {
+    slot.lease.fetch_add(regions * UNIT, Relaxed);
+}
 
 #[test]
 fn the_owner_gets_the_last_and_a_thief_the_first() {
@@ -16,7 +22,7 @@ fn the_owner_gets_the_last_and_a_thief_the_first() {
         !slot.push(TWO, Region(UNIT)),
         "a slot without a lease keeps nothing"
     );
-    slot.extend_lease(3 * UNIT);
+    lend(&slot, 3);
     for at in 1..=3 {
         assert!(slot.push(TWO, Region(at * UNIT)));
     }
@@ -32,6 +38,15 @@ fn the_owner_gets_the_last_and_a_thief_the_first() {
     assert_eq!(slot.cached(), 0);
 }
 
+/// Raises a flag when it goes, so that a test that fails ends the threads that wait for it.
+struct Raise<'a>(&'a AtomicBool);
+
+impl Drop for Raise<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 /// An owner and three thieves: every region has one holder at a time.
 #[test]
 fn no_region_is_had_twice() {
@@ -43,7 +58,7 @@ fn no_region_is_had_twice() {
         assert_eq!(before, 0, "a region had by two");
     };
     let back: [AtomicUsize; REGIONS] = [const { AtomicUsize::new(0) }; REGIONS];
-    slot.extend_lease(usize::MAX / 2);
+    lend(&slot, usize::MAX / UNIT / 2);
     let give = |region: Region| {
         held[region.start() / UNIT - 1].store(0, Relaxed);
         assert!(slot.push(TWO, region));
@@ -60,6 +75,7 @@ fn no_region_is_had_twice() {
                 }
             });
         }
+        let _raise = Raise(&done);
         (1..=REGIONS).for_each(|at| give(Region(at * UNIT)));
         for _ in 0..200_000 {
             if let Some(region) = slot.pop(TWO) {
@@ -73,27 +89,50 @@ fn no_region_is_had_twice() {
                 }
             }
         }
-        done.store(true, Relaxed);
     });
 }
 
 #[test]
 fn what_a_lease_does_not_use_can_be_revoked() {
+    let cap = Cap {
+        held: AtomicUsize::new(0),
+    };
     let slot = Slot::new();
     assert!(slot.claim());
-    slot.extend_lease(4 * UNIT);
-    assert!(slot.push(TWO, Region(UNIT)) && slot.push(TWO, Region(2 * UNIT)));
-    assert_eq!(slot.revoke(), (4 * UNIT, 2 * UNIT));
+    assert!(slot.borrow(TWO, 8 * UNIT, &cap, 8 * UNIT));
+    assert!(slot.push(TWO, Region(UNIT)));
+    let held = cap.held();
+    assert!(held > UNIT, "more than is needed at once");
+    slot.revoke(&cap);
+    assert_eq!((cap.held(), slot.lease()), (UNIT, UNIT));
     assert!(!slot.push(TWO, Region(3 * UNIT)), "the lease is used up");
     assert!(slot.pop(TWO).is_some());
     assert!(slot.push(TWO, Region(3 * UNIT)), "the place was paid for");
-    assert_eq!((slot.end_lease(), slot.held()), (2 * UNIT, 2 * UNIT));
+    slot.end_lease(&cap);
+    assert_eq!((cap.held(), slot.held()), (0, UNIT));
+}
+
+#[test]
+fn neither_budget_nor_cap_is_exceeded() {
+    let cap = Cap {
+        held: AtomicUsize::new(0),
+    };
+    let slot = Slot::new();
+    assert!(!slot.borrow(TWO, UNIT / 2, &cap, usize::MAX), "the budget");
+    assert!(!slot.borrow(TWO, usize::MAX, &cap, UNIT / 2), "the cap");
+    for at in 1..=3 {
+        let fits = slot.push(TWO, Region(at * UNIT));
+        let lent = fits || slot.borrow(TWO, 3 * UNIT, &cap, 3 * UNIT);
+        assert!(lent && (fits || slot.push(TWO, Region(at * UNIT))));
+    }
+    assert!(!slot.borrow(TWO, 3 * UNIT, &cap, usize::MAX));
+    assert_eq!((cap.held(), slot.lease()), (3 * UNIT, 3 * UNIT));
 }
 
 #[test]
 fn only_regions_that_are_wanted_are_stolen() {
     let slot = Slot::new();
-    slot.extend_lease(4 * UNIT);
+    lend(&slot, 4);
     for (at, freed) in [(1, 9000), (2, 100), (3, 9000)] {
         assert!(slot.push(TWO, Region::new(at * UNIT, freed)));
     }
@@ -107,7 +146,7 @@ fn only_regions_that_are_wanted_are_stolen() {
 fn a_new_owner_counts_what_the_one_before_left() {
     let slot = Slot::new();
     assert!(slot.claim());
-    slot.extend_lease(4 * UNIT);
+    lend(&slot, 4);
     (1..=3).for_each(|at| assert!(slot.push(TWO, Region(at * UNIT))));
     assert!(slot.steal(TWO).is_some());
     slot.leave();

@@ -10,6 +10,7 @@ use crate::relocate;
 /// One class. Counts are those of threads that have a cache; a thread adds while others read, so
 /// that figures of a busy program are a moment apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct ClassStats {
     /// Size of its regions.
     pub bytes: usize,
@@ -27,8 +28,9 @@ pub struct ClassStats {
     pub clean_regions: usize,
 }
 
-/// The whole allocator.
+/// The whole allocator. The C header declares the same structures.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Stats {
     /// Every class, from 2 MiB on.
     pub classes: [ClassStats; CLASSES],

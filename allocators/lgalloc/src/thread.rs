@@ -7,13 +7,11 @@
 use std::cell::Cell;
 
 use crate::class::SizeClass;
+use crate::pool::DIRTY;
 use crate::region::Region;
 use crate::registry::claim_slot;
 use crate::slot::Slot;
 use crate::{config, os, pool, worker};
-
-/// A slot borrows from the cap in steps of this many bytes.
-const LEASE_STEP: usize = 4 << 20;
 
 thread_local! {
     /// Without a destructor, so that it may be read at any time of a thread's life.
@@ -30,7 +28,7 @@ impl Drop for End {
     fn drop(&mut self) {
         let Some(slot) = SLOT.take() else { return };
         // The lease goes back before the regions, which then count in the pool.
-        pool::DIRTY.unlease(slot.end_lease());
+        slot.end_lease(&DIRTY);
         for class in (0..crate::class::CLASSES).filter_map(SizeClass::of_index) {
             while let Some(region) = slot.pop(class) {
                 pool::put(region, class);
@@ -126,30 +124,15 @@ fn put_slow(start: usize, class: SizeClass) {
             slot.counters[class.index()].deallocated();
         }
         slot.settle();
-        if slot.push(class, region) || (borrow(slot, class) && slot.push(class, region)) {
+        let borrow = || {
+            let (budget, most) = (config::thread_budget(), config::dirty_cap());
+            slot.borrow(class, budget, &DIRTY, most)
+        };
+        if slot.push(class, region) || (borrow() && slot.push(class, region)) {
             return;
         }
     }
     pool::put(region, class);
-}
-
-/// Borrows more of the cap, while the thread's own budget allows it; whether one more region of the
-/// class is covered then.
-fn borrow(slot: &Slot, class: SizeClass) -> bool {
-    let budget = config::thread_budget();
-    let wanted = slot.cached().saturating_add(class.bytes());
-    if !slot.has_place(class) || wanted > budget {
-        return false;
-    }
-    let missing = wanted.saturating_sub(slot.lease());
-    let step = missing
-        .max(LEASE_STEP)
-        .min(budget.saturating_sub(slot.lease()));
-    let lent = step >= missing && pool::DIRTY.lease(step, config::dirty_cap());
-    if lent {
-        slot.extend_lease(step);
-    }
-    lent
 }
 
 /// Takes back a region that has no contents.

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use core::{fmt, mem, slice};
 
 use crate::error::{AllocError, PrefetchError};
-use crate::handle::{Handle, allocate, deallocate};
+use crate::handle::{Handle, allocate, deallocate, nothing};
 
 /// A growing vector whose elements lie in a region of its own: no `ManuallyDrop`, no raw parts.
 ///
@@ -23,6 +23,18 @@ unsafe impl<T: Send> Send for LargeVec<T> {}
 unsafe impl<T: Sync> Sync for LargeVec<T> {}
 
 impl<T> LargeVec<T> {
+    /// An empty vector, which has no region yet.
+    #[must_use]
+    pub fn new() -> Self {
+        let (start, capacity) = nothing();
+        Self {
+            start,
+            capacity,
+            length: 0,
+            handle: Handle::EMPTY,
+        }
+    }
+
     /// An empty vector with room for at least `capacity` elements.
     ///
     /// # Errors
@@ -86,6 +98,46 @@ impl<T> LargeVec<T> {
         self.length = self.length.checked_sub(1)?;
         // SAFETY: the element was the last; the length no longer counts it.
         Some(unsafe { self.start.add(self.length).read() })
+    }
+
+    /// Takes an element, whose place the last one takes.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such element.
+    pub fn swap_remove(&mut self, index: usize) -> T {
+        let last = self.length.checked_sub(1);
+        let last = last.expect("an empty vector has no element to remove");
+        self.swap(index, last);
+        self.length = last;
+        // SAFETY: the element was the last; the length no longer counts it.
+        unsafe { self.start.add(last).read() }
+    }
+
+    /// Makes it so many elements long: with copies of `element`, or without the last ones.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`]; the vector is then as it was.
+    pub fn resize(&mut self, length: usize, element: T) -> Result<(), AllocError>
+    where
+        T: Clone,
+    {
+        let missing = length.saturating_sub(self.length);
+        self.reserve(missing)?;
+        self.truncate(length);
+        self.extend(core::iter::repeat_n(element, missing))
+    }
+
+    /// The same region, whose elements are not dropped.
+    pub(crate) fn without_drops(self) -> LargeVec<mem::ManuallyDrop<T>> {
+        let mut this = mem::ManuallyDrop::new(self);
+        LargeVec {
+            start: this.start.cast(),
+            capacity: this.capacity,
+            length: this.length,
+            handle: mem::replace(&mut this.handle, Handle::EMPTY),
+        }
     }
 
     /// Adds every element of an iterator.
@@ -164,6 +216,12 @@ impl<T> LargeVec<T> {
     }
 }
 
+impl<T> Default for LargeVec<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T> Deref for LargeVec<T> {
     type Target = [T];
 
@@ -191,9 +249,7 @@ struct Back<'a>(&'a mut Handle);
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
-        // SAFETY: a handle of no bytes owns nothing, wherever it points.
-        let empty = unsafe { Handle::from_parts(NonNull::dangling(), 0) };
-        deallocate(mem::replace(self.0, empty));
+        deallocate(mem::replace(self.0, Handle::EMPTY));
     }
 }
 

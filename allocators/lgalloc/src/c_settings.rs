@@ -1,0 +1,89 @@
+//! Settings and statistics for C.
+
+use core::ffi::c_int;
+use std::time::Duration;
+
+use crate::config::{Config, configure};
+use crate::pool;
+use crate::stats::{Stats, stats};
+
+/// The settings, as C sees [`Config`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct HeapdromeLgallocConfig {
+    thread_budget: usize,
+    dirty_cap: usize,
+    stale_after_ms: u64,
+    /// Zero for no worker.
+    worker_interval_ms: u64,
+    huge_pages: c_int,
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl From<&Config> for HeapdromeLgallocConfig {
+    fn from(config: &Config) -> Self {
+        let interval = config.worker_interval.map_or(0, milliseconds);
+        Self {
+            thread_budget: config.thread_budget,
+            dirty_cap: config.dirty_cap,
+            stale_after_ms: milliseconds(config.stale_after),
+            worker_interval_ms: interval,
+            huge_pages: config.huge_pages.into(),
+        }
+    }
+}
+
+impl From<&HeapdromeLgallocConfig> for Config {
+    fn from(config: &HeapdromeLgallocConfig) -> Self {
+        let interval = config.worker_interval_ms;
+        Self {
+            thread_budget: config.thread_budget,
+            dirty_cap: config.dirty_cap,
+            stale_after: Duration::from_millis(config.stale_after_ms),
+            worker_interval: (interval != 0).then(|| Duration::from_millis(interval)),
+            huge_pages: config.huge_pages != 0,
+        }
+    }
+}
+
+/// Writes the settings that hold when nobody changes any.
+///
+/// # Safety
+///
+/// `config` is valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heapdrome_lgalloc_default_config(config: *mut HeapdromeLgallocConfig) {
+    // SAFETY: the caller's promise.
+    unsafe { config.write((&Config::default()).into()) };
+}
+
+/// Changes all settings; they hold from then on, for the whole process.
+///
+/// # Safety
+///
+/// `config` is valid for reading, and every field of it was written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heapdrome_lgalloc_configure(config: *const HeapdromeLgallocConfig) {
+    // SAFETY: the caller's promise.
+    configure(&unsafe { &*config }.into());
+}
+
+/// Writes the statistics as they are now.
+///
+/// # Safety
+///
+/// `to` is valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heapdrome_lgalloc_stats(to: *mut Stats) {
+    // SAFETY: the caller's promise; `Stats` has C's layout.
+    unsafe { to.write(stats()) };
+}
+
+/// Returns the memory of every free region to the system.
+#[unsafe(no_mangle)]
+pub extern "C" fn heapdrome_lgalloc_empty() {
+    pool::empty_everything();
+}

@@ -1,0 +1,225 @@
+//! What threads share without a lock, under every order in which their steps can fall (loom).
+//!
+//! The files of the library are compiled here against loom's atomics, with two places in a cache. Loom
+//! also finds accesses to a region's contents that are not ordered by its hand-over.
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+mod sync {
+    pub use loom::sync::atomic::{AtomicBool, AtomicUsize};
+}
+
+/// One class of two places; sizes are the library's.
+mod class {
+    pub const UNIT: usize = 1 << 21;
+    pub const CLASSES: usize = 1;
+    pub const PLACES: usize = 2;
+
+    #[derive(Clone, Copy, Debug)]
+    pub struct SizeClass;
+
+    impl SizeClass {
+        pub fn of_index(index: usize) -> Option<Self> {
+            (index == 0).then_some(Self)
+        }
+
+        pub fn index(self) -> usize {
+            0
+        }
+
+        pub fn bytes(self) -> usize {
+            UNIT
+        }
+    }
+}
+
+#[allow(dead_code, reason = "the models use part of it")]
+#[path = "../src/cap.rs"]
+mod cap;
+#[allow(dead_code, reason = "the models use part of it")]
+#[path = "../src/region.rs"]
+mod region;
+#[allow(dead_code, reason = "the models use part of it")]
+#[path = "../src/slot.rs"]
+mod slot;
+
+use cap::Cap;
+use class::{PLACES, SizeClass, UNIT};
+use region::Region;
+use slot::{Counters, Slot, Stack};
+use sync::{AtomicBool, AtomicUsize};
+
+const CLASS: SizeClass = SizeClass;
+
+fn empty_slot() -> Slot {
+    let zero = || AtomicUsize::new(0);
+    Slot {
+        owned: AtomicBool::new(false),
+        clock: zero(),
+        cached: zero(),
+        lease: zero(),
+        robbed: AtomicBool::new(false),
+        stacks: [Stack {
+            top: zero(),
+            places: [(); PLACES].map(|()| zero()),
+        }],
+        counters: [Counters {
+            allocations: zero(),
+            deallocations: zero(),
+            slow: zero(),
+        }],
+    }
+}
+
+/// A cache, a cap, and the contents of regions 1, 2 and 3.
+struct World {
+    slot: Slot,
+    cap: Cap,
+    contents: [UnsafeCell<usize>; 3],
+}
+
+// SAFETY: loom itself finds accesses to the contents that are not ordered.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+impl World {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            slot: empty_slot(),
+            cap: Cap {
+                held: AtomicUsize::new(0),
+            },
+            contents: [(); 3].map(|()| UnsafeCell::new(0)),
+        })
+    }
+
+    /// Writes what a user of the region would.
+    fn write(&self, region: usize) {
+        // SAFETY: the caller holds the region; loom checks that nobody else does.
+        self.contents[region - 1].with_mut(|contents| unsafe { *contents += 1 });
+    }
+
+    /// Frees a region as a thread does; false where the pool would get it.
+    fn put(&self, region: usize, most: usize) -> bool {
+        self.write(region);
+        let region = Region(region * UNIT);
+        if self.slot.push(CLASS, region) {
+            return true;
+        }
+        self.slot.settle();
+        self.slot.borrow(CLASS, 2 * UNIT, &self.cap, most) && self.slot.push(CLASS, region)
+    }
+
+    /// Uses a region that was taken; returns its number.
+    fn used(&self, region: Region) -> usize {
+        let number = region.start() / UNIT;
+        self.write(number);
+        number
+    }
+
+    fn pop(&self) -> Option<usize> {
+        Some(self.used(self.slot.pop(CLASS)?))
+    }
+
+    fn steal(&self) -> Option<usize> {
+        Some(self.used(self.slot.steal(CLASS)?))
+    }
+}
+
+/// Every region has one holder at a time, is lost to nobody, and its contents are handed over.
+#[test]
+fn an_owner_and_a_thief_share_regions_without_a_lock() {
+    loom::model(|| {
+        let world = World::new();
+        assert!(world.slot.claim());
+        let thief = thread::spawn({
+            let world = Arc::clone(&world);
+            move || world.steal()
+        });
+        assert!(world.put(1, usize::MAX) && world.put(2, usize::MAX));
+        let popped = world.pop();
+        // The place is filled again while the thief looks at it.
+        let again = popped.is_some_and(|region| world.put(region, usize::MAX));
+        let stolen = thief.join().expect("the thief ends well");
+        let mut all: Vec<usize> = stolen.into_iter().collect();
+        if !again {
+            all.extend(popped);
+        }
+        all.extend(std::iter::from_fn(|| world.pop()));
+        all.sort_unstable();
+        assert_eq!(all, [1, 2]);
+    });
+}
+
+#[test]
+fn two_thieves_never_get_the_same_region() {
+    loom::model(|| {
+        let world = World::new();
+        assert!(world.slot.claim());
+        assert!(world.put(1, usize::MAX));
+        let thieves = [(); 2].map(|()| {
+            let world = Arc::clone(&world);
+            thread::spawn(move || world.steal())
+        });
+        let own = world.pop();
+        let stolen = thieves.map(|thief| thief.join().expect("the thief ends well"));
+        let holders = stolen.into_iter().chain([own]).flatten().count();
+        assert_eq!(holders, 1);
+    });
+}
+
+/// Whatever falls between: the cap is never exceeded, what it counts is what is lent, and the next
+/// region that is freed pays for one that a revocation missed.
+#[test]
+fn a_lease_that_is_revoked_meanwhile_is_paid_for_again() {
+    loom::model(|| {
+        let world = World::new();
+        assert!(world.slot.claim());
+        assert!(world.put(1, 2 * UNIT));
+        let other = thread::spawn({
+            let world = Arc::clone(&world);
+            move || {
+                let stolen = world.steal();
+                world.slot.revoke(&world.cap);
+                stolen
+            }
+        });
+        let kept = world.put(2, 2 * UNIT);
+        let stolen = other.join().expect("the other ends well");
+        assert_eq!(world.cap.held(), world.slot.lease());
+        assert!(world.cap.held() <= 2 * UNIT);
+        assert!(world.slot.held() <= world.slot.lease() + UNIT);
+        let third = kept && world.put(3, 2 * UNIT);
+        if third {
+            assert!(world.slot.held() <= world.slot.lease());
+        }
+        assert_eq!(world.cap.held(), world.slot.lease());
+        let left = std::iter::from_fn(|| world.pop()).count();
+        let put = 1 + usize::from(kept) + usize::from(third);
+        assert_eq!(left + usize::from(stolen.is_some()), put);
+    });
+}
+
+/// A thread that ends hands its cache over to the next that begins.
+#[test]
+fn a_slot_changes_hands_with_what_is_in_it() {
+    loom::model(|| {
+        let world = World::new();
+        assert!(world.slot.claim());
+        let next = thread::spawn({
+            let world = Arc::clone(&world);
+            move || {
+                let claimed = world.slot.claim();
+                let found = claimed.then(|| (world.slot.cached(), world.pop()));
+                found.map(|(cached, popped)| (cached / UNIT, popped))
+            }
+        });
+        assert!(world.put(1, usize::MAX));
+        world.slot.leave();
+        let found = next.join().expect("the next ends well");
+        assert!(matches!(found, None | Some((1, Some(1)))), "{found:?}");
+    });
+}
