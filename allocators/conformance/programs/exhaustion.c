@@ -1,4 +1,5 @@
-// No memory: NULL and ENOMEM, and all is well when some has been freed. Runs in little address space.
+// No memory: NULL and ENOMEM, and all is well when some has been freed. Runs with little address
+// space, or little that may be written.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -88,9 +89,9 @@ static void threads(void) {
 
 int main(int count, char **words) {
     MUST(count > 1);
-    if (strcmp(words[1], "exhaustion-small") == 0)
+    if (strcmp(words[1], "exhaustion-small") == 0 || strcmp(words[1], "committed-small") == 0)
         cycles(64, (size_t)64 << 20);
-    else if (strcmp(words[1], "exhaustion-large") == 0)
+    else if (strcmp(words[1], "exhaustion-large") == 0 || strcmp(words[1], "committed-large") == 0)
         cycles(3 << 20, (size_t)128 << 20);
     else if (strcmp(words[1], "exhaustion-threads") == 0)
         threads();

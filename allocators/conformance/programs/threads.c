@@ -159,7 +159,7 @@ int main(int count, char **words) {
         outliving_blocks();
     else if (strcmp(words[1], "key-destructors") == 0)
         key_destructors();
-    else if (strcmp(words[1], "start-in-little") == 0)
+    else if (strcmp(words[1], "start-in-little") == 0 || strcmp(words[1], "committed-start") == 0)
         start_in_little();
     else
         return 2;

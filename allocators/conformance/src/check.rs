@@ -12,10 +12,20 @@ pub struct Check {
     /// What is checked.
     pub name: &'static str,
     source: Source,
-    /// The most address space that the program gets, in bytes.
-    pub(crate) address_space: Option<u64>,
+    /// What the program gets no more of.
+    pub(crate) limit: Option<Limit>,
     /// Whether the library is preloaded; otherwise the program loads it itself.
     pub(crate) preloaded: bool,
+}
+
+/// A limit on memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// On address space.
+    AddressSpace(u64),
+    /// On private memory that may be written, touched or not: what a strict overcommit policy
+    /// (`vm.overcommit_memory` 2) counts for all processes, `RLIMIT_DATA` counts for one.
+    Writable(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,22 +58,23 @@ impl Source {
     }
 }
 
-const MIB: u64 = 1 << 20;
+const ADDRESSES: Limit = Limit::AddressSpace(256 << 20);
+const WRITABLE: Limit = Limit::Writable(256 << 20);
 
 const fn check(name: &'static str, source: Source) -> Check {
     Check {
         name,
         source,
-        address_space: None,
+        limit: None,
         preloaded: true,
     }
 }
 
-const fn limited(name: &'static str, source: Source, mebibytes: u64) -> Check {
+const fn limited(name: &'static str, source: Source, limit: Limit) -> Check {
     Check {
         name,
         source,
-        address_space: Some(mebibytes * MIB),
+        limit: Some(limit),
         preloaded: true,
     }
 }
@@ -95,15 +106,18 @@ const CHECKS: &[Check] = &[
     check("outliving-blocks", Source::Threads),
     check("fork", Source::Fork),
     check("fork-handlers", Source::Fork),
-    limited("exhaustion-small", Source::Exhaustion, 256),
-    limited("exhaustion-large", Source::Exhaustion, 256),
-    limited("exhaustion-threads", Source::Exhaustion, 256),
-    limited("exhaustion-throws", Source::CxxExhaustion, 256),
-    limited("start-in-little", Source::Threads, 256),
+    limited("exhaustion-small", Source::Exhaustion, ADDRESSES),
+    limited("exhaustion-large", Source::Exhaustion, ADDRESSES),
+    limited("exhaustion-threads", Source::Exhaustion, ADDRESSES),
+    limited("exhaustion-throws", Source::CxxExhaustion, ADDRESSES),
+    limited("start-in-little", Source::Threads, ADDRESSES),
+    limited("committed-start", Source::Threads, WRITABLE),
+    limited("committed-small", Source::Exhaustion, WRITABLE),
+    limited("committed-large", Source::Exhaustion, WRITABLE),
     Check {
         name: "loaded-late",
         source: Source::Loading,
-        address_space: None,
+        limit: None,
         preloaded: false,
     },
     check("loads-others", Source::Loading),

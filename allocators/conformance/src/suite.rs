@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::check::Limit;
 use crate::{Check, Program, checks, child, shrink};
 
 /// A program that runs longer than this hangs.
@@ -109,9 +110,9 @@ impl Suite {
                 command.env("LD_PRELOAD", library);
             }
         }
-        if let Some(bytes) = check.address_space {
+        if let Some(limit) = check.limit {
             // SAFETY: between fork and exec only setrlimit is called, a system call.
-            unsafe { command.pre_exec(move || limit_address_space(bytes)) };
+            unsafe { command.pre_exec(move || set(limit)) };
         }
         child::run(&mut command, LIMIT).map_err(failure)
     }
@@ -164,13 +165,17 @@ impl Suite {
     }
 }
 
-fn limit_address_space(bytes: u64) -> io::Result<()> {
+fn set(limit: Limit) -> io::Result<()> {
+    let (what, bytes) = match limit {
+        Limit::AddressSpace(bytes) => (libc::RLIMIT_AS, bytes),
+        Limit::Writable(bytes) => (libc::RLIMIT_DATA, bytes),
+    };
     let limit = libc::rlimit {
         rlim_cur: bytes,
         rlim_max: bytes,
     };
     // SAFETY: the limit is a valid structure.
-    if unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) } == 0 {
+    if unsafe { libc::setrlimit(what, &raw const limit) } == 0 {
         Ok(())
     } else {
         Err(io::Error::last_os_error())

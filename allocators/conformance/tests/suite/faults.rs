@@ -37,6 +37,9 @@ const FAULTS: &[(&str, &str)] = &[
     ("exhaustion-threads", "DIES"),
     ("exhaustion-throws", "DIES"),
     ("start-in-little", "RESERVES"),
+    ("committed-start", "COMMITS"),
+    ("committed-small", "DIES"),
+    ("committed-large", "DIES"),
     ("loaded-late", "UNLOADED"),
     ("loads-others", "REFUSES"),
 ];

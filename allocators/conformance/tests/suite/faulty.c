@@ -33,9 +33,15 @@ static pthread_key_t key;
 static void thread_ends(void *value) { ended = value != NULL; }
 __attribute__((constructor)) static void make_key(void) { pthread_key_create(&key, thread_ends); }
 #endif
+#if defined RESERVES || defined COMMITS
 #ifdef RESERVES
+enum { ACCESS = PROT_NONE };
+#else
+enum { ACCESS = PROT_READ | PROT_WRITE };
+#endif
 __attribute__((constructor)) static void reserve(void) {
-    if (mmap(NULL, (size_t)300 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    if (mmap(NULL, (size_t)300 << 20, ACCESS, flags, -1, 0) == MAP_FAILED)
         abort();
 }
 #endif

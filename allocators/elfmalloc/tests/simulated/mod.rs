@@ -52,7 +52,8 @@ fn heap() -> Option<NonNull<ThreadHeap>> {
     })
 }
 
-/// Runs a program over `limit` bytes of address space. Everything must have come back afterwards.
+/// Runs a program over `limit` bytes of address space, which is too little for the arena and the class map
+/// that elfmalloc would like, as where overcommit is strict. Everything must have come back afterwards.
 ///
 /// # Errors
 ///
@@ -66,7 +67,6 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<(
     let owned = Box::into_raw(Box::new(Backend::new(Simulated::new(limit))));
     CURRENT.store(owned, SeqCst);
     backend().start(|| Settings {
-        arena: 0,
         decay,
         ..Settings::DEFAULT
     });
