@@ -27,7 +27,7 @@ impl Scene {
         let chunk: *mut Chunk = unsafe { std::alloc::alloc_zeroed(LAYOUT).cast() };
         let scene = Self {
             chunk,
-            blocks: [const { () }; 3].map(|()| Watched::default()),
+            blocks: std::array::from_fn(|_| Watched::default()),
             taken: AtomicUsize::new(0),
         };
         scene.chunk().owner.store(OWNER, Relaxed);
