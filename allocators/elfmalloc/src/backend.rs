@@ -1,6 +1,6 @@
 //! The back-end: blocks in batches, from bins of slabs, over the pool.
 //!
-//! Order of locks: list of heaps, bin, pool, metadata. A second bin's lock is only ever tried.
+//! Order of locks: list of heaps, depot, bin, pool, metadata. A second bin's lock is only ever tried.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use heapdrome_pages::{Lock, Pages};
 use crate::arena::Directory;
 use crate::bin::{Bin, Slabs};
 use crate::class_map::ClassMap;
-use crate::heap::Heaps;
+use crate::heap::{AllHeaps, Heaps};
 use crate::mapped::MappedTable;
 use crate::metadata::Metadata;
 use crate::pool::{Pool, Run};
@@ -44,6 +44,12 @@ pub struct Backend<P> {
     pub magazine: AtomicUsize,
     /// The most bytes in the magazines of a thread.
     pub budget: AtomicUsize,
+    /// Units in use, as of the last change.
+    pub live: AtomicUsize,
+    /// Threads that have a heap.
+    pub threads: AtomicUsize,
+    /// How many units were in use when depots were last emptied to avoid growth.
+    pub emptied_at: AtomicUsize,
     /// When the last epoch of purging began, in milliseconds.
     pub epoch: AtomicU64,
     /// How often memory was given back to the system.
@@ -68,6 +74,9 @@ impl<P: Pages> Backend<P> {
             decay: AtomicU64::new(Settings::DEFAULT.decay),
             magazine: AtomicUsize::new(Settings::DEFAULT.magazine),
             budget: AtomicUsize::new(Settings::DEFAULT.budget),
+            live: AtomicUsize::new(0),
+            threads: AtomicUsize::new(0),
+            emptied_at: AtomicUsize::new(0),
             epoch: AtomicU64::new(0),
             purges: AtomicU64::new(0),
             purged: AtomicU64::new(0),
@@ -150,6 +159,19 @@ impl<P: Pages> Backend<P> {
         }
         // SAFETY: nothing was left in the bin, which is one for the class.
         unsafe {
+            if self.inherit(&mut slabs, bin, class) {
+                return take(&mut slabs);
+            }
+        }
+        drop(slabs);
+        self.before_growth(usize::from(class.geometry().units));
+        let mut slabs = bin.lock();
+        let taken = take(&mut slabs);
+        if taken != 0 {
+            return taken;
+        }
+        // SAFETY: as above.
+        unsafe {
             if !self.inherit(&mut slabs, bin, class) {
                 let Some(slab) = self.new_slab(class) else {
                     return 0;
@@ -211,9 +233,21 @@ impl<P: Pages> Backend<P> {
 
     /// A run of units from the pool.
     pub fn allocate_run(&self, units: usize, alignment: usize) -> Option<Run> {
-        self.pool
-            .lock()
-            .allocate(&self.pages, &self.directory, units, alignment)
+        self.with_pool(|pool| pool.allocate(&self.pages, &self.directory, units, alignment))
+    }
+
+    /// Does something with the pool, and notes for those without its lock how much lives.
+    pub fn with_pool<R>(&self, action: impl FnOnce(&mut Pool) -> R) -> R {
+        let mut pool = self.pool.lock();
+        let result = action(&mut pool);
+        // Relaxed: a number that stands alone.
+        self.live.store(pool.live, Relaxed);
+        result
+    }
+
+    /// All heaps.
+    pub fn all_heaps(&self) -> AllHeaps {
+        self.heaps.lock().all()
     }
 
     fn free_bitmap(&self, external: *mut u64, class: SizeClass) {
@@ -340,7 +374,7 @@ impl<P: Pages> Backend<P> {
                 (*slab.add(unit)).head_distance = 0;
                 (*slab.add(unit)).class = SizeClass::NONE;
             }
-            self.pool.lock().free(base.as_ptr(), units, true);
+            self.with_pool(|pool| pool.free(base.as_ptr(), units, true));
         }
     }
 

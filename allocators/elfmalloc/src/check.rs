@@ -3,7 +3,6 @@
 use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
-use crate::heap::ThreadHeap;
 
 impl<P: Pages> Backend<P> {
     /// Asserts what must hold whenever no thread is in the allocator: each bin's slabs are where and
@@ -16,12 +15,15 @@ impl<P: Pages> Backend<P> {
         for bin in &self.bins {
             bin.lock().check();
         }
-        self.heaps.lock().each(|heap| {
-            // SAFETY: heaps live for ever, and bins may be used by any thread.
-            for bin in unsafe { &(*heap.as_ptr()).bins } {
-                bin.lock().check();
+        for heap in self.all_heaps() {
+            // SAFETY: heaps live for ever; bins and depots may be used by any thread.
+            unsafe {
+                for bin in &(*heap.as_ptr()).bins {
+                    bin.lock().check();
+                }
+                (*(*heap.as_ptr()).depot).lock().check();
             }
-        });
+        }
         self.pool.lock().check();
     }
 
@@ -29,15 +31,14 @@ impl<P: Pages> Backend<P> {
     #[must_use]
     pub fn slabs(&self) -> usize {
         let mut count: usize = self.bins.iter().map(|bin| bin.lock().slabs as usize).sum();
-        self.heaps.lock().each(|heap| {
+        for heap in self.all_heaps() {
             // SAFETY: as above.
-            let heap: &ThreadHeap = unsafe { heap.as_ref() };
-            count += heap
-                .bins
+            let bins = unsafe { &(*heap.as_ptr()).bins };
+            count += bins
                 .iter()
                 .map(|bin| bin.lock().slabs as usize)
                 .sum::<usize>();
-        });
+        }
         count
     }
 }

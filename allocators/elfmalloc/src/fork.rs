@@ -7,7 +7,8 @@ use heapdrome_pages::{Lock, Pages};
 
 use crate::backend::Backend;
 use crate::bin::Bin;
-use crate::heap::{Front, ThreadHeap};
+use crate::depot::Depot;
+use crate::heap::{AllHeaps, Front, ThreadHeap};
 use crate::magazine::Magazine;
 use crate::size_class::SizeClass;
 
@@ -15,6 +16,7 @@ impl<P: Pages> Backend<P> {
     /// Takes every lock, in their order.
     pub fn hold_all(&self) {
         self.heaps.hold_for_fork();
+        self.each_depot(Lock::hold_for_fork);
         self.each_bin(Lock::hold_for_fork);
         self.mapped.hold_for_fork();
         self.pool.hold_for_fork();
@@ -34,16 +36,31 @@ impl<P: Pages> Backend<P> {
             self.pool.release_after_fork();
             self.mapped.release_after_fork();
             self.each_bin(|bin| bin.release_after_fork());
+            self.each_depot(|depot| depot.release_after_fork());
             self.heaps.release_after_fork();
         }
     }
 
     fn each_bin(&self, mut visit: impl FnMut(&Bin)) {
-        // SAFETY: the lock is held for the fork; heaps live for ever.
-        unsafe { &*self.heaps.as_ptr() }.each(|heap| unsafe {
-            (*heap.as_ptr()).bins.iter().for_each(&mut visit);
-        });
+        for heap in self.all_held_heaps() {
+            // SAFETY: heaps live for ever, and bins may be used by any thread.
+            unsafe { &(*heap.as_ptr()).bins }
+                .iter()
+                .for_each(&mut visit);
+        }
         self.bins.iter().for_each(visit);
+    }
+
+    fn each_depot(&self, mut visit: impl FnMut(&Lock<Depot>)) {
+        for heap in self.all_held_heaps() {
+            // SAFETY: heaps and their depots live for ever.
+            visit(unsafe { &*(*heap.as_ptr()).depot });
+        }
+    }
+
+    fn all_held_heaps(&self) -> AllHeaps {
+        // SAFETY: the lock is held for the fork.
+        unsafe { &*self.heaps.as_ptr() }.all()
     }
 
     /// In the child: makes the heaps of threads that do not exist here available to others. The
@@ -57,9 +74,9 @@ impl<P: Pages> Backend<P> {
         let mut heaps = self.heaps.lock();
         heaps.forget_idle();
         let mut idle = None;
-        heaps.each(|heap| {
+        for heap in heaps.all() {
             if Some(heap) == own {
-                return;
+                continue;
             }
             // SAFETY: no thread uses the heap, nor a list of idle ones.
             unsafe {
@@ -77,11 +94,13 @@ impl<P: Pages> Backend<P> {
                 (*place).set_next_idle(idle);
             }
             idle = Some(heap);
-        });
+        }
         heaps.set_idle(idle);
-        heaps.each(|heap| {
+        // Relaxed: a number that stands alone.
+        self.threads.store(usize::from(own.is_some()), Relaxed);
+        for heap in heaps.all() {
             if Some(heap) == own {
-                return;
+                continue;
             }
             // SAFETY: bins may be used by any thread.
             let bins = unsafe { &(*heap.as_ptr()).bins };
@@ -89,6 +108,6 @@ impl<P: Pages> Backend<P> {
                 bin.lock().idle = true;
                 self.evacuate(bin, SizeClass::from_number(number as u8));
             }
-        });
+        }
     }
 }

@@ -19,6 +19,7 @@ use heapdrome_pages::Lock;
 use crate::bin::{Bin, Slabs};
 use crate::class_map::ClassMap;
 use crate::coalescer::Coalescer;
+use crate::depot::Depot;
 use crate::magazine::Magazine;
 use crate::quarantine::Quarantine;
 use crate::size_class::{CLASSES, FIRST_SHARED, LARGEST, SMALL, SMALL_TABLE, SizeClass};
@@ -233,6 +234,8 @@ pub struct ThreadHeap {
     pub bins: [Bin; FIRST_SHARED],
     /// By class: how many blocks the magazine held after its last slow path. Others may read it.
     pub cached: [AtomicU16; CLASSES + 1],
+    /// What magazines have no room for. Any thread may use it.
+    pub depot: *const Lock<Depot>,
     /// Blocks on their way to slabs of others; null where there never were any.
     pub coalescer: *mut Coalescer,
     /// Freed blocks that are kept from use; null where there never were any.
@@ -255,8 +258,13 @@ impl ThreadHeap {
     ///
     /// # Safety
     ///
-    /// `memory` is large enough for a heap, aligned for one, and nobody else's.
-    pub unsafe fn write(memory: NonNull<u8>, budget: usize) -> NonNull<Self> {
+    /// `memory` is large enough for a heap, aligned for one, and nobody else's. `depot` is one without
+    /// blocks that lives for ever and belongs to no other heap.
+    pub unsafe fn write(
+        memory: NonNull<u8>,
+        depot: *const Lock<Depot>,
+        budget: usize,
+    ) -> NonNull<Self> {
         let heap: NonNull<Self> = memory.cast();
         // SAFETY: the caller's promise; each part is written before anything reads it.
         unsafe {
@@ -269,6 +277,7 @@ impl ThreadHeap {
             for class in 0..FIRST_SHARED {
                 (&raw mut (*place).bins[class]).write(Lock::new(Slabs::new()));
             }
+            (&raw mut (*place).depot).write(depot);
             (&raw mut (*place).coalescer).write(null_mut());
             (&raw mut (*place).quarantine).write(null_mut());
             (&raw mut (*place).budget).write(budget);
@@ -290,8 +299,6 @@ impl ThreadHeap {
 pub struct Heaps {
     all: *mut ThreadHeap,
     idle: *mut ThreadHeap,
-    /// How many there are.
-    pub count: usize,
 }
 
 // SAFETY: heaps may be listed by any thread under the lock.
@@ -304,7 +311,6 @@ impl Heaps {
         Self {
             all: null_mut(),
             idle: null_mut(),
-            count: 0,
         }
     }
 
@@ -313,7 +319,6 @@ impl Heaps {
         // SAFETY: the heap is the caller's, and heaps live for ever.
         unsafe { (*heap.as_ptr()).next = self.all };
         self.all = heap.as_ptr();
-        self.count += 1;
     }
 
     /// Forgets which heaps have no thread.
@@ -341,14 +346,25 @@ impl Heaps {
         self.idle = heap.as_ptr();
     }
 
-    /// Calls `visit` for every heap.
-    pub fn each(&self, mut visit: impl FnMut(NonNull<ThreadHeap>)) {
-        let mut heap = self.all;
-        while let Some(here) = NonNull::new(heap) {
-            // SAFETY: heaps live for ever; the link changes under the lock only.
-            heap = unsafe { (*heap).next };
-            visit(here);
-        }
+    /// All heaps. The answer stays right without the lock, but for heaps that are made later.
+    #[must_use]
+    pub const fn all(&self) -> AllHeaps {
+        AllHeaps(self.all)
+    }
+}
+
+/// All heaps that there were at some moment.
+#[derive(Clone, Copy, Debug)]
+pub struct AllHeaps(*mut ThreadHeap);
+
+impl Iterator for AllHeaps {
+    type Item = NonNull<ThreadHeap>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let here = NonNull::new(self.0)?;
+        // SAFETY: heaps live for ever, and the link is written once, before the heap is listed.
+        self.0 = unsafe { (*here.as_ptr()).next };
+        Some(here)
     }
 }
 

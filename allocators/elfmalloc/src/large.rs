@@ -7,7 +7,7 @@ use heapdrome_pages::{Access, Pages, Remap};
 
 use crate::backend::Backend;
 use crate::mapped::Mapped;
-use crate::pool::{LARGEST_RUN, Run};
+use crate::pool::{LARGEST_RUN, Pool, Run};
 use crate::size_class::{SizeClass, UNIT, UNIT_SHIFT};
 use crate::slab::{Misuse, Place, Slab};
 
@@ -149,7 +149,7 @@ impl<P: Pages> Backend<P> {
             let base = NonNull::new_unchecked((*slab).base);
             let units = (*slab).units as usize;
             self.forget(slab, base);
-            self.pool.lock().free(base.as_ptr(), units, true);
+            self.with_pool(|pool| pool.free(base.as_ptr(), units, true));
         }
         self.tick();
         Ok(())
@@ -194,13 +194,14 @@ impl<P: Pages> Backend<P> {
             if wanted < units {
                 let tail = block.as_ptr().add(wanted << UNIT_SHIFT);
                 (*slab).units = wanted as u32;
-                self.pool.lock().free(tail, units - wanted, true);
+                self.with_pool(|pool| pool.free(tail, units - wanted, true));
                 return true;
             }
             if wanted == units {
                 return true;
             }
-            if wanted > LARGEST_RUN || !self.pool.lock().extend(block.as_ptr(), units, wanted) {
+            let extend = |pool: &mut Pool| pool.extend(block.as_ptr(), units, wanted);
+            if wanted > LARGEST_RUN || !self.with_pool(extend) {
                 return false;
             }
             (*slab).units = wanted as u32;

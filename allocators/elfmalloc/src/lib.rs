@@ -22,6 +22,7 @@ pub mod check;
 mod checks;
 pub mod class_map;
 pub mod coalescer;
+pub mod depot;
 pub mod elfmalloc;
 pub mod exit_report;
 pub mod fork;
@@ -41,6 +42,7 @@ pub mod settings;
 pub mod size_class;
 pub mod slab;
 pub mod slow;
+pub mod spill;
 pub mod statistics;
 pub mod unit_map;
 

@@ -4,12 +4,13 @@ use core::ptr::{NonNull, null_mut};
 
 use heapdrome_pages::{Lock, Pages};
 
+use crate::depot::CHUNK;
 use crate::heap::{FULL, Front, no_slots};
 use crate::metadata::Metadata;
 use crate::size_class::SizeClass;
 
-/// Slots of the largest magazine.
-const MOST: usize = 1022;
+/// Slots of the largest magazine. When it is full, half of it goes to the depot: a chunk.
+const MOST: usize = 2 * CHUNK;
 /// Words around the slots: the null before the first, and the [`FULL`] behind the last.
 const FRAME: usize = 2;
 /// A magazine grows after so many slow paths.
@@ -37,6 +38,9 @@ pub struct Magazine {
     words: u16,
     events: u8,
     last: Event,
+    /// True if the magazine was refilled since it was last looked at: then what leaves it may be wanted
+    /// again.
+    pub refilled: bool,
     /// True if a slow path has been taken since the magazine was last looked at.
     pub busy: bool,
 }
@@ -49,6 +53,7 @@ impl Magazine {
         words: 0,
         events: 0,
         last: Event::Refill,
+        refilled: false,
         busy: false,
     };
 
@@ -57,6 +62,7 @@ impl Magazine {
     /// one, and would just keep more.
     pub fn note(&mut self, event: Event) -> bool {
         self.busy = true;
+        self.refilled |= event == Event::Refill;
         if self.last != event {
             self.events += 2;
         } else if self.capacity < ENOUGH_ONE_WAY {

@@ -42,6 +42,7 @@ impl<P: Pages> Backend<P> {
         };
         if epoch != 0 {
             self.purge_units(excess);
+            self.empty_idle_depots();
         }
     }
 
@@ -79,17 +80,18 @@ impl<P: Pages> Backend<P> {
             // SAFETY: the caller's promise.
             unsafe { self.empty_magazines(heap, false) };
         }
+        self.empty_depots();
         let excess = self.pool.lock().dirty.saturating_sub(keep / UNIT);
         let mut any = self.purge_units(excess) != 0;
         for number in 1..=CLASSES {
             any |= self.trim_bin(&self.bins[number], SizeClass::from_number(number as u8));
         }
-        self.heaps.lock().each(|heap| {
+        for heap in self.all_heaps() {
             // SAFETY: heaps live for ever, and bins may be used by any thread.
             for (number, bin) in unsafe { &(*heap.as_ptr()).bins }.iter().enumerate().skip(1) {
                 any |= self.trim_bin(bin, SizeClass::from_number(number as u8));
             }
-        });
+        }
         any
     }
 

@@ -3,11 +3,12 @@
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::Ordering::Relaxed;
 
-use heapdrome_pages::Pages;
 use heapdrome_pages::system::coarse_milliseconds;
+use heapdrome_pages::{Lock, Pages};
 
 use crate::backend::Backend;
 use crate::bin::Bin;
+use crate::depot::Depot;
 use crate::heap::ThreadHeap;
 use crate::magazine::{Event, Magazine};
 use crate::misuse::report;
@@ -29,13 +30,20 @@ impl<P: Pages> Backend<P> {
             drop(heaps);
             // SAFETY: the heap is this thread's now.
             unsafe { self.set_idle(heap, false) };
+            // Relaxed: a number that stands alone.
+            self.threads.fetch_add(1, Relaxed);
             return Some(heap);
         }
-        let bytes = size_of::<ThreadHeap>();
-        let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
+        let mut metadata = self.metadata.lock();
+        // Zero memory is a depot without blocks, whose lock is free.
+        let depot = metadata.allocate(&self.pages, size_of::<Lock<Depot>>())?;
+        let memory = metadata.allocate(&self.pages, size_of::<ThreadHeap>())?;
+        drop(metadata);
         // SAFETY: the memory is new, large enough, and aligned to its size or a page.
-        let heap = unsafe { ThreadHeap::write(memory, budget) };
+        let heap = unsafe { ThreadHeap::write(memory, depot.as_ptr().cast(), budget) };
         heaps.add(heap);
+        // Relaxed: as above.
+        self.threads.fetch_add(1, Relaxed);
         Some(heap)
     }
 
@@ -49,6 +57,7 @@ impl<P: Pages> Backend<P> {
         unsafe {
             self.empty_quarantine(heap);
             self.empty_magazines(heap, true);
+            self.empty_depot(heap);
             self.set_idle(heap, true);
             let bins = &(*heap.as_ptr()).bins;
             for (number, bin) in bins.iter().enumerate().skip(1) {
@@ -59,6 +68,8 @@ impl<P: Pages> Backend<P> {
             (*heap.as_ptr()).budget = self.budget.load(Relaxed);
         }
         self.heaps.lock().put_idle(heap);
+        // Relaxed: a number that stands alone.
+        self.threads.fetch_sub(1, Relaxed);
         self.tick();
     }
 
@@ -159,7 +170,10 @@ impl<P: Pages> Backend<P> {
                 return self.take_one(bin, class);
             }
             let want = usize::from(magazine.capacity).div_ceil(2);
-            let taken = self.take(bin, class, magazine.slots, want);
+            let mut taken = self.take_back(heap, class, magazine.slots, want);
+            if taken == 0 {
+                taken = self.take(bin, class, magazine.slots, want);
+            }
             if taken == 0 {
                 return self.take_last(heap, class);
             }
@@ -188,6 +202,7 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the caller's promise.
         unsafe {
             self.empty_magazines(heap, false);
+            self.empty_depots();
             self.take_one(self.bin(heap, class), class)
         }
     }
@@ -210,7 +225,13 @@ impl<P: Pages> Backend<P> {
                     return;
                 }
                 let oldest = usize::from(magazine.capacity).div_ceil(2);
-                self.release_oldest(heap, class, oldest);
+                if magazine.refilled {
+                    self.remove_oldest(heap, class, oldest, |blocks| {
+                        self.spill(heap, class, blocks);
+                    });
+                } else {
+                    self.release_oldest(heap, class, oldest);
+                }
             }
             let top = (*place).front.top(class);
             *top = block;
@@ -229,6 +250,26 @@ impl<P: Pages> Backend<P> {
         class: SizeClass,
         count: usize,
     ) {
+        // SAFETY: the blocks were the thread's.
+        unsafe {
+            self.remove_oldest(heap, class, count, |blocks| {
+                self.give_or_report(self.bin(heap, class), class, blocks);
+            });
+        }
+    }
+
+    /// Takes the `count` blocks that lie longest in a magazine out by `give`.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, and the magazine holds that many.
+    unsafe fn remove_oldest(
+        &self,
+        heap: NonNull<ThreadHeap>,
+        class: SizeClass,
+        count: usize,
+        give: impl FnOnce(&mut [*mut u8]),
+    ) {
         if count == 0 {
             return;
         }
@@ -240,7 +281,7 @@ impl<P: Pages> Backend<P> {
             let slots = magazine.slots;
             let rest = magazine.length(&(*place).front, class) - count;
             let oldest = core::slice::from_raw_parts_mut(slots, count);
-            self.give_or_report(self.bin(heap, class), class, oldest);
+            give(oldest);
             slots.copy_from(slots.add(count), rest);
             (*place).front.set_top(class, slots.add(rest));
             self.note_length(heap, class);
@@ -267,8 +308,9 @@ impl<P: Pages> Backend<P> {
     /// How many bytes more the magazines of a heap may hold: with those of all other threads together
     /// not much more than a part of what lives.
     fn may_grow_by(&self, heap: &ThreadHeap) -> usize {
-        let threads = self.heaps.lock().count.max(1);
-        let share = (self.pool.lock().live * UNIT) / (LIVE_PART * threads);
+        // Relaxed: numbers that stand alone.
+        let threads = self.threads.load(Relaxed).max(1);
+        let share = (self.live.load(Relaxed) * UNIT) / (LIVE_PART * threads);
         let whole = self.budget.load(Relaxed);
         let spent = whole.saturating_sub(heap.budget);
         share.max(LEAST_SHARE).min(whole).saturating_sub(spent)
@@ -323,6 +365,7 @@ impl<P: Pages> Backend<P> {
             (*place).looked = now;
             for number in 1..=CLASSES {
                 let magazine = &mut (*place).magazines[number];
+                magazine.refilled = false;
                 if magazine.slots.is_null() || core::mem::take(&mut magazine.busy) {
                     continue;
                 }

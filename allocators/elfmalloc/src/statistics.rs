@@ -154,18 +154,23 @@ impl<P: Pages> Backend<P> {
                 SizeClass::from_number(number as u8),
             );
         }
-        self.heaps.lock().each(|heap| {
-            // SAFETY: heaps live for ever; bins and counts may be used by any thread.
-            let (bins, cached) = unsafe { (&(*heap.as_ptr()).bins, &(*heap.as_ptr()).cached) };
+        for heap in self.all_heaps() {
+            // SAFETY: heaps live for ever; bins, depots and counts may be used by any thread.
+            let (bins, depot, cached) = unsafe {
+                let place = heap.as_ptr();
+                (&(*place).bins, &*(*place).depot, &(*place).cached)
+            };
             for (number, bin) in bins.iter().enumerate().skip(1) {
-                classes[number].add_bin(&bin.lock(), SizeClass::from_number(number as u8));
+                let class = SizeClass::from_number(number as u8);
+                classes[number].cached += depot.lock().count(class) * class.size();
+                classes[number].add_bin(&bin.lock(), class);
             }
             for (number, count) in cached.iter().enumerate().skip(1) {
                 let size = SizeClass::from_number(number as u8).size();
                 // Relaxed: a number that stands alone.
                 classes[number].cached += usize::from(count.load(Relaxed)) * size;
             }
-        });
+        }
         let mut all = ClassStatistics::default();
         for class in &mut classes {
             // Blocks may have moved between the counts.
