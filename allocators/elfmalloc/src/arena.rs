@@ -17,6 +17,8 @@ use crate::unit_map::UnitMap;
 
 /// How many arenas there can be.
 pub const MOST: usize = 64;
+/// Units of a huge page.
+pub const HUGE: usize = (2 << 20) / UNIT;
 /// Descriptors are committed by this many bytes.
 const DESCRIPTOR_STEP: usize = UNIT;
 /// Blocks begin at multiples of this, and each multiple may have a byte of state.
@@ -37,6 +39,8 @@ pub struct Arena {
     pub free: UnitMap,
     /// Those of them that may hold old contents.
     pub dirty: UnitMap,
+    /// The first unit that may be part of a huge page.
+    pub huge_from: usize,
 }
 
 impl Arena {
@@ -50,6 +54,7 @@ impl Arena {
         states: core::ptr::null_mut(),
         free: UnitMap::none(),
         dirty: UnitMap::none(),
+        huge_from: usize::MAX,
     };
 
     /// Reserves an arena of `bytes`, a multiple of the unit, with everything that describes it;
@@ -99,6 +104,7 @@ impl Arena {
                 .map_or(core::ptr::null_mut(), NonNull::as_ptr),
             free,
             dirty,
+            huge_from: usize::MAX,
         })
     }
 
@@ -108,6 +114,12 @@ impl Arena {
         debug_assert!(unit < self.units);
         // SAFETY: the unit lies within the reservation, which is not at null.
         unsafe { NonNull::new_unchecked(self.base.add(unit << UNIT_SHIFT)) }
+    }
+
+    /// How many units before the arena's first the huge page begins that it lies in.
+    #[must_use]
+    pub fn skew(&self) -> usize {
+        (self.base.addr() >> UNIT_SHIFT) % HUGE
     }
 
     /// The descriptor of a committed unit.

@@ -28,8 +28,10 @@ use crate::size_class::{CLASSES, FIRST_SHARED, LARGEST, SMALL, SMALL_TABLE, Size
 pub const FULL: *mut u8 = without_provenance_mut(1);
 /// Entries of a front: classes, and those numbers that no slab serves.
 const ENTRIES: usize = 96;
-/// After so many frees, a thread looks at the clock.
-pub const TICKS: i32 = 4096;
+/// After so many frees, a new thread looks at the clock.
+pub const FEWEST_TICKS: i32 = 16;
+/// The most frees after which a thread looks at the clock.
+pub const MOST_TICKS: i32 = 4096;
 
 /// A static that threads share and nobody writes to.
 #[derive(Debug)]
@@ -79,7 +81,7 @@ impl Front {
     pub const fn new() -> Self {
         Self {
             tops: [const { Cell::new(no_slots()) }; ENTRIES],
-            ticks: Cell::new(TICKS),
+            ticks: Cell::new(FEWEST_TICKS),
             own: [const {
                 Own {
                     base: Cell::new(0),
@@ -112,9 +114,10 @@ impl Front {
         self.ticks.get() < 0
     }
 
-    /// Counts a free that took the slow path.
-    pub fn count_free(&self) {
-        self.ticks.set(self.ticks.get().saturating_sub(1));
+    /// Counts frees that took the slow path, or blocks of a refill.
+    pub fn count(&self, blocks: usize) {
+        self.ticks
+            .set(self.ticks.get().saturating_sub(blocks as i32));
     }
 
     /// Says which slab the thread takes blocks of `class` from: `bytes` from `base` on; none of them
@@ -135,9 +138,9 @@ impl Front {
         address.wrapping_sub(own.base.get()) < own.bytes.get()
     }
 
-    /// Says that the clock has just been looked at.
-    pub fn rewind_ticks(&self) {
-        self.ticks.set(TICKS);
+    /// Says after how many frees the clock is to be looked at again.
+    pub fn set_ticks(&self, ticks: i32) {
+        self.ticks.set(ticks);
     }
 
     /// A block of at least `size` bytes; null where that takes the slow path.
@@ -244,6 +247,8 @@ pub struct ThreadHeap {
     pub budget: usize,
     /// When the magazines were last looked through, in milliseconds.
     pub looked: u64,
+    /// When the thread last looked at the clock, in milliseconds, and how many frees later it is to.
+    pub clock: (u64, i32),
     /// The next heap without a thread.
     next_idle: *mut ThreadHeap,
     /// The next of all heaps.
@@ -282,6 +287,7 @@ impl ThreadHeap {
             (&raw mut (*place).quarantine).write(null_mut());
             (&raw mut (*place).budget).write(budget);
             (&raw mut (*place).looked).write(0);
+            (&raw mut (*place).clock).write((0, FEWEST_TICKS));
             (&raw mut (*place).next_idle).write(null_mut());
             (&raw mut (*place).next).write(null_mut());
         }

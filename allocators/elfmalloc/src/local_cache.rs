@@ -134,7 +134,7 @@ impl<P: Pages> Backend<P> {
             let place = heap.as_ptr();
             let front = &(*place).front;
             let magazine = &mut (*place).magazines[class.number()];
-            front.count_free();
+            front.count(1);
             if magazine.slots.is_null() || !front.owns(class, block.addr()) {
                 self.coalesce(heap, class, block);
                 return;

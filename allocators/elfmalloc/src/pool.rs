@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use heapdrome_pages::{Advice, Pages, Purge};
 
-use crate::arena::{Arena, Directory, MOST};
+use crate::arena::{Arena, Directory, HUGE, MOST};
 use crate::settings::Settings;
 use crate::size_class::{UNIT, UNIT_SHIFT};
 use crate::slab::Slab;
@@ -17,9 +17,9 @@ use crate::slab::Slab;
 pub const LARGEST_RUN: usize = 512;
 /// A large arena has at least this size: 8 GiB.
 const LEAST_ARENA: usize = 8 << 30;
-/// Huge pages are asked for from the point on where this many units are committed: 32 MiB.
-const HUGE_FROM: usize = 512;
-const HUGE: usize = (2 << 20) / UNIT;
+/// Huge pages are asked for from the point on where this many units are committed, 16 MiB: what is not
+/// used of the last one is then little of the whole.
+const HUGE_FROM: usize = 256;
 
 /// Some units that follow one another.
 #[derive(Clone, Copy, Debug)]
@@ -148,12 +148,31 @@ impl Pool {
     }
 
     /// Takes up to `most` dirty units that lie together out of the pool, those last to be handed out
-    /// again, so that they can be purged without the lock.
+    /// again, so that they can be purged without the lock. Where huge pages were asked for, only whole
+    /// ones: the rest of one that is purged in part would be split into small pages.
     pub fn take_dirty(&mut self, most: usize) -> Option<(NonNull<u8>, usize)> {
+        self.take_dirty_run(most, true)
+    }
+
+    /// The same for parts of huge pages too.
+    pub fn take_any_dirty(&mut self, most: usize) -> Option<(NonNull<u8>, usize)> {
+        self.take_dirty_run(most, false)
+    }
+
+    fn take_dirty_run(&mut self, most: usize, whole: bool) -> Option<(NonNull<u8>, usize)> {
         for arena in self.arenas[..self.count].iter_mut().rev() {
-            if let Some(last) = arena.dirty.last() {
-                let count = arena.dirty.run_before(last + 1, most);
-                let first = last + 1 - count;
+            let mut below = usize::MAX;
+            while let Some(last) = arena.dirty.last_before(below) {
+                let run = arena.dirty.run_before(last + 1, most);
+                below = last + 1 - run;
+                let (first, count) = if whole {
+                    whole_pages(arena, below, run)
+                } else {
+                    (below, run)
+                };
+                if count == 0 {
+                    continue;
+                }
                 arena.free.change(first, count, false);
                 arena.dirty.change(first, count, false);
                 self.dirty -= count;
@@ -283,10 +302,13 @@ impl Pool {
         let arena = &mut self.arenas[self.count - 1];
         let at_end = arena.free.run_before(arena.committed, count);
         let needed = count + slack - at_end.min(count);
-        let step = (arena.committed / 8)
-            .clamp(16, LARGEST_RUN)
-            .min(arena.uncommitted());
         let from = arena.committed;
+        let mut step = (from / 8).clamp(16, LARGEST_RUN);
+        if self.huge && from + step >= HUGE_FROM {
+            let skew = arena.skew();
+            step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;
+        }
+        let step = step.min(arena.uncommitted());
         let done = [step, needed]
             .into_iter()
             .find(|&units| units >= needed && arena.commit(pages, units));
@@ -345,15 +367,30 @@ fn find_in(
     }
 }
 
-fn advise_huge(pages: &impl Pages, arena: &Arena, from: usize, units: usize) {
-    let base = arena.address(0).addr().get() >> UNIT_SHIFT;
-    let first = (base + from).next_multiple_of(HUGE) - base;
-    let end = (base + from + units) / HUGE * HUGE;
-    if end > base + first {
-        let bytes = (end - base - first) << UNIT_SHIFT;
+/// Asks for huge pages in as much of what was just committed as they fit into.
+fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize) {
+    let (first, count) = huge_pages_in(arena.skew(), from, units);
+    if count != 0 {
+        arena.huge_from = arena.huge_from.min(first);
         // SAFETY: the range was just committed.
-        unsafe { pages.advise(arena.address(first), bytes, Advice::HugePages) };
+        unsafe { pages.advise(arena.address(first), count << UNIT_SHIFT, Advice::HugePages) };
     }
+}
+
+/// What of a run may be purged without splitting a huge page: as much as lies before the first, or the
+/// whole ones in it.
+fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, usize) {
+    if first < arena.huge_from {
+        return (first, count.min(arena.huge_from - first));
+    }
+    huge_pages_in(arena.skew(), first, count)
+}
+
+/// The part of some units that whole huge pages make up; `skew` is how far into one unit 0 lies.
+fn huge_pages_in(skew: usize, first: usize, count: usize) -> (usize, usize) {
+    let start = (skew + first).next_multiple_of(HUGE);
+    let end = (skew + first + count) / HUGE * HUGE;
+    (start - skew, end.saturating_sub(start))
 }
 
 /// Gives the memory of units back to the system; false where it would not take it.

@@ -9,8 +9,8 @@ use heapdrome_pages::{Pages, Purge};
 use crate::backend::Backend;
 use crate::bin::Bin;
 use crate::heap::ThreadHeap;
-use crate::pool::purge;
-use crate::size_class::{CLASSES, SizeClass, UNIT};
+use crate::pool::{Pool, purge};
+use crate::size_class::{SizeClass, UNIT};
 use crate::slab::Slab;
 
 /// Units that are kept whatever happens: 1 MiB.
@@ -18,9 +18,12 @@ const KEPT: usize = (1 << 20) / UNIT;
 /// Units that are purged by one call of the system.
 const PIECE: usize = 64;
 
+/// Partial slabs whose pages are purged in one epoch, at most: each may cost several calls.
+const SLABS: usize = 512;
+
 impl<P: Pages> Backend<P> {
-    /// Purges, if an epoch has passed, units that were idle throughout it. Half the decay time is an
-    /// epoch, so that what becomes idle is purged within the decay time.
+    /// Purges, if an epoch has passed, what was idle throughout it. Half the decay time is an epoch, so
+    /// that what becomes idle is purged within the decay time.
     pub fn tick(&self) {
         let now = coarse_milliseconds();
         let epoch = self.epoch.load(Relaxed);
@@ -33,24 +36,50 @@ impl<P: Pages> Backend<P> {
         {
             return;
         }
-        let excess = {
+        self.as_idle(|| self.empty_idle_depots());
+        let (excess, parts) = {
             let mut pool = self.pool.lock();
-            let kept = KEPT.max(pool.live / 32);
-            let excess = pool.dirty_low.saturating_sub(kept);
+            let idle = pool.dirty_low;
             pool.dirty_low = pool.dirty;
-            excess
+            let kept = KEPT.max(pool.live / 32);
+            let parts = KEPT.max(pool.live / 8);
+            (idle.saturating_sub(kept), idle.saturating_sub(parts))
         };
         if epoch != 0 {
-            self.purge_units(excess);
-            self.empty_idle_depots();
+            let done = self.purge_units(excess);
+            self.purge_any_units(parts.saturating_sub(done));
+            self.purge_idle_slabs();
         }
     }
 
-    /// Purges up to `most` dirty units. Returns how many.
+    /// Does something that gives blocks back which have been idle for long: units that become free by it
+    /// count as idle from the epoch's beginning on.
+    pub(crate) fn as_idle(&self, action: impl FnOnce()) {
+        let before = self.pool.lock().dirty;
+        action();
+        let mut pool = self.pool.lock();
+        let more = pool.dirty.saturating_sub(before);
+        pool.dirty_low = (pool.dirty_low + more).min(pool.dirty);
+    }
+
+    /// Purges up to `most` dirty units, but no parts of huge pages. Returns how many.
     pub fn purge_units(&self, most: usize) -> usize {
+        self.purge_by(most, Pool::take_dirty)
+    }
+
+    /// The same, parts of huge pages too.
+    pub fn purge_any_units(&self, most: usize) -> usize {
+        self.purge_by(most, Pool::take_any_dirty)
+    }
+
+    fn purge_by(
+        &self,
+        most: usize,
+        take: impl Fn(&mut Pool, usize) -> Option<(NonNull<u8>, usize)>,
+    ) -> usize {
         let mut done = 0;
         while done < most {
-            let taken = self.pool.lock().take_dirty(PIECE.min(most - done));
+            let taken = take(&mut self.pool.lock(), PIECE.min(most - done));
             let Some((base, count)) = taken else { break };
             // SAFETY: the units are out of the pool, and nobody needs their contents.
             let clean = unsafe { purge(&self.pages, base, count) };
@@ -62,6 +91,42 @@ impl<P: Pages> Backend<P> {
             done += count;
         }
         done
+    }
+
+    /// Purges the free pages of slabs of which three quarters have been free for an epoch, and nothing
+    /// was taken or given back.
+    fn purge_idle_slabs(&self) {
+        let mut left = SLABS;
+        self.each_bin_with_class(|bin, class| {
+            // Whoever holds the lock uses the slabs: next time.
+            let Some(slabs) = bin.try_lock() else { return };
+            slabs.each_partial(|slab| {
+                // SAFETY: the bin's lock is held.
+                unsafe {
+                    let free = (*slab).free;
+                    let same = core::mem::replace(&mut (*slab).seen, free) == free;
+                    let mostly = usize::from(free) * 4 >= usize::from(class.geometry().blocks) * 3;
+                    if same && mostly && (*slab).purged != free && left != 0 {
+                        left -= 1;
+                        self.trim_slab(slab, class);
+                    }
+                }
+            });
+        });
+    }
+
+    /// Calls `visit` for every bin.
+    fn each_bin_with_class(&self, mut visit: impl FnMut(&Bin, SizeClass)) {
+        let mut visit_all = |bins: &[Bin]| {
+            for (number, bin) in bins.iter().enumerate().skip(1) {
+                visit(bin, SizeClass::from_number(number as u8));
+            }
+        };
+        visit_all(&self.bins);
+        for heap in self.all_heaps() {
+            // SAFETY: heaps live for ever, and bins may be used by any thread.
+            visit_all(unsafe { &(*heap.as_ptr()).bins });
+        }
     }
 
     fn count_purge(&self, bytes: usize) {
@@ -82,16 +147,8 @@ impl<P: Pages> Backend<P> {
         }
         self.empty_depots();
         let excess = self.pool.lock().dirty.saturating_sub(keep / UNIT);
-        let mut any = self.purge_units(excess) != 0;
-        for number in 1..=CLASSES {
-            any |= self.trim_bin(&self.bins[number], SizeClass::from_number(number as u8));
-        }
-        for heap in self.all_heaps() {
-            // SAFETY: heaps live for ever, and bins may be used by any thread.
-            for (number, bin) in unsafe { &(*heap.as_ptr()).bins }.iter().enumerate().skip(1) {
-                any |= self.trim_bin(bin, SizeClass::from_number(number as u8));
-            }
-        }
+        let mut any = self.purge_any_units(excess) != 0;
+        self.each_bin_with_class(|bin, class| any |= self.trim_bin(bin, class));
         any
     }
 
@@ -139,6 +196,8 @@ impl<P: Pages> Backend<P> {
                 any |= done;
             }
         }
+        // SAFETY: the lock makes the descriptor the caller's.
+        unsafe { (*slab).purged = (*slab).free };
         any
     }
 }

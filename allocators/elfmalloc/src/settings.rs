@@ -28,7 +28,7 @@ impl Settings {
         decay: 800,
         magazine: 64 << 10,
         budget: 4 << 20,
-        huge_pages: false,
+        huge_pages: true,
         states: false,
     };
 

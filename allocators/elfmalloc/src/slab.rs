@@ -63,6 +63,10 @@ pub struct Slab {
     pub bucket: u8,
     /// Where the slab stands.
     pub place: Place,
+    /// How many blocks were free when the slab was last looked at by whoever purges.
+    pub seen: u16,
+    /// How many were free when its free pages were last purged; 0 once one was taken since.
+    pub purged: u16,
     inline: [u64; INLINE_WORDS],
 }
 
@@ -104,6 +108,8 @@ impl Slab {
             (*slab).free = shape.blocks;
             (*slab).hint = 0;
             (*slab).class = class;
+            (*slab).seen = 0;
+            (*slab).purged = 0;
             let words = shape.words();
             for word in 0..words {
                 *(*slab).bits.add(word) = !0;
@@ -184,6 +190,7 @@ impl Slab {
             }
             (*slab).hint = word as u16;
             (*slab).free -= taken as u16;
+            (*slab).purged = 0;
             taken
         }
     }

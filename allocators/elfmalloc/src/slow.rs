@@ -9,7 +9,7 @@ use heapdrome_pages::{Lock, Pages};
 use crate::backend::Backend;
 use crate::bin::Bin;
 use crate::depot::Depot;
-use crate::heap::ThreadHeap;
+use crate::heap::{MOST_TICKS, ThreadHeap};
 use crate::magazine::{Event, Magazine};
 use crate::misuse::report;
 use crate::size_class::{CLASSES, SizeClass, UNIT};
@@ -18,8 +18,6 @@ use crate::size_class::{CLASSES, SizeClass, UNIT};
 const LIVE_PART: usize = 8;
 /// What a thread's magazines may hold in any case.
 const LEAST_SHARE: usize = 256 << 10;
-/// Magazines are looked through after so many milliseconds.
-const LOOK_AFTER: u64 = 250;
 
 impl<P: Pages> Backend<P> {
     /// A heap for the calling thread; `None` where there is no memory.
@@ -161,6 +159,9 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's; the slots have room for `want` blocks.
         unsafe {
             let place = heap.as_ptr();
+            if (*place).front.is_due() {
+                self.look_around(heap);
+            }
             let magazine = &mut (*place).magazines[class.number()];
             if magazine.note(Event::Refill) || magazine.slots.is_null() {
                 self.grow(heap, class);
@@ -177,6 +178,7 @@ impl<P: Pages> Backend<P> {
             if taken == 0 {
                 return self.take_last(heap, class);
             }
+            (*place).front.count(taken);
             let last = magazine.slots.add(taken - 1);
             (*place).front.set_top(class, last);
             self.note_length(heap, class);
@@ -346,36 +348,47 @@ impl<P: Pages> Backend<P> {
         }
     }
 
-    /// What a thread does every few thousand frees: purge if it is time, and empty what it does not
-    /// use.
+    /// What a thread does every now and then: purge if it is time, and empty what it does not use.
     ///
     /// # Safety
     ///
     /// The heap is the calling thread's.
     pub unsafe fn look_around(&self, heap: NonNull<ThreadHeap>) {
-        self.tick();
         let now = coarse_milliseconds();
         // SAFETY: the heap is this thread's.
         unsafe {
             let place = heap.as_ptr();
-            (*place).front.rewind_ticks();
-            if now.wrapping_sub((*place).looked) < LOOK_AFTER {
-                return;
+            (*place).clock = next_look((*place).clock, now);
+            (*place).front.set_ticks((*place).clock.1);
+            if now.wrapping_sub((*place).looked) >= self.decay.load(Relaxed) / 4 {
+                (*place).looked = now;
+                self.as_idle(|| self.empty_unused(heap));
             }
-            (*place).looked = now;
-            for number in 1..=CLASSES {
-                let magazine = &mut (*place).magazines[number];
-                magazine.refilled = false;
-                if magazine.slots.is_null() || core::mem::take(&mut magazine.busy) {
-                    continue;
-                }
-                self.shrink(heap, SizeClass::from_number(number as u8));
-            }
-            self.empty_coalescer(heap);
         }
+        self.tick();
     }
 
-    /// Halves what a magazine holds that was neither empty nor full of late.
+    /// Empties the magazines that have not been refilled or flushed of late.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    unsafe fn empty_unused(&self, heap: NonNull<ThreadHeap>) {
+        for number in 1..=CLASSES {
+            // SAFETY: the heap is this thread's.
+            unsafe {
+                let magazine = &mut (*heap.as_ptr()).magazines[number];
+                magazine.refilled = false;
+                if !magazine.slots.is_null() && !core::mem::take(&mut magazine.busy) {
+                    self.shrink(heap, SizeClass::from_number(number as u8));
+                }
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.empty_coalescer(heap) };
+    }
+
+    /// Empties a magazine, and halves its capacity.
     ///
     /// # Safety
     ///
@@ -386,10 +399,10 @@ impl<P: Pages> Backend<P> {
             let place = heap.as_ptr();
             let magazine = &mut (*place).magazines[class.number()];
             let length = magazine.length(&(*place).front, class);
-            self.release_oldest(heap, class, length.div_ceil(2));
+            self.release_oldest(heap, class, length);
             let capacity = usize::from(magazine.capacity);
             let first = Magazine::first_capacity(class, usize::MAX);
-            let smaller = (capacity / 2).max(length / 2).max(first);
+            let smaller = (capacity / 2).max(first);
             if smaller < capacity {
                 let front = &(*place).front;
                 magazine.resize(front, class, smaller, &self.metadata, &self.pages);
@@ -397,4 +410,15 @@ impl<P: Pages> Backend<P> {
             }
         }
     }
+}
+
+/// When to look at the clock next, after it was last looked at `last.0` and `last.1` frees went by until
+/// `now`: some tens of milliseconds from now, at this thread's pace.
+fn next_look(last: (u64, i32), now: u64) -> (u64, i32) {
+    let ticks = match now.wrapping_sub(last.0) {
+        0..10 => last.1 * 2,
+        10..50 => last.1,
+        passed => i32::try_from(u64::from(last.1.unsigned_abs()) * 25 / passed).unwrap_or(0),
+    };
+    (now, ticks.clamp(1, MOST_TICKS))
 }

@@ -101,13 +101,29 @@ impl UnitMap {
         Some(next * 64 + self.word(next).trailing_zeros() as usize)
     }
 
-    /// The last member.
+    /// The last member below `end`.
     #[must_use]
-    pub fn last(&self) -> Option<usize> {
-        let index = (0..self.summary_words)
+    pub fn last_before(&self, end: usize) -> Option<usize> {
+        let end = end.min(self.summary_words * 4096);
+        let word = end / 64;
+        if !end.is_multiple_of(64) && self.summary_bit(word) {
+            let bits = self.word(word) & !(!0 << (end % 64));
+            if bits != 0 {
+                return Some(word * 64 + 63 - bits.leading_zeros() as usize);
+            }
+        }
+        let below = |index: usize| {
+            let bits = self.summary_word(index);
+            if index == word / 64 {
+                bits & !(!0 << (word % 64))
+            } else {
+                bits
+            }
+        };
+        let index = (0..self.summary_words.min(word / 64 + 1))
             .rev()
-            .find(|&index| self.summary_word(index) != 0)?;
-        let word = index * 64 + 63 - self.summary_word(index).leading_zeros() as usize;
+            .find(|&index| below(index) != 0)?;
+        let word = index * 64 + 63 - below(index).leading_zeros() as usize;
         Some(word * 64 + 63 - self.word(word).leading_zeros() as usize)
     }
 
@@ -216,7 +232,12 @@ mod tests {
             }
             let from = draw(units);
             assert_eq!(map.first_from(from), shadow.range(from..).next().copied());
-            assert_eq!(map.last(), shadow.last().copied());
+            assert_eq!(map.last_before(units), shadow.last().copied());
+            assert_eq!(map.last_before(usize::MAX), shadow.last().copied());
+            assert_eq!(
+                map.last_before(from),
+                shadow.range(..from).next_back().copied()
+            );
             assert_eq!(map.contains(from), shadow.contains(&from));
             let run = (from..units)
                 .take_while(|number| shadow.contains(number))
