@@ -11,6 +11,7 @@ use heapdrome_malloc_abi::{
 use heapdrome_pages::Linux;
 
 use crate::backend::Backend;
+use crate::background;
 use crate::exit_report::ExitReport;
 use crate::front_end::{FrontEnd, Magazines};
 use crate::heap::{ENDED, Front, NO_HEAP, Shared, ThreadHeap};
@@ -67,11 +68,13 @@ fn start() {
     // environment; later the closure is not called.
     BACKEND.start(|| unsafe {
         EXIT_REPORT.read_environment();
-        Settings {
+        let settings = Settings {
             // Relaxed: set by this thread, or by none.
             states: STATES.load(Relaxed),
             ..Settings::from_environment()
-        }
+        };
+        background::want(settings.background);
+        settings
     });
 }
 
@@ -154,6 +157,7 @@ unsafe fn free_class<F: FrontEnd>(class: SizeClass, block: *mut u8) {
     unsafe {
         if (*heap.as_ptr()).front.is_due() {
             BACKEND.look_around(heap);
+            background::start_if_wanted();
         }
         F::put(&BACKEND, heap, class, block);
     }
@@ -265,6 +269,11 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
                 if BACKEND.resize_large(block, size) {
                     return Some(block);
                 }
+                if size > usable
+                    && let Some(moved) = BACKEND.move_to_mapping(block, size)
+                {
+                    return Some(moved);
+                }
                 return Some(move_to::<F>(
                     BACKEND.allocate_grown(size)?,
                     block,
@@ -354,6 +363,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     }
 
     fn fork_child() {
+        background::forked();
         // SAFETY: this thread is the copy of the one that took the locks, and alone.
         unsafe {
             BACKEND.release_all();

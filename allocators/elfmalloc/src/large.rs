@@ -237,6 +237,44 @@ impl<P: Pages> Backend<P> {
         Some(moved)
     }
 
+    /// Gives a large block a mapping of its own, with room for `size` bytes, without copying it; `None`
+    /// leaves it as it was. Blocks that are to stay small have no use for that.
+    ///
+    /// # Safety
+    ///
+    /// There is a large block at `block`, which is the caller's and smaller.
+    pub unsafe fn move_to_mapping(&self, block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        if size < GROWS_BY_REMAP {
+            return None;
+        }
+        let bytes = size.checked_next_multiple_of(self.pages.page_size())?;
+        // SAFETY: the block's descriptor and its units are the caller's; what was detached is this
+        // function's, and whole again where it was copied back.
+        unsafe {
+            let slab = self.slab_of(block.addr().get());
+            let units = (*slab).units as usize;
+            let old = units << UNIT_SHIFT;
+            let moved = self.pages.detach(block, old)?;
+            let grown = self.pages.remap(moved, old, bytes, Remap::MayMove);
+            let base = grown.unwrap_or(moved);
+            let entry = Mapped {
+                block: base.as_ptr(),
+                base: base.as_ptr(),
+                bytes,
+                size: bytes,
+            };
+            if grown.is_none() || !self.mapped.lock().insert(&self.pages, entry) {
+                block.copy_from_nonoverlapping(base, old);
+                let held = if grown.is_none() { old } else { bytes };
+                self.pages.release(base, held);
+                return None;
+            }
+            self.forget(slab, block);
+            self.with_pool(|pool| pool.free(block.as_ptr(), units, false));
+            Some(base)
+        }
+    }
+
     /// A new block for one that could not grow where it is.
     pub fn allocate_grown(&self, size: usize) -> Option<NonNull<u8>> {
         let own = if size >= GROWS_BY_REMAP {

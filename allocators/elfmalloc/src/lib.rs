@@ -17,6 +17,7 @@ extern crate std;
 
 pub mod arena;
 pub mod backend;
+mod background;
 pub mod bin;
 pub mod check;
 mod checks;

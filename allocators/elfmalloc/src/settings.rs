@@ -17,6 +17,8 @@ pub struct Settings {
     pub budget: usize,
     /// Whether huge pages are asked for in large heaps.
     pub huge_pages: bool,
+    /// Whether a thread purges while all others are silent.
+    pub background: bool,
     /// Whether arenas keep the states of blocks, which the hardened variant wants.
     pub states: bool,
 }
@@ -29,6 +31,7 @@ impl Settings {
         magazine: 64 << 10,
         budget: 4 << 20,
         huge_pages: true,
+        background: false,
         states: false,
     };
 
@@ -51,6 +54,9 @@ impl Settings {
         }
         if let Some(huge) = number(c"ELFMALLOC_HUGE_PAGES") {
             settings.huge_pages = huge != 0;
+        }
+        if let Some(background) = number(c"ELFMALLOC_BACKGROUND_PURGE") {
+            settings.background = background != 0;
         }
         settings
     }

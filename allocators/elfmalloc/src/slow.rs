@@ -170,7 +170,7 @@ impl<P: Pages> Backend<P> {
             if magazine.slots.is_null() {
                 return self.take_one(bin, class);
             }
-            let want = usize::from(magazine.capacity).div_ceil(2);
+            let want = batch(magazine.capacity);
             let mut taken = self.take_back(heap, class, magazine.slots, want);
             if taken == 0 {
                 taken = self.take(bin, class, magazine.slots, want);
@@ -410,6 +410,13 @@ impl<P: Pages> Backend<P> {
             }
         }
     }
+}
+
+/// How many blocks a refill takes: half of what the magazine holds, and whole words of a bitmap where
+/// that is more than one.
+fn batch(capacity: u16) -> usize {
+    let half = usize::from(capacity).div_ceil(2);
+    if half < 64 { half } else { half & !63 }
 }
 
 /// When to look at the clock next, after it was last looked at `last.0` and `last.1` frees went by until

@@ -293,6 +293,39 @@ fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
 }
 
 #[test]
+fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
+    let backend = backend(1 << 30);
+    let large = backend
+        .allocate_large(8 * UNIT, UNIT)
+        .expect("there is memory");
+    backend
+        .allocate_large(UNIT, UNIT)
+        .expect("the way is blocked");
+    // SAFETY: the blocks are the test's own.
+    unsafe {
+        large.block.as_ptr().write_bytes(7, 8 * UNIT);
+        assert!(!backend.resize_large(large.block, 17 * UNIT));
+        assert!(
+            backend.move_to_mapping(large.block, 9 * UNIT).is_none(),
+            "a block below 1 MiB is copied"
+        );
+        let moved = backend
+            .move_to_mapping(large.block, 17 * UNIT)
+            .expect("there is memory");
+        let bytes = core::slice::from_raw_parts(moved.as_ptr(), 17 * UNIT);
+        assert!(bytes[..8 * UNIT].iter().all(|&byte| byte == 7));
+        assert!(bytes[8 * UNIT..].iter().all(|&byte| byte == 0));
+        let again = backend
+            .allocate_large(8 * UNIT, UNIT)
+            .expect("there is memory");
+        assert_eq!((again.block, again.clean), (large.block, true));
+        assert_eq!(again.block.as_ptr().read(), 0);
+        assert!(backend.free_mapped(moved.addr().get()));
+    }
+    backend.check();
+}
+
+#[test]
 fn statistics_say_what_is_live_kept_and_counted() {
     let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");

@@ -133,6 +133,18 @@ unsafe impl Pages for Linux {
         NonNull::new(moved.cast())
     }
 
+    unsafe fn detach(&self, start: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let _errno = KeepErrno::new();
+        // Linux 5.7 and later; older ones refuse.
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
+        // SAFETY: the caller owns the range; what it held is found at the new address.
+        let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, size, flags) };
+        if moved == libc::MAP_FAILED {
+            return None;
+        }
+        NonNull::new(moved.cast())
+    }
+
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
         let _errno = KeepErrno::new();
         // SAFETY: the caller owns the range and uses it no more.

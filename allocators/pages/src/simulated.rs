@@ -258,6 +258,17 @@ unsafe impl Pages for Simulated {
         Some(moved)
     }
 
+    unsafe fn detach(&self, start: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let mut state = self.state();
+        state.calls.remap += 1;
+        state.parts(start, size, |_, _, _| ());
+        let moved = state.reserve(size, PAGE)?;
+        // SAFETY: both ranges are this system's, and a new one overlaps no old one.
+        unsafe { moved.copy_from_nonoverlapping(start, size) };
+        state.zero(start, size);
+        Some(moved)
+    }
+
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
         let mut state = self.state();
         state.calls.release += 1;

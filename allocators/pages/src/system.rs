@@ -1,6 +1,6 @@
 //! The few things that an allocator asks of its process, beside memory.
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_void};
 
 use crate::KeepErrno;
 
@@ -68,6 +68,42 @@ pub fn coarse_milliseconds() -> u64 {
 pub fn yield_now() {
     // SAFETY: no precondition; it does not fail.
     unsafe { libc::sched_yield() };
+}
+
+/// Sleeps, or returns early.
+pub fn sleep_milliseconds(milliseconds: u64) {
+    let _errno = KeepErrno::new();
+    let time = libc::timespec {
+        tv_sec: (milliseconds / 1000) as libc::time_t,
+        tv_nsec: (milliseconds % 1000 * 1_000_000) as libc::c_long,
+    };
+    // SAFETY: the kernel reads the local variable only.
+    unsafe { libc::nanosleep(&raw const time, core::ptr::null_mut()) };
+}
+
+/// Starts a thread that nobody waits for and that no signal is delivered to. False where the system
+/// gives none. This may allocate by `malloc`.
+pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
+    let _errno = KeepErrno::new();
+    // SAFETY: all structures are local and made before they are used. The mask of the calling thread is
+    // as it was in the end; the new one inherits the full one.
+    unsafe {
+        let mut all: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        let mut how: libc::pthread_attr_t = core::mem::zeroed();
+        let mut thread: libc::pthread_t = core::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        if libc::pthread_attr_init(&raw mut how) != 0 {
+            return false;
+        }
+        libc::pthread_attr_setdetachstate(&raw mut how, libc::PTHREAD_CREATE_DETACHED);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let nothing = core::ptr::null_mut();
+        let failed = libc::pthread_create(&raw mut thread, &raw const how, body, nothing) != 0;
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut());
+        libc::pthread_attr_destroy(&raw mut how);
+        !failed
+    }
 }
 
 /// A word that differs from process to process and cannot be guessed. It costs a system call.

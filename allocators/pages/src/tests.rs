@@ -22,6 +22,13 @@ fn keeps_the_contract(pages: &impl Pages) {
             assert!(pages.purge(start.add(page), page, Purge::Now));
             assert_eq!(start.add(page).read(), 0);
             assert_eq!(start.add(2 * page).read(), 7);
+            // An old kernel refuses.
+            if let Some(other) = pages.detach(start, size) {
+                assert_eq!(start.add(2 * page).read(), 0);
+                assert_eq!(other.add(2 * page).read(), 7);
+                start.write_bytes(7, size);
+                assert!(pages.release(other, size));
+            }
             let moved = pages
                 .remap(start, size, 2 * size, Remap::MayMove)
                 .expect("there is room");
@@ -157,6 +164,21 @@ fn the_environment_is_read_without_allocating() {
         Some(path.as_str())
     );
     assert!(missing.is_none());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri knows no signal masks")]
+fn a_thread_of_the_allocator_runs() {
+    static RAN: AtomicBool = AtomicBool::new(false);
+    extern "C" fn body(_: *mut core::ffi::c_void) -> *mut core::ffi::c_void {
+        system::sleep_milliseconds(1);
+        RAN.store(true, SeqCst);
+        core::ptr::null_mut()
+    }
+    assert!(system::start_thread(body));
+    while !RAN.load(SeqCst) {
+        std::thread::yield_now();
+    }
 }
 
 #[test]
