@@ -5,7 +5,7 @@
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
-use core::sync::atomic::{
+use heapdrome_pages::atomic::{
     AtomicBool,
     Ordering::{AcqRel, Relaxed, Release},
 };

@@ -21,7 +21,7 @@ impl<P: Pages> Backend<P> {
                 for bin in &(*heap.as_ptr()).bins {
                     bin.lock().check();
                 }
-                (*(*heap.as_ptr()).depot).lock().check();
+                (*heap.as_ptr()).depot.lock().check();
             }
         }
         self.pool.lock().check();

@@ -238,7 +238,7 @@ pub struct ThreadHeap {
     /// By class: how many blocks the magazine held after its last slow path. Others may read it.
     pub cached: [AtomicU16; CLASSES + 1],
     /// What magazines have no room for. Any thread may use it.
-    pub depot: *const Lock<Depot>,
+    pub depot: Lock<Depot>,
     /// Blocks on their way to slabs of others; null where there never were any.
     pub coalescer: *mut Coalescer,
     /// Freed blocks that are kept from use; null where there never were any.
@@ -256,20 +256,15 @@ pub struct ThreadHeap {
 }
 
 // A heap lies in one block of the allocator's own memory, and those are powers of two.
-const _: () = assert!(size_of::<ThreadHeap>() <= 8192);
+const _: () = assert!(size_of::<ThreadHeap>() <= 16384);
 
 impl ThreadHeap {
     /// A heap without blocks, in `memory`.
     ///
     /// # Safety
     ///
-    /// `memory` is large enough for a heap, aligned for one, and nobody else's. `depot` is one without
-    /// blocks that lives for ever and belongs to no other heap.
-    pub unsafe fn write(
-        memory: NonNull<u8>,
-        depot: *const Lock<Depot>,
-        budget: usize,
-    ) -> NonNull<Self> {
+    /// `memory` is large enough for a heap, aligned for one, and nobody else's.
+    pub unsafe fn write(memory: NonNull<u8>, budget: usize) -> NonNull<Self> {
         let heap: NonNull<Self> = memory.cast();
         // SAFETY: the caller's promise; each part is written before anything reads it.
         unsafe {
@@ -282,7 +277,7 @@ impl ThreadHeap {
             for class in 0..FIRST_SHARED {
                 (&raw mut (*place).bins[class]).write(Lock::new(Slabs::new()));
             }
-            (&raw mut (*place).depot).write(depot);
+            (&raw mut (*place).depot).write(Lock::new(Depot::new()));
             (&raw mut (*place).coalescer).write(null_mut());
             (&raw mut (*place).quarantine).write(null_mut());
             (&raw mut (*place).budget).write(budget);

@@ -3,12 +3,11 @@
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::Ordering::Relaxed;
 
+use heapdrome_pages::Pages;
 use heapdrome_pages::system::coarse_milliseconds;
-use heapdrome_pages::{Lock, Pages};
 
 use crate::backend::Backend;
 use crate::bin::Bin;
-use crate::depot::Depot;
 use crate::heap::{MOST_TICKS, ThreadHeap};
 use crate::magazine::{Event, Magazine};
 use crate::misuse::report;
@@ -32,13 +31,10 @@ impl<P: Pages> Backend<P> {
             self.threads.fetch_add(1, Relaxed);
             return Some(heap);
         }
-        let mut metadata = self.metadata.lock();
-        // Zero memory is a depot without blocks, whose lock is free.
-        let depot = metadata.allocate(&self.pages, size_of::<Lock<Depot>>())?;
-        let memory = metadata.allocate(&self.pages, size_of::<ThreadHeap>())?;
-        drop(metadata);
+        let bytes = size_of::<ThreadHeap>();
+        let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
         // SAFETY: the memory is new, large enough, and aligned to its size or a page.
-        let heap = unsafe { ThreadHeap::write(memory, depot.as_ptr().cast(), budget) };
+        let heap = unsafe { ThreadHeap::write(memory, budget) };
         heaps.add(heap);
         // Relaxed: as above.
         self.threads.fetch_add(1, Relaxed);

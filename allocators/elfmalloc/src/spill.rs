@@ -2,7 +2,7 @@
 //! should not hold goes to the slabs.
 
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering::Relaxed;
+use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use heapdrome_pages::{Lock, Pages};
 
@@ -34,8 +34,8 @@ const GROWN_PART: usize = 64;
 ///
 /// The heap is one.
 unsafe fn depot_of<'a>(heap: NonNull<ThreadHeap>) -> &'a Lock<Depot> {
-    // SAFETY: heaps and their depots live for ever.
-    unsafe { &*(*heap.as_ptr()).depot }
+    // SAFETY: heaps live for ever, and depots may be used by any thread.
+    unsafe { &(*heap.as_ptr()).depot }
 }
 
 impl<P: Pages> Backend<P> {

@@ -158,7 +158,7 @@ impl<P: Pages> Backend<P> {
             // SAFETY: heaps live for ever; bins, depots and counts may be used by any thread.
             let (bins, depot, cached) = unsafe {
                 let place = heap.as_ptr();
-                (&(*place).bins, &*(*place).depot, &(*place).cached)
+                (&(*place).bins, &(*place).depot, &(*place).cached)
             };
             for (number, bin) in bins.iter().enumerate().skip(1) {
                 let class = SizeClass::from_number(number as u8);
