@@ -115,13 +115,16 @@ pub unsafe trait Pages: Sync {
 
     /// Moves the memory behind a range to a reservation of its own, of the same size and access,
     /// without copying. The range itself stays reserved and reads as zero afterwards. `None` leaves
-    /// everything as it was.
+    /// everything as it was; a system need not be able to do this.
     ///
     /// # Safety
     ///
     /// `start` and `size` are a range of a reservation with one access throughout, which nobody uses
     /// meanwhile.
-    unsafe fn detach(&self, start: NonNull<u8>, size: usize) -> Option<NonNull<u8>>;
+    unsafe fn detach(&self, start: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let _ = (start, size);
+        None
+    }
 
     /// Gives a range back: addresses and memory. `false` means that the system refused, as it may
     /// where a mapping would be split and the process has no mapping left; the range is then

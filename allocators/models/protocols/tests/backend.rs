@@ -290,10 +290,6 @@ unsafe impl Pages for OneReservation {
         None
     }
 
-    unsafe fn detach(&self, _: NonNull<u8>, _: usize) -> Option<NonNull<u8>> {
-        None
-    }
-
     unsafe fn release(&self, _: NonNull<u8>, _: usize) -> bool {
         true
     }
