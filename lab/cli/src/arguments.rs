@@ -96,6 +96,10 @@ pub struct RaceArguments {
     /// A command that succeeds as soon as the server answers
     #[arg(long, value_name = "SHELL COMMAND", requires = "serve")]
     pub ready: Option<String>,
+    /// How long the server is left alone after its load before its memory is read, in the untimed
+    /// run that watches memory; 0s reads none [default: 3s]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "serve")]
+    pub idle: Option<Duration>,
     /// A figure that the command prints: its first group, or else the whole match, is the number
     #[arg(long = "metric", value_name = "NAME[:higher|:lower]=REGEX", value_parser = metric)]
     pub metrics: Vec<MetricArgument>,
@@ -110,7 +114,8 @@ pub struct RaceArguments {
           conflicts_with_all = ["command", "workload", "threads", "allocators", "quick", "baseline",
           "precision", "rounds", "min_rounds", "max_rounds", "max_time", "warmup", "setup",
           "prepare", "cleanup", "check", "pin", "timeout", "directory", "stdin", "environment",
-          "discard_output", "memory_runs", "success", "serve", "ready", "metrics", "seed"])]
+          "discard_output", "memory_runs", "success", "serve", "ready", "idle", "metrics",
+          "seed"])]
     pub resume: Option<String>,
     /// The command to race, with its arguments; or the parameters of the workload
     #[arg(last = true, value_name = "COMMAND")]

@@ -29,11 +29,13 @@ pub mod counters;
 mod environment;
 mod error;
 mod event;
+mod idle;
 pub mod journal;
 pub mod launcher;
 mod library;
 mod needs;
 mod output;
+mod parts;
 mod race;
 mod rounds;
 mod runner;
@@ -44,6 +46,7 @@ mod server;
 mod state;
 #[cfg(test)]
 mod testing;
+mod timeline;
 mod tree;
 mod watch;
 

@@ -7,7 +7,7 @@ use heapdrome_record::{Ending, Nanoseconds, Plan, Server};
 use crate::launcher::{Answer, Outcome, Spawn, Stop};
 use crate::output;
 use crate::runner::{Attempt, Finished, Runner, is_success, look, patience, refused};
-use crate::watch::Watch;
+use crate::watch::{INTERVAL, Watch};
 use crate::{Interrupt, MeasureError};
 
 /// How long a server may take to end when it is asked to.
@@ -81,6 +81,9 @@ impl Runner {
                 return Ok(self.failed(*outcome, "the server ended before its load did"));
             }
         };
+        if let Some(outcome) = self.rest(plan, server, watch, interrupt)? {
+            return Ok(self.failed(outcome, "the server ended while it was left alone"));
+        }
         let mut outcome = self.end_server(plan, Stop::Terminate(END_GRACE))?;
         outcome.wall = load.wall;
         let crash = Some(outcome.ending).filter(|ending| is_crash(*ending));
@@ -149,6 +152,34 @@ impl Runner {
             }
             self.helper.end_if(interrupt)?;
         }
+    }
+
+    /// Leaves the server alone for a while, if its memory is watched, and reads what it keeps; how it
+    /// ended, if it did.
+    fn rest(
+        &mut self,
+        plan: &Plan,
+        server: &Server,
+        watch: &mut Option<Watch>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Outcome>, MeasureError> {
+        let Some(watch) = watch else {
+            return Ok(None);
+        };
+        watch.load_ended();
+        let idle = Duration::from(server.idle);
+        let began = Instant::now();
+        while began.elapsed() < idle {
+            if let Some(answer) = self.measured.poll(INTERVAL)? {
+                return server_outcome(plan, answer).map(Some);
+            }
+            watch.sample();
+            self.measured.end_if(interrupt)?;
+        }
+        if !idle.is_zero() {
+            watch.rested(began.elapsed());
+        }
+        Ok(None)
     }
 
     fn end_server(&mut self, plan: &Plan, stop: Stop) -> Result<Outcome, MeasureError> {

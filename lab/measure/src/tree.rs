@@ -16,7 +16,7 @@ pub(crate) struct Process {
     pub(crate) pid: libc::pid_t,
     /// With the id, this tells a process from a later one that was given the same id.
     started: u64,
-    parent: libc::pid_t,
+    pub(crate) parent: libc::pid_t,
     group: libc::pid_t,
 }
 
@@ -106,31 +106,35 @@ fn process_of(pid: libc::pid_t) -> Option<Process> {
 }
 
 /// The part of `/proc/PID/stat` that matters here.
-struct Stat {
+pub(crate) struct Stat {
     name: String,
-    state: char,
+    pub(crate) state: char,
     parent: libc::pid_t,
     group: libc::pid_t,
-    started: u64,
+    pub(crate) started: u64,
+    /// The processor time that it has had, in clock ticks.
+    pub(crate) ticks: u64,
 }
 
-fn stat_of(pid: libc::pid_t) -> Option<Stat> {
+pub(crate) fn stat_of(pid: libc::pid_t) -> Option<Stat> {
     parse_stat(&String::from_utf8_lossy(
         &fs::read(format!("/proc/{pid}/stat")).ok()?,
     ))
 }
 
 /// The name stands in parentheses and may hold any character, parentheses included.
-fn parse_stat(text: &str) -> Option<Stat> {
+pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     let (before, after) = text.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
     let fields: Vec<&str> = after.split_whitespace().collect();
+    let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
     Some(Stat {
         name: name.to_owned(),
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
-        started: fields.get(19)?.parse().ok()?,
+        started: number(19)?,
+        ticks: number(11)? + number(12)?,
     })
 }
 

@@ -1,18 +1,23 @@
-//! Watches the anonymous memory of a process tree while it runs.
+//! Watches the memory of a process tree while it runs.
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{MemoryRun, MemorySample};
+use heapdrome_record::{AfterIdle, Bytes, MemoryParts, MemoryRun, MemorySample, Nanoseconds};
 
 use crate::cgroup::Cgroup;
+use crate::idle::{Activity, Rest};
 use crate::launcher::CgroupFiles;
-use crate::tree;
+use crate::parts::{self, Pace};
+use crate::timeline::Timeline;
+use crate::tree::{self, Earlier};
 
 /// The time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(5);
 
 /// The most samples that a finished timeline holds.
 const MOST_SAMPLES: usize = 500;
+/// The same for what the memory is made of.
+const MOST_PARTS: usize = 100;
 
 /// A process tree being watched.
 pub(crate) struct Watch {
@@ -20,18 +25,29 @@ pub(crate) struct Watch {
     root: libc::pid_t,
     cgroup: Option<Cgroup>,
     started: Instant,
-    timeline: Timeline,
+    timeline: Timeline<MemorySample>,
+    average: Average,
+    pace: Pace,
+    parts: Timeline<MemoryParts>,
+    rest: Rest,
+    after_idle: Option<AfterIdle>,
 }
 
 impl Watch {
     /// Watches what is below `root`, through a control group if one can be made and is wanted.
     pub(crate) fn new(root: libc::pid_t, by_cgroup: bool) -> Self {
         let cgroup = if by_cgroup { Cgroup::make() } else { None };
+        let started = Instant::now();
         Self {
             root,
             cgroup,
-            started: Instant::now(),
-            timeline: Timeline::default(),
+            started,
+            timeline: Timeline::new(MOST_SAMPLES, |sample| sample.anonymous),
+            average: Average::default(),
+            pace: Pace::new(started),
+            parts: Timeline::new(MOST_PARTS, |parts| parts.resident() + parts.swapped),
+            rest: Rest::default(),
+            after_idle: None,
         }
     }
 
@@ -40,24 +56,78 @@ impl Watch {
         self.cgroup.as_ref().map(Cgroup::files)
     }
 
-    /// Takes a reading.
+    /// Takes a reading, and where it is time again, one of what the memory is made of.
     pub(crate) fn sample(&mut self) {
         let anonymous = match &self.cgroup {
             Some(cgroup) => cgroup.anonymous(),
             None => Some(tree::anonymous_below(self.root)),
         };
         if let Some(anonymous) = anonymous {
-            self.timeline.push(MemorySample {
-                at: self.started.elapsed().into(),
-                anonymous,
-            });
+            let at = self.now();
+            self.timeline.push(MemorySample { at, anonymous });
+            self.average.push(at, anonymous);
         }
+        if self.pace.is_due(Instant::now()) {
+            self.look_closer();
+        }
+    }
+
+    fn now(&self) -> Nanoseconds {
+        self.started.elapsed().into()
+    }
+
+    fn look_closer(&mut self) -> Option<MemoryParts> {
+        let began = Instant::now();
+        let processes = tree::processes_below(self.root, &Earlier::default());
+        let parts = parts::of(&processes, self.now());
+        if let Some(parts) = parts {
+            self.parts.push(parts);
+            self.rest.observe(Activity::of(&processes), parts);
+        }
+        self.pace.took(began, Instant::now());
+        parts
+    }
+
+    /// The load of a server has ended: the average is taken until here.
+    pub(crate) fn load_ended(&mut self) {
+        self.average.stop();
+    }
+
+    /// The server was left alone for this long: its memory is what it is now.
+    pub(crate) fn rested(&mut self, idle: Duration) {
+        self.after_idle = self.look_closer().map(|parts| AfterIdle {
+            idle: idle.into(),
+            parts,
+        });
     }
 
     /// What was seen.
     pub(crate) fn finish(self, entrant: usize) -> MemoryRun {
+        let (method, error) = self.method();
+        let timeline = self.timeline.finish();
+        let peak_tree = timeline
+            .iter()
+            .map(|sample| sample.anonymous)
+            .max()
+            .unwrap_or_default();
+        let parts = self.parts.finish();
+        MemoryRun {
+            entrant,
+            peak_tree,
+            method,
+            error: error.to_owned(),
+            timeline,
+            average: self.average.value(),
+            parts_method: (!parts.is_empty()).then(parts_method),
+            parts,
+            after_idle: self.after_idle.or_else(|| self.rest.longest()),
+        }
+    }
+
+    /// How the anonymous memory was read, and what that can miss.
+    fn method(&self) -> (String, &'static str) {
         let every = INTERVAL.as_millis();
-        let (method, error) = match &self.cgroup {
+        match &self.cgroup {
             Some(cgroup) => (
                 format!("{} every {every} ms", cgroup.method()),
                 "peaks shorter than the time between two readings are missed; up to 256 KiB per \
@@ -70,111 +140,79 @@ impl Watch {
                  processes share after a fork are counted once for each; swapped-out and shared \
                  (memfd, shmem) memory is not counted",
             ),
-        };
-        let timeline = self.timeline.finish();
-        let peak_tree = timeline
-            .iter()
-            .map(|sample| sample.anonymous)
-            .max()
-            .unwrap_or_default();
-        MemoryRun {
-            entrant,
-            peak_tree,
-            method,
-            error: error.to_owned(),
-            timeline,
         }
     }
 }
 
-/// Readings in order. When they become too many, each two neighbours become the higher one, so
-/// that any length of run fits and the highest is kept.
-#[derive(Default)]
-struct Timeline {
-    samples: Vec<MemorySample>,
-    /// How many times neighbours were merged.
-    merged: u32,
-    /// The highest of the readings that become the next sample, and how many they are.
-    pending: Option<(MemorySample, u32)>,
+/// How what the memory is made of was read, and what that can miss.
+fn parts_method() -> String {
+    format!(
+        "/proc smaps_rollup over the process tree every {} ms, or more rarely where a reading takes \
+         more than 1/{} of that; peaks between two readings are missed, so that parts may be less \
+         than the tree's peak; pages that processes share count once, and file pages that others \
+         map too for their part alone; huge and lazily freed pages count once for each process",
+        parts::INTERVAL.as_millis(),
+        parts::SHARE,
+    )
 }
 
-impl Timeline {
-    fn push(&mut self, sample: MemorySample) {
-        let (highest, count) = match self.pending.take() {
-            Some((highest, count)) => (higher(highest, sample), count + 1),
-            None => (sample, 1),
-        };
-        if count < 1 << self.merged {
-            self.pending = Some((highest, count));
+/// The average of readings over time: each holds until the next.
+#[derive(Debug, Default)]
+struct Average {
+    first: Option<Nanoseconds>,
+    last: Option<(Nanoseconds, Bytes)>,
+    /// Bytes times nanoseconds.
+    area: f64,
+    stopped: bool,
+}
+
+impl Average {
+    fn push(&mut self, at: Nanoseconds, bytes: Bytes) {
+        if self.stopped {
             return;
         }
-        self.samples.push(highest);
-        if self.samples.len() > MOST_SAMPLES {
-            self.merge();
+        if let Some((before, held)) = self.last {
+            self.area += held.as_f64() * (at - before).0 as f64;
         }
+        self.first.get_or_insert(at);
+        self.last = Some((at, bytes));
     }
 
-    fn merge(&mut self) {
-        let pairs = self.samples.chunks(2);
-        self.samples = pairs
-            .filter_map(|pair| pair.iter().copied().reduce(higher))
-            .collect();
-        self.merged += 1;
+    /// What comes later does not count.
+    fn stop(&mut self) {
+        self.stopped = true;
     }
 
-    fn finish(mut self) -> Vec<MemorySample> {
-        if let Some((highest, _)) = self.pending.take() {
-            self.samples.push(highest);
-        }
-        if self.samples.len() > MOST_SAMPLES {
-            self.merge();
-        }
-        self.samples
-    }
-}
-
-fn higher(one: MemorySample, other: MemorySample) -> MemorySample {
-    if other.anonymous > one.anonymous {
-        other
-    } else {
-        one
+    /// The average; that of a single reading is the reading.
+    fn value(&self) -> Option<Bytes> {
+        let (at, bytes) = self.last?;
+        let span = (at - self.first?).0 as f64;
+        Some(match span > 0.0 {
+            true => Bytes((self.area / span).round() as u64),
+            false => bytes,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::{Bytes, Nanoseconds};
-
     use super::*;
 
     #[test]
-    fn a_long_timeline_is_thinned_and_keeps_its_peak() {
-        for length in [1, 499, 500, 501, 1003, 100_000_u64] {
-            let mut timeline = Timeline::default();
-            for at in 0..length {
-                let anonymous = Bytes(if at == length / 3 { 1_000_000 } else { at });
-                timeline.push(MemorySample {
-                    at: Nanoseconds(at),
-                    anonymous,
-                });
-            }
-            let samples = timeline.finish();
-            assert!(
-                (1..=MOST_SAMPLES).contains(&samples.len()),
-                "{length}: {}",
-                samples.len()
-            );
-            assert!(
-                length < 500 || samples.len() > 200,
-                "{length}: {}",
-                samples.len()
-            );
-            assert!(
-                samples
-                    .iter()
-                    .any(|sample| sample.anonymous == Bytes(1_000_000))
-            );
-            assert!(samples.is_sorted_by_key(|sample| sample.at.0));
-        }
+    fn an_average_weighs_readings_by_their_time() {
+        let mut average = Average::default();
+        assert_eq!(average.value(), None);
+        average.push(Nanoseconds(100), Bytes(10));
+        assert_eq!(average.value(), Some(Bytes(10)));
+        average.push(Nanoseconds(200), Bytes(40));
+        average.push(Nanoseconds(500), Bytes(0));
+        assert_eq!(
+            average.value(),
+            Some(Bytes(33)),
+            "(10 * 100 + 40 * 300) / 400, rounded"
+        );
+        average.stop();
+        average.push(Nanoseconds(9000), Bytes(1 << 40));
+        assert_eq!(average.value(), Some(Bytes(33)));
     }
 }

@@ -71,6 +71,27 @@ fn anonymous_memory_is_read_and_nothing_else() {
     for run in watched(&["fork", "40"]) {
         assert_near(&run, 120);
     }
+    for run in watched(&["rest", "80"]) {
+        assert_near(&run, 80);
+        let average = run.average.expect("readings").0 >> 20;
+        assert!(
+            (20..60).contains(&average),
+            "most of the time 20 MiB: {average}"
+        );
+        let rest = run.after_idle.expect("it rested for four seconds");
+        assert!(rest.idle >= Nanoseconds(1_000_000_000), "{}", rest.idle);
+        let kept = rest.parts.anonymous.0 >> 20;
+        assert!((20..24).contains(&kept), "{kept} MiB kept");
+    }
+    for run in watched(&["free-lazily", "80"]) {
+        let last = run.parts.last().expect("a second of readings");
+        let [all, lazily] = [last.anonymous, last.lazily_freed].map(|part| part.0 >> 20);
+        assert!(
+            (80..84).contains(&all) && (39..=40).contains(&lazily),
+            "{last:?}"
+        );
+        assert!(last.file > Bytes(0) && last.swapped == Bytes(0), "{last:?}");
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a file");
     std::fs::write(&file, vec![7_u8; 200 << 20]).expect("a file of 200 MiB");
@@ -94,13 +115,18 @@ fn a_servers_memory_is_read_and_its_loads_is_not() {
         serve: format!("touch ready; exec {tool} touch 60 & wait; sleep 60"),
         ready: "test -e ready".to_owned(),
         ready_within: Nanoseconds(10_000_000_000),
+        idle: Nanoseconds(1_000_000_000),
     });
     plan.options.prepare = Some("rm -f ready".to_owned());
     let mut race = start(&plan, folder.path()).expect("a race");
     for method in METHODS {
         race.set_memory_method(method);
         let run = race.memory_run(0, &mut |_| {}, &Interrupt::default());
-        assert_near(&run.expect("a run").expect("which does not fail"), 60);
+        let run = run.expect("a run").expect("which does not fail");
+        assert_near(&run, 60);
+        let rest = run.after_idle.expect("it was left alone");
+        assert!(rest.idle >= Nanoseconds(1_000_000_000), "{}", rest.idle);
+        assert!(rest.parts.anonymous < run.peak_tree, "its 60 MiB are gone");
     }
 }
 

@@ -16,6 +16,7 @@ fn server_plan(serve: &str, load: &str, folder: &Path) -> Plan {
         serve: serve.to_owned(),
         ready: "test -e ready".to_owned(),
         ready_within: LONG,
+        idle: Nanoseconds(0),
     });
     plan
 }

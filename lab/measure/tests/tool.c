@@ -21,6 +21,27 @@ static void touch(size_t megabytes, unsigned milliseconds) {
     usleep(milliseconds * 1000);
 }
 
+/* Touches memory, gives most of it back, and rests for so long that it is seen to. */
+static void rest(size_t megabytes) {
+    char *memory = mmap(NULL, megabytes << 20, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) exit(9);
+    memset(memory, 1, megabytes << 20);
+    usleep(300000);
+    munmap(memory, (megabytes << 20) / 4 * 3);
+    usleep(4000000);
+}
+
+/* Touches memory and gives half of it back for whenever the system needs it. */
+static void free_lazily(size_t megabytes) {
+    char *memory = mmap(NULL, megabytes << 20, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) exit(9);
+    memset(memory, 1, megabytes << 20);
+    if (madvise(memory, (megabytes << 20) / 2, MADV_FREE) != 0) exit(8);
+    usleep(1000000);
+}
+
 /* Touches memory, says so by making a file, and holds it until it is killed. */
 static void hold(size_t megabytes, const char *path) {
     touch(megabytes, 0);
@@ -72,6 +93,8 @@ int main(int count, char **words) {
     size_t megabytes = count > 2 ? strtoul(words[2], NULL, 10) : 0;
     if (count < 2) return 7;
     if (!strcmp(words[1], "touch")) touch(megabytes, 200);
+    else if (!strcmp(words[1], "rest")) rest(megabytes);
+    else if (!strcmp(words[1], "free-lazily")) free_lazily(megabytes);
     else if (!strcmp(words[1], "read")) read_file(words[3]);
     else if (!strcmp(words[1], "hold")) hold(megabytes, words[3]);
     else if (!strcmp(words[1], "fork")) fork_three(megabytes);

@@ -12,6 +12,7 @@ mod condition;
 mod entrant;
 mod file;
 mod journal;
+mod memory;
 mod misuse;
 mod plan;
 mod proof;
@@ -28,6 +29,7 @@ pub use file::{
     FileError, Saved, collection_to_json, read_result, read_saved, result_to_json, write_atomically,
 };
 pub use journal::JournalLine;
+pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
 pub use misuse::{MisuseOutcome, MisuseRun, MisuseStage};
 pub use plan::{Better, Metric, Options, Plan, Server, Stopping};
 pub use proof::{Coverage, Proof, Unserved, UnservedReason};
@@ -36,6 +38,6 @@ pub use result::{
     Comparison, EntrantResult, Finding, Machine, NoiseFloor, ProofSummary, RaceResult, SCHEMA,
     Series, Status, Verdict,
 };
-pub use run::{Ending, MemoryRun, MemorySample, Run};
+pub use run::{Ending, Run};
 pub use units::{Bytes, Nanoseconds};
 pub use workload::WorkloadReport;

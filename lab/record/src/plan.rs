@@ -37,6 +37,14 @@ pub struct Server {
     pub ready: String,
     /// How long the server may take to answer.
     pub ready_within: Nanoseconds,
+    /// How long it is left alone after its load before its memory is read, in runs that watch memory.
+    #[serde(default)]
+    pub idle: Nanoseconds,
+}
+
+impl Server {
+    /// How long a server is left alone where nothing else is said.
+    pub const IDLE: Nanoseconds = Nanoseconds(3_000_000_000);
 }
 
 /// When a race has run long enough.

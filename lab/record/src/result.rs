@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Ending, MemorySample, Options, Role, Unserved};
+use crate::{AfterIdle, Ending, MemoryParts, MemorySample, Options, Role, Unserved};
 
 /// The schema version that this heapdrome writes, and the newest that it reads.
 pub const SCHEMA: u32 = 1;
@@ -169,6 +169,18 @@ pub struct EntrantResult {
     /// Memory of the tree over time, from an untimed run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_timeline: Vec<MemorySample>,
+    /// The average of the tree's anonymous memory over time in bytes, from untimed runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub average_tree_bytes: Option<Series>,
+    /// What the tree's memory was made of over time, from the same run as the timeline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_parts: Vec<MemoryParts>,
+    /// How the parts were read, and what that can miss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_parts_method: Option<String>,
+    /// The tree's memory after idling, from the same run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_idle: Option<AfterIdle>,
     /// Programs that outlived the command and were stopped, over all runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detached: Vec<String>,

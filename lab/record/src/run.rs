@@ -101,27 +101,3 @@ pub struct Run {
     /// Programs that outlived the command and were stopped.
     pub detached: Vec<String>,
 }
-
-/// One reading of a process tree's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MemorySample {
-    /// Time since the start of the run.
-    pub at: Nanoseconds,
-    /// Anonymous memory resident in the whole tree.
-    pub anonymous: Bytes,
-}
-
-/// One untimed run that watched memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MemoryRun {
-    /// The entrant's place in the plan.
-    pub entrant: usize,
-    /// The highest reading of the tree's anonymous memory.
-    pub peak_tree: Bytes,
-    /// How it was read, such as `cgroup v1 memory.stat every 5 ms`.
-    pub method: String,
-    /// What the method can miss or count twice.
-    pub error: String,
-    /// The readings in order, thinned to at most 500 and with the highest kept.
-    pub timeline: Vec<MemorySample>,
-}

@@ -4,6 +4,7 @@
 //! there are colours, and where the bytes go.
 
 pub mod adopt;
+mod bars;
 mod collection;
 mod csv;
 pub mod doctor;
@@ -12,12 +13,14 @@ mod grid;
 mod json;
 mod listing;
 mod markdown;
+mod memory;
 mod page;
 mod paint;
 mod plot;
 mod prose;
 mod reproduce;
 mod sheet;
+mod sparkline;
 mod sweep;
 mod table;
 mod terminal;

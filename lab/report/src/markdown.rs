@@ -6,6 +6,7 @@ use heapdrome_record::RaceResult;
 
 use crate::foreign;
 use crate::grid::{self, Extent};
+use crate::memory;
 use crate::prose;
 use crate::reproduce;
 use crate::sheet::{Sheet, why_out};
@@ -55,6 +56,7 @@ impl Page {
             ));
             page.table(&grid::metric_table(&sheet, &metric, usize::MAX));
         }
+        page.memory(&sheet);
         page.labelled("Conclusion", &prose::conclusion(&sheet));
         page.not_counted(&sheet);
         page.numbered("Notes", &sheet.notes);
@@ -63,11 +65,29 @@ impl Page {
         page.table(&grid::proof_table(&sheet, usize::MAX, true));
         page.labelled("Noise floor", &prose::noise_floor(result));
         page.list("Remarks", &prose::remarks(result));
-        page.list("Measured", &prose::methods(result));
+        page.list("Measured", &memory::methods(&sheet));
         page.labelled("Machine", &prose::machine(&result.machine));
         page.labelled("Race", &prose::race(result));
         page.paragraph("Run it again:");
         page.code(&reproduce::command_line(result).join(" "));
+    }
+
+    /// The memory of the process trees, over time and in parts.
+    fn memory(&mut self, sheet: &Sheet<'_>) {
+        let (names, columns) = memory::table(sheet, usize::MAX, 24);
+        if !columns.is_empty() {
+            self.paragraph(&format!("#### {}", memory::HEADING));
+            let columns: Vec<_> = std::iter::once(names).chain(columns).collect();
+            self.table(&columns);
+            let remarks = memory::remarks(sheet);
+            let lines: Vec<_> = remarks
+                .iter()
+                .map(|remark| format!("- {}", escaped(remark)))
+                .collect();
+            if !lines.is_empty() {
+                self.paragraph(&lines.join("\n"));
+            }
+        }
     }
 
     /// A block of Markdown.

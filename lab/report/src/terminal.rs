@@ -5,8 +5,10 @@ use std::fmt::Write;
 use heapdrome_record::{RaceResult, Role, Verdict};
 use unicode_width::UnicodeWidthStr;
 
+use crate::bars;
 use crate::foreign;
 use crate::grid::{self, Extent};
+use crate::memory;
 use crate::paint::Paint;
 use crate::prose;
 use crate::reproduce;
@@ -37,8 +39,10 @@ impl Exporter for Terminal {
             &format!("after {}", words::count(u64::from(result.rounds), "round")),
         );
         let extent = page.main_table(&sheet);
+        page.bars(&sheet);
         page.figures(&sheet);
         page.metrics(&sheet);
+        page.memory(&sheet);
         page.section("Conclusion", &prose::conclusion(&sheet));
         page.list(
             "Not counted",
@@ -49,7 +53,7 @@ impl Exporter for Terminal {
         page.proof(&sheet);
         page.section("Noise floor", &prose::noise_floor(result));
         page.list("Remarks", prose::remarks(result));
-        page.list("Measured", prose::methods(result));
+        page.list("Measured", memory::methods(&sheet));
         page.section("Machine", &prose::machine(&result.machine));
         page.section("Race", &prose::race(result));
         page.command("Again", &reproduce::command_line(result));
@@ -203,6 +207,29 @@ impl Page {
             painted = painted[place + cell.len()..].to_owned();
         }
         before + &painted
+    }
+
+    /// The intervals on wall time, drawn.
+    fn bars(&mut self, sheet: &Sheet<'_>) {
+        let lines = bars::lines(sheet, self.width, self.paint);
+        if !lines.is_empty() {
+            let heading = format!("Wall time relative to {} (log scale)", sheet.baseline());
+            self.heading(&heading);
+            lines.iter().for_each(|line| self.line(line));
+        }
+    }
+
+    /// The memory of the process trees, over time and in parts.
+    fn memory(&mut self, sheet: &Sheet<'_>) {
+        let sparkline = if self.width >= 60 { 24 } else { 12 };
+        let (names, columns) = memory::table(sheet, 16, sparkline);
+        if !columns.is_empty() {
+            self.heading(memory::HEADING);
+            self.blocks(&names, &columns);
+            for remark in memory::remarks(sheet) {
+                self.line(&indented(&remark, self.width, "  ", "      "));
+            }
+        }
     }
 
     /// The figures of the workload.

@@ -1,5 +1,7 @@
 //! Races of workloads and sweeps, as their reader sees them.
 
+#[path = "races/golden.rs"]
+mod golden;
 mod races;
 #[path = "races/workload.rs"]
 mod workload;
@@ -23,7 +25,7 @@ fn text(exporter: &dyn Exporter) -> String {
 
 #[test]
 fn a_workload_has_its_own_figures_in_the_table() {
-    assert_eq!(text(&plain(100)), include_str!("golden/workload.txt"));
+    golden::matches("workload.txt", &text(&plain(100)));
     let markdown = text(&Markdown);
     assert!(
         markdown.contains("| ops per CPU s | versus system | over- head |"),
@@ -36,7 +38,7 @@ fn a_workload_has_its_own_figures_in_the_table() {
 #[test]
 fn a_sweep_ends_with_a_table_for_each_figure() {
     let told = collection_text(&workload::sweep(), plain(100));
-    assert_eq!(told, include_str!("golden/sweep.txt"));
+    golden::matches("sweep.txt", &told);
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Every exporter, as its reader sees it.
 
+#[path = "races/golden.rs"]
+mod golden;
 mod races;
+#[path = "races/watched.rs"]
+mod watched;
 
 use heapdrome_record::{EntrantResult, RaceResult, Role, Status, Verdict};
 use heapdrome_report::{Csv, Exporter, Json, Markdown, Terminal, interim};
@@ -71,7 +75,28 @@ fn all() -> Vec<RaceResult> {
         without_baseline,
         all_failed,
         measured(),
+        closely(),
     ]
+}
+
+/// A race of a workload whose memory was looked at closely.
+fn closely() -> RaceResult {
+    let mut result = usual();
+    let figures = [
+        ("peak_requested_bytes", 80.0),
+        ("peak_resident_bytes", 100.0),
+    ];
+    result.options.figures = figures.map(|(name, _)| name.to_owned()).to_vec();
+    for (place, entrant) in result.entrants.iter_mut().enumerate() {
+        watched::watch_closely(entrant, 100 - 10 * place as u64);
+        for (name, mib) in figures {
+            let series = races::series(mib * 1_048_576.0);
+            entrant
+                .metrics
+                .extend(series.map(|series| (name.to_owned(), series)));
+        }
+    }
+    result
 }
 
 /// A race with a metric of its own.
@@ -87,7 +112,15 @@ fn measured() -> RaceResult {
 
 #[test]
 fn the_terminal_shows_the_whole_race() {
-    assert_eq!(terminal(&usual(), 100), include_str!("golden/terminal.txt"));
+    golden::matches("terminal.txt", &terminal(&usual(), 100));
+}
+
+#[test]
+fn memory_is_told_over_time_and_in_parts() {
+    let told = terminal(&closely(), 100);
+    let (_, memory) = told.split_once("\nMemory of").expect("the section");
+    let (memory, _) = memory.split_once("\nConclusion").expect("the next one");
+    golden::matches("memory.txt", &format!("Memory of{memory}"));
 }
 
 #[test]
@@ -99,15 +132,12 @@ fn the_interim_table_is_short() {
             colour: false,
         },
     );
-    assert_eq!(told, include_str!("golden/interim.txt"));
+    golden::matches("interim.txt", &told);
 }
 
 #[test]
 fn markdown_says_the_same_in_its_own_form() {
-    assert_eq!(
-        text(&Markdown, &usual()),
-        include_str!("golden/markdown.md")
-    );
+    golden::matches("markdown.md", &text(&Markdown, &usual()));
 }
 
 #[test]

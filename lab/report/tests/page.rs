@@ -1,13 +1,17 @@
 //! The page and the plots: well-formed, escaped, whole, and asking for nothing.
 
+#[path = "races/golden.rs"]
+mod golden;
 mod races;
+#[path = "races/watched.rs"]
+mod watched;
 #[path = "races/workload.rs"]
 mod workload;
 
 use std::collections::HashSet;
 
 use base64::Engine as _;
-use heapdrome_record::{MemorySample, Nanoseconds, RaceResult, Role, Saved, Status};
+use heapdrome_record::{RaceResult, Role, Saved, Status};
 use heapdrome_report::{Exporter, Markdown, Plot, Source, page, plots};
 use scraper::{Html, Selector};
 use sha2::{Digest as _, Sha256};
@@ -36,21 +40,17 @@ fn all<'a>(document: &'a Html, selector: &str) -> Vec<scraper::ElementRef<'a>> {
 }
 
 /// A race with a timeline.
-fn watched() -> RaceResult {
+fn timed() -> RaceResult {
     let mut result = races::usual();
     for entrant in &mut result.entrants {
-        let reading = |step: u64| MemorySample {
-            at: Nanoseconds(step * 1_000_000_000),
-            anonymous: heapdrome_record::Bytes((step + 1) << 20),
-        };
-        entrant.memory_timeline = (0..5).map(reading).collect();
+        watched::watch_closely(entrant, 40);
     }
     result
 }
 
 /// A race whose every text is hostile.
 fn hostile() -> RaceResult {
-    let mut result = watched();
+    let mut result = timed();
     let all = || HOSTILE.to_owned();
     result.command = vec![all(), all()];
     result.asked = vec!["race".to_owned(), all()];
@@ -71,6 +71,7 @@ fn hostile() -> RaceResult {
         entrant.known_faults = vec![all()];
         entrant.library = Some(HOSTILE.into());
         entrant.detached = vec![all()];
+        entrant.memory_parts_method = Some(all());
         if let Some(failure) = &mut entrant.failure {
             failure.stderr_tail = all();
         }
@@ -105,7 +106,7 @@ fn sources() -> Vec<Source> {
     let mut sources: Vec<Source> = [
         races::usual(),
         races::empty(),
-        watched(),
+        timed(),
         hostile(),
         alone,
         without_baseline,
@@ -247,7 +248,7 @@ fn names(plots: &[Plot]) -> Vec<&str> {
 
 #[test]
 fn a_race_has_its_views() {
-    let plots = plots(&Saved::Race(Box::new(watched())));
+    let plots = plots(&Saved::Race(Box::new(timed())));
     let expected = [
         "ranking-wall",
         "ranking-cpu",
@@ -257,6 +258,7 @@ fn a_race_has_its_views() {
         "samples-cpu",
         "samples-memory",
         "samples-tree",
+        "memory-parts",
         "memory-timeline",
         "time-memory",
     ];
@@ -305,7 +307,7 @@ fn every_drawing_is_xml_without_what_is_no_number() {
 
 #[test]
 fn an_image_shows_the_drawing_with_its_text() {
-    let plots = plots(&Saved::Race(Box::new(watched())));
+    let plots = plots(&Saved::Race(Box::new(timed())));
     let png = plots[0].png().expect("an image");
     let image = resvg::tiny_skia::Pixmap::decode_png(&png).expect("PNG");
     assert_eq!(image.width(), 1280);
@@ -326,9 +328,5 @@ fn an_image_shows_the_drawing_with_its_text() {
 fn the_ranking_is_drawn_as_it_was() {
     let plots = plots(&Saved::Race(Box::new(races::usual())));
     let svg = String::from_utf8(plots[0].svg()).expect("UTF-8");
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/ranking-wall.svg");
-    if std::env::var_os("HEAPDROME_GOLDEN").is_some() {
-        std::fs::write(golden, &svg).expect("the golden can be written");
-    }
-    assert_eq!(svg, std::fs::read_to_string(golden).expect("the golden"));
+    golden::matches("ranking-wall.svg", &svg);
 }

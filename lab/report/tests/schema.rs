@@ -1,14 +1,16 @@
 //! The description of the schema names every field that a result can have.
 
 mod races;
+#[path = "races/watched.rs"]
+mod watched;
 #[path = "races/workload.rs"]
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
-    Absent, Better, ClaimResult, Collection, Ending, Holds, MemorySample, Metric, MisuseOutcome,
-    MisuseRun, MisuseStage, Nanoseconds, RaceResult, Series, Server, Table,
+    Absent, Better, ClaimResult, Collection, Ending, Holds, Metric, MisuseOutcome, MisuseRun,
+    MisuseStage, Nanoseconds, RaceResult, Series, Server, Table,
 };
 use heapdrome_report::{Exporter, Json};
 use serde_json::Value;
@@ -29,15 +31,12 @@ fn whole() -> RaceResult {
         serve,
         ready,
         ready_within: Nanoseconds(1),
+        idle: Nanoseconds(1),
     });
     for entrant in &mut result.entrants {
         entrant.known_faults = vec!["fault".to_owned()];
         entrant.detached = vec!["program".to_owned()];
-        let timeline = MemorySample {
-            at: Nanoseconds(1),
-            anonymous: heapdrome_record::Bytes(1),
-        };
-        entrant.memory_timeline = vec![timeline];
+        watched::watch_closely(entrant, 1);
         let method = Some("how".to_owned());
         let series = Series {
             median: 1.0,

@@ -1,5 +1,7 @@
 //! Suites, as their reader sees them.
 
+#[path = "races/golden.rs"]
+mod golden;
 mod races;
 
 use heapdrome_record::{
@@ -103,15 +105,12 @@ fn text(collection: &Collection, width: usize) -> String {
 
 #[test]
 fn the_terminal_shows_tables_claims_and_what_is_missing() {
-    assert_eq!(text(&suite(), 100), include_str!("golden/suite.txt"));
+    golden::matches("suite.txt", &text(&suite(), 100));
 }
 
 #[test]
 fn markdown_of_a_suite() {
-    assert_eq!(
-        collection_markdown(&suite()),
-        include_str!("golden/suite.md")
-    );
+    golden::matches("suite.md", &collection_markdown(&suite()));
 }
 
 /// Targets come before sentences, in their own order, with words of their own.

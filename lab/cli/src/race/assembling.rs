@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
-    Comparison, Entrant, EntrantResult, Finding, Machine, MemoryRun, NoiseFloor, Plan, Proof,
-    ProofSummary, RaceResult, Role, Run, SCHEMA, Series, Status,
+    Bytes, Comparison, Entrant, EntrantResult, Finding, Machine, MemoryRun, NoiseFloor, Plan,
+    Proof, ProofSummary, RaceResult, Role, Run, SCHEMA, Series, Status,
 };
 use heapdrome_statistics::{Estimate, Rule, drift, median, outliers, typical};
 
@@ -139,6 +139,7 @@ fn row(material: &Material<'_>, rule: &Rule, entrant: usize) -> EntrantResult {
         .iter()
         .filter(|run| run.entrant == entrant)
         .collect();
+    let first = memory.first();
     EntrantResult {
         allocator: described.name.clone(),
         role: described.role,
@@ -158,7 +159,8 @@ fn row(material: &Material<'_>, rule: &Rule, entrant: usize) -> EntrantResult {
             method: Some(PEAK_METHOD.into()),
             ..rss
         }),
-        peak_tree_bytes: tree_peaks(&memory),
+        peak_tree_bytes: tree_series(&memory, |run| Some(run.peak_tree)),
+        average_tree_bytes: tree_series(&memory, |run| run.average),
         minor_faults: figure(4),
         major_faults: figure(5),
         voluntary_switches: figure(6),
@@ -170,10 +172,10 @@ fn row(material: &Material<'_>, rule: &Rule, entrant: usize) -> EntrantResult {
                 .collect()
         }),
         metrics: named_series(&runs, |run| run.metrics.clone()),
-        memory_timeline: memory
-            .first()
-            .map(|run| run.timeline.clone())
-            .unwrap_or_default(),
+        memory_timeline: first.map(|run| run.timeline.clone()).unwrap_or_default(),
+        memory_parts: first.map(|run| run.parts.clone()).unwrap_or_default(),
+        memory_parts_method: first.and_then(|run| run.parts_method.clone()),
+        after_idle: first.and_then(|run| run.after_idle),
         detached: detached(&runs),
         versus_baseline: comparisons(material, rule, entrant),
     }
@@ -241,10 +243,11 @@ fn named_series(
     names.into_iter().filter_map(one).collect()
 }
 
-fn tree_peaks(memory: &[&MemoryRun]) -> Option<Series> {
+/// A figure of the runs that watched memory.
+fn tree_series(memory: &[&MemoryRun], of: impl Fn(&MemoryRun) -> Option<Bytes>) -> Option<Series> {
     // A run shorter than the time between two readings has no reading.
-    let peaks = memory.iter().map(|run| run.peak_tree.as_f64());
-    let samples: Vec<f64> = peaks.filter(|peak| *peak > 0.0).collect();
+    let figures = memory.iter().filter_map(|run| of(run)).map(Bytes::as_f64);
+    let samples: Vec<f64> = figures.filter(|figure| *figure > 0.0).collect();
     let first = memory.first()?;
     Some(Series {
         median: median(&samples)?,

@@ -36,6 +36,7 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
             serve: serve.clone(),
             ready: ready.clone(),
             ready_within: READY_WITHIN.into(),
+            idle: arguments.idle.map_or(Server::IDLE, Nanoseconds::from),
         }),
         _ => None,
     };
@@ -98,7 +99,8 @@ fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
 /// Whether every race has a figure of this name.
 pub fn is_own_figure(name: &str) -> bool {
     let own = FIGURES.iter().chain([&CPU]).map(|figure| figure.name);
-    own.chain(["peak_tree_bytes"]).any(|own| own == name)
+    own.chain(["peak_tree_bytes", "average_tree_bytes"])
+        .any(|own| own == name)
 }
 
 /// A path that means the same after a change of folder.

@@ -58,6 +58,7 @@ pub(super) fn prepare(
         serve: format!("exec {server} redis.conf"),
         ready: format!("{client} -s {SOCKET} ping"),
         ready_within: READY_WITHIN,
+        idle: Server::IDLE,
     });
     prepared.metrics = RATES.map(metric).into();
     // Rates differ from run to run, and the keys are drawn anew in each.

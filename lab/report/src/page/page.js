@@ -23,7 +23,7 @@ function stack(drawing, order, hidden) {
   drawing.setAttribute('viewBox', `0 0 ${width} ${top + 8}`);
 }
 
-/** The figures that a row of the ranking is sorted by; the better the smaller. */
+/** The figures that an entrant's row is sorted by; the better the smaller. */
 function keysOf(row) {
   const keys = new Map();
   for (const part of row.dataset.keys.split(' ')) {
@@ -63,7 +63,7 @@ function setUp(race) {
       row.hidden = hidden.has(row.dataset.entrant);
       row.parentNode.append(row);
     }
-    const order = rows.map((row) => row.dataset.entrant);
+    const order = new Set(rows.map((row) => row.dataset.entrant));
     for (const drawing of drawings) stack(drawing, order, hidden);
     for (const point of points) {
       if (hidden.has(point.dataset.entrant)) point.setAttribute('display', 'none');

@@ -62,7 +62,8 @@ pub(super) fn table(caption: &str, columns: &[Column]) -> Markup {
     rows(caption, columns, |_| None)
 }
 
-/// The same, whose rows are those of the ranking and have `keys` to sort them by.
+/// The same, with a row for each entrant of the ranking, in its order; `keys` are what rows are sorted
+/// by.
 pub(super) fn ranking(caption: &str, columns: &[Column], keys: &[String]) -> Markup {
     rows(caption, columns, |place| {
         keys.get(place).map(String::as_str)

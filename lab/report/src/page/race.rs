@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::parts::{self, Place};
 use crate::foreign;
 use crate::grid::{self, Extent};
+use crate::memory;
 use crate::plot::{self, Measure, Plot, measures};
 use crate::prose;
 use crate::reproduce;
@@ -42,9 +43,11 @@ pub(super) fn body(result: &RaceResult, place: Place, prefix: &str) -> Markup {
         p class="verdict" { (prose::conclusion(&sheet)) }
         p { (parts_of(result)) }
         @if !sheet.rows.is_empty() {
+            @let keys = keys(&sheet, &known);
             (controls(&sheet, &known, prefix))
-            (ranking(&sheet, &known, &plots, place, prefix))
+            (ranking(&sheet, &known, &plots, place, prefix, &keys))
             (samples(&known, &plots, place, prefix))
+            (memory_section(&sheet, &plots, place, prefix, &keys))
             (views(&plots, place, prefix))
         }
         (not_counted(&sheet, place))
@@ -99,6 +102,7 @@ fn ranking(
     plots: &[Plot],
     place: Place,
     prefix: &str,
+    keys: &[String],
 ) -> Markup {
     let (names, figures) = grid::figures(sheet, usize::MAX);
     let figures: Vec<_> = std::iter::once(names).chain(figures).collect();
@@ -109,11 +113,11 @@ fn ranking(
                 (parts::figure(plot, Some(&measure.id)))
             }
         }
-        (parts::ranking("Ranking", &grid::main_table(sheet, Extent::WHOLE), &keys(sheet, known)))
-        @if figures.len() > 1 { (parts::table(FIGURES, &figures)) }
+        (parts::ranking("Ranking", &grid::main_table(sheet, Extent::WHOLE), keys))
+        @if figures.len() > 1 { (parts::ranking(FIGURES, &figures, keys)) }
         @for metric in sheet.metrics() {
-            (parts::table(&grid::metric_heading(sheet, &metric),
-                          &grid::metric_table(sheet, &metric, usize::MAX)))
+            (parts::ranking(&grid::metric_heading(sheet, &metric),
+                            &grid::metric_table(sheet, &metric, usize::MAX), keys))
         }
         (parts::list(place.below(), "In full", &prose::in_full(sheet, Extent::WHOLE)))
         @if !sheet.notes.is_empty() {
@@ -156,17 +160,36 @@ fn samples(known: &[Measure], plots: &[Plot], place: Place, prefix: &str) -> Mar
     }
 }
 
-/// Memory over time, and time against memory.
+/// What the memory was made of, and how it went over time.
+fn memory_section(
+    sheet: &Sheet<'_>,
+    plots: &[Plot],
+    place: Place,
+    prefix: &str,
+    keys: &[String],
+) -> Markup {
+    let drawn: Vec<_> = ["memory-parts", "memory-timeline"]
+        .into_iter()
+        .filter_map(|name| named(plots, prefix, name))
+        .collect();
+    let (names, columns) = memory::table(sheet, usize::MAX, 0);
+    let columns: Vec<_> = std::iter::once(names).chain(columns).collect();
+    html! {
+        @if columns.len() > 1 || !drawn.is_empty() {
+            (parts::heading(place, "Memory"))
+            @for plot in drawn { (parts::figure(plot, None)) }
+            @if columns.len() > 1 { (parts::ranking(memory::HEADING, &columns, keys)) }
+            (parts::list(place.below(), "How to read it", &memory::remarks(sheet)))
+        }
+    }
+}
+
+/// Time against memory.
 fn views(plots: &[Plot], place: Place, prefix: &str) -> Markup {
     html! {
-        @for (name, title) in [
-            ("memory-timeline", "Memory over time"),
-            ("time-memory", "Time against memory"),
-        ] {
-            @if let Some(plot) = named(plots, prefix, name) {
-                (parts::heading(place, title))
-                (parts::figure(plot, None))
-            }
+        @if let Some(plot) = named(plots, prefix, "time-memory") {
+            (parts::heading(place, "Time against memory"))
+            (parts::figure(plot, None))
         }
     }
 }
@@ -232,7 +255,7 @@ fn circumstances(sheet: &Sheet<'_>, place: Place) -> Markup {
         (parts::labelled("Noise floor", &prose::noise_floor(result)))
         (parts::labelled("Race", &prose::race(result)))
         (parts::list(place.below(), "Warnings and remarks", &prose::remarks(result)))
-        (parts::list(place.below(), "Measured", &prose::methods(result)))
+        (parts::list(place.below(), "Measured", &memory::methods(sheet)))
         (parts::labelled("Command", &reproduce::for_the_eye(&result.command)))
     }
 }

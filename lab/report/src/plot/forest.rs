@@ -73,15 +73,31 @@ fn noise(sheet: &Sheet<'_>, measure: &Measure) -> Option<[f64; 2]> {
 
 /// A scale that holds every ratio, and of the intervals as much as leaves the ratios apart.
 fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>) -> Scale {
-    let known = || ratios.iter().flatten();
-    let low = known().fold(1.0, |low: f64, ratio| low.min(ratio.at));
-    let high = known().fold(1.0, |high: f64, ratio| high.max(ratio.at));
-    let ends = || known().filter_map(|ratio| ratio.ends).chain(noise);
-    let [lowest, highest] = ends().fold([low, high], |[l, h], [a, b]| [l.min(a), h.max(b)]);
+    let parts = |ratio: &Ratio| {
+        let [low, high] = ratio.ends.unwrap_or([ratio.at; 2]);
+        [ratio.at, low, high]
+    };
+    let known = ratios.iter().flatten().map(parts);
+    // The noise widens the scale as an interval does, around the baseline's ratio.
+    let noise = noise.map(|[low, high]| [1.0, low, high]);
+    Scale::logarithmic(
+        ratio_range(&known.chain(noise).collect::<Vec<_>>(), 1.03),
+        PLOT,
+    )
+}
+
+/// From where to where a scale goes that holds 1 and every ratio, each given with the ends of its
+/// interval, of which as much is shown as leaves the ratios apart.
+pub(crate) fn ratio_range(ratios: &[[f64; 3]], margin: f64) -> [f64; 2] {
+    let known = || ratios.iter();
+    let low = known().fold(1.0, |low: f64, [at, _, _]| low.min(*at));
+    let high = known().fold(1.0, |high: f64, [at, _, _]| high.max(*at));
+    let [lowest, highest] = known().fold([low, high], |[l, h], [_, a, b]| [l.min(*a), h.max(*b)]);
     let room = (high / low).max(2.0);
-    let low = lowest.max(low / room) / 1.03;
-    let high = highest.min(high * room) * 1.03;
-    Scale::logarithmic([low, high], PLOT)
+    [
+        lowest.max(low / room) / margin,
+        highest.min(high * room) * margin,
+    ]
 }
 
 fn head(sheet: &Sheet<'_>, measure: &Measure, scale: &Scale) -> Markup {

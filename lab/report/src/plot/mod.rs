@@ -9,6 +9,7 @@ mod canvas;
 mod forest;
 mod look;
 mod measures;
+mod parts;
 mod png;
 mod samples;
 mod scale;
@@ -16,8 +17,10 @@ mod scatter;
 mod sweep;
 mod timeline;
 
+pub(crate) use forest::ratio_range;
 pub(crate) use look::{COLOURS, DARK_COLOURS};
 pub(crate) use measures::{Measure, measures};
+pub(crate) use scale::{Scale, ratio_text};
 pub(crate) use sweep::groups;
 
 use heapdrome_record::{Collection, RaceResult, Saved};
@@ -75,6 +78,7 @@ pub(crate) fn of_race(result: &RaceResult, prefix: &str) -> Vec<Plot> {
             .iter()
             .filter_map(|measure| samples::plot(&sheet, measure, prefix)),
     );
+    plots.extend(parts::plot(&sheet, prefix));
     plots.extend(timeline::plot(&sheet, prefix));
     plots.extend(scatter::plot(&sheet, prefix));
     plots

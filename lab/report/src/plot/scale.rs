@@ -46,6 +46,11 @@ impl Scale {
         self.from + part * (self.to - self.from)
     }
 
+    /// The greatest value on it.
+    pub(crate) fn end(&self) -> f64 {
+        self.high
+    }
+
     /// Whether `value` lies on the scale.
     pub(crate) fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)

@@ -2,13 +2,15 @@
 
 use std::fmt::Write;
 
-use heapdrome_record::MemorySample;
+use heapdrome_record::{EntrantResult, MemoryParts};
 use maud::{Markup, html};
 
 use super::Plot;
 use super::canvas::{self, Anchor, Label, NAMES, WIDTH, n};
+use super::look::Look;
 use super::measures::Unit;
 use super::scale::Scale;
+use crate::memory;
 use crate::sheet::Sheet;
 
 const PLOT: [f64; 2] = [NAMES + 62.0, 545.0];
@@ -17,23 +19,55 @@ const ROW: f64 = 70.0;
 /// What was read; the description of the tree's peak says how.
 const WHAT: &str = "anonymous memory of the process tree";
 
+/// A place on the scales: seconds and bytes.
+type Reading = [f64; 2];
+
+/// What is drawn of an entrant.
+struct Lines {
+    anonymous: Vec<Reading>,
+    resident: Vec<Reading>,
+    requested: Option<f64>,
+    idle: Option<Reading>,
+}
+
+impl Lines {
+    fn of(sheet: &Sheet<'_>, entrant: &EntrantResult) -> Self {
+        let anonymous = entrant.memory_timeline.iter();
+        let parts = entrant.memory_parts.iter();
+        let resident = |parts: &MemoryParts| [parts.at.as_seconds(), parts.resident().as_f64()];
+        Self {
+            anonymous: anonymous
+                .map(|sample| [sample.at.as_seconds(), sample.anonymous.as_f64()])
+                .collect(),
+            resident: parts.map(resident).collect(),
+            requested: memory::requested(sheet, entrant),
+            idle: entrant
+                .after_idle
+                .map(|rest| [rest.parts.at.as_seconds(), rest.parts.anonymous.as_f64()]),
+        }
+    }
+
+    fn readings(&self) -> impl Iterator<Item = &Reading> {
+        self.anonymous
+            .iter()
+            .chain(&self.resident)
+            .chain(&self.idle)
+    }
+}
+
 /// The timelines, if any entrant has one.
 pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
-    let lines = || {
-        sheet
-            .rows
-            .iter()
-            .map(|row| row.entrant.memory_timeline.as_slice())
-    };
-    let longest = lines()
-        .flatten()
-        .map(|sample| sample.at.as_seconds())
-        .fold(0.0, f64::max);
-    let highest = lines()
-        .flatten()
-        .map(|sample| sample.anonymous.as_f64())
-        .fold(0.0, f64::max);
-    if longest <= 0.0 || highest <= 0.0 {
+    let all: Vec<Lines> = sheet
+        .rows
+        .iter()
+        .map(|row| Lines::of(sheet, row.entrant))
+        .collect();
+    let readings = || all.iter().flat_map(Lines::readings);
+    let requested = all.iter().filter_map(|lines| lines.requested);
+    let longest = readings().map(|[at, _]| *at).fold(0.0, f64::max);
+    let highest = readings().map(|[_, bytes]| *bytes);
+    let highest = highest.chain(requested).fold(0.0, f64::max);
+    if longest <= 0.0 || !readings().any(|[_, bytes]| *bytes > 0.0) {
         return None;
     }
     let across = Scale::linear([0.0, longest], PLOT);
@@ -46,19 +80,40 @@ pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
     };
     let body = html! {
         (head(&across))
-        @for (place, row) in sheet.rows.iter().enumerate() {
-            @let body = self::row(sheet, place, &row.entrant.memory_timeline, [&across, &up], highest);
+        @for (place, lines) in all.iter().enumerate() {
+            @let body = row(sheet, place, lines, [&across, &up]);
             (canvas::row(place, TOP + ROW * place as f64, ROW, &body))
         }
     };
     let height = TOP + ROW * sheet.rows.len() as f64 + 8.0;
     Some(Plot {
         name,
-        caption: format!(
-            "Memory over time: {WHAT}, in one run that was not timed. All rows have the same scales."
-        ),
+        caption: caption(&all),
         drawing: canvas::svg(&label, height, Some(TOP), &body),
     })
+}
+
+/// What is drawn; only what is there is told.
+fn caption(all: &[Lines]) -> String {
+    let mut told = format!("Memory over time: the area is {WHAT}, in one run that was not timed.");
+    let more = [
+        (
+            all.iter().any(|lines| !lines.resident.is_empty()),
+            " The dotted line is all that was resident, files included.",
+        ),
+        (
+            all.iter().any(|lines| lines.requested.is_some()),
+            " The dashed line is the most that the workload had requested.",
+        ),
+        (
+            all.iter().any(|lines| lines.idle.is_some()),
+            " The ring is the memory after idling.",
+        ),
+    ];
+    for (_, sentence) in more.iter().filter(|(there, _)| *there) {
+        told.push_str(sentence);
+    }
+    told + " All rows have the same scales."
 }
 
 fn head(across: &Scale) -> Markup {
@@ -83,15 +138,11 @@ fn time(seconds: f64) -> String {
     }
 }
 
-fn row(
-    sheet: &Sheet<'_>,
-    place: usize,
-    samples: &[MemorySample],
-    [across, up]: [&Scale; 2],
-    highest: f64,
-) -> Markup {
+fn row(sheet: &Sheet<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
     let look = sheet.look(place);
-    let peak = samples.iter().map(|sample| sample.anonymous).max();
+    let highest = up.end();
+    let peak = lines.anonymous.iter().map(|[_, bytes]| *bytes);
+    let peak = peak.reduce(f64::max);
     html! {
         (canvas::row_name(&sheet.rows[place].entrant.allocator, ROW / 2.0 + 4.5))
         (canvas::grid([PLOT[0], up.at(highest)], [PLOT[1], up.at(highest)]))
@@ -100,40 +151,60 @@ fn row(
         (canvas::faint([PLOT[0] - 6.0, up.at(0.0) + 4.0], Anchor::End, "0"))
         @match peak {
             Some(peak) => {
-                @let path = path(samples, across, up);
-                @let ends = ends(samples, across, up);
+                @let path = path(&lines.anonymous, across, up);
+                @let ends = ends(&lines.anonymous, across, up);
                 path class={ (look.class()) " area" } d={ (path) (ends) } fill=(look.colour())
                     fill-opacity="0.2" {}
                 path class={ (look.class()) " line" } d=(path) fill="none" stroke=(look.colour())
                     stroke-width="1.5" {}
-                (canvas::faint([WIDTH - 4.0, ROW / 2.0 + 4.0], Anchor::End, &peak.to_string()))
+                (beside(look, lines, [across, up]))
+                (canvas::faint([WIDTH - 4.0, ROW / 2.0 + 4.0], Anchor::End, &Unit::Bytes.tell(peak)))
             }
             None => { (canvas::faint([PLOT[0] + 6.0, ROW / 2.0], Anchor::Start, "not watched")) }
         }
     }
 }
 
+/// What is known beside the anonymous memory.
+fn beside(look: Look, lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
+    html! {
+        @if !lines.resident.is_empty() {
+            path class={ (look.class()) " line" } d=(path(&lines.resident, across, up)) fill="none"
+                stroke=(look.colour()) stroke-dasharray="1 3" {}
+        }
+        @if let Some(requested) = lines.requested {
+            line class="axis" x1=(n(PLOT[0])) x2=(n(PLOT[1])) y1=(n(up.at(requested)))
+                y2=(n(up.at(requested))) stroke=(canvas::INK) stroke-dasharray="6 4" {
+                title { "requested: " (Unit::Bytes.tell(requested)) }
+            }
+        }
+        @if let Some([at, bytes]) = lines.idle {
+            circle class={ (look.class()) " line" } cx=(n(across.at(at))) cy=(n(up.at(bytes))) r="4"
+                fill="none" stroke=(look.colour()) stroke-width="2" {
+                title { "after idling: " (Unit::Bytes.tell(bytes)) }
+            }
+        }
+    }
+}
+
 /// The curve.
-fn path(samples: &[MemorySample], across: &Scale, up: &Scale) -> String {
+fn path(readings: &[Reading], across: &Scale, up: &Scale) -> String {
     let mut path = String::new();
-    for sample in samples {
+    for [at, bytes] in readings {
         let start = if path.is_empty() { 'M' } else { 'L' };
-        let x = n(across.at(sample.at.as_seconds()));
-        let _ = write!(path, "{start}{x} {}", n(up.at(sample.anonymous.as_f64())));
+        let _ = write!(path, "{start}{} {}", n(across.at(*at)), n(up.at(*bytes)));
     }
     path
 }
 
 /// The way back along the axis.
-fn ends(samples: &[MemorySample], across: &Scale, up: &Scale) -> String {
-    let at = |sample: Option<&MemorySample>| {
-        n(across.at(sample.map_or(0.0, |sample| sample.at.as_seconds())))
-    };
+fn ends(readings: &[Reading], across: &Scale, up: &Scale) -> String {
+    let at = |reading: Option<&Reading>| n(across.at(reading.map_or(0.0, |[at, _]| *at)));
     let floor = n(up.at(0.0));
     format!(
         "L{} {floor}L{} {floor}Z",
-        at(samples.last()),
-        at(samples.first())
+        at(readings.last()),
+        at(readings.first())
     )
 }
 

@@ -58,6 +58,10 @@ pub fn bare(name: &str, role: Role) -> EntrantResult {
         counters: BTreeMap::new(),
         metrics: BTreeMap::new(),
         memory_timeline: Vec::new(),
+        average_tree_bytes: None,
+        memory_parts: Vec::new(),
+        memory_parts_method: None,
+        after_idle: None,
         detached: Vec::new(),
         versus_baseline: BTreeMap::new(),
     }

@@ -1,0 +1,177 @@
+//! What a process tree's memory is made of, as `/proc/PID/smaps_rollup` tells it.
+//!
+//! The kernel walks all pages of a process for one reading, so readings are rare and their cost is
+//! bounded by [`Pace`].
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use heapdrome_record::{Bytes, MemoryParts, Nanoseconds};
+
+use crate::tree::Process;
+
+/// The shortest time between two readings.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
+/// The greatest share of a run's time that readings may take: one part in so many.
+pub(crate) const SHARE: u32 = 20;
+
+/// When the next reading is due: not before [`INTERVAL`], and so rarely that readings take at most
+/// one [`SHARE`]th of the time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    due: Instant,
+}
+
+impl Pace {
+    /// Due from `now` on.
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { due: now }
+    }
+
+    /// Whether a reading is due at `now`.
+    pub(crate) fn is_due(self, now: Instant) -> bool {
+        now >= self.due
+    }
+
+    /// A reading began at `began` and ended at `ended`.
+    pub(crate) fn took(&mut self, began: Instant, ended: Instant) {
+        let cost = ended.saturating_duration_since(began);
+        self.due = ended + INTERVAL.max(cost * SHARE);
+    }
+}
+
+/// What one process's memory is made of, in KiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Rollup {
+    anonymous: u64,
+    huge: u64,
+    lazily_freed: u64,
+    file: u64,
+    shared: u64,
+    swapped: u64,
+    /// Resident pages of this process alone that were written to.
+    private: u64,
+}
+
+/// The memory of these processes, parents first; `None` where nothing can be read.
+pub(crate) fn of(processes: &[Process], at: Nanoseconds) -> Option<MemoryParts> {
+    let mut seen: BTreeMap<libc::pid_t, Rollup> = BTreeMap::new();
+    let mut sum = Rollup::default();
+    for process in processes {
+        let Some(rollup) = rollup_of(process.pid) else {
+            continue;
+        };
+        let parent = seen.get(&process.parent).copied();
+        if !parent.is_some_and(|parent| is_same_memory(parent, rollup)) {
+            sum = add(sum, rollup);
+        }
+        seen.insert(process.pid, rollup);
+    }
+    (!seen.is_empty()).then(|| MemoryParts {
+        at,
+        anonymous: Bytes::from_kib(sum.anonymous),
+        huge: Bytes::from_kib(sum.huge),
+        lazily_freed: Bytes::from_kib(sum.lazily_freed),
+        file: Bytes::from_kib(sum.file),
+        shared: Bytes::from_kib(sum.shared),
+        swapped: Bytes::from_kib(sum.swapped),
+    })
+}
+
+/// Whether a child runs in its parent's very memory, as between vfork and exec. After a fork it has
+/// the same sizes, but its pages are shared and not its own, and each counts for its part.
+fn is_same_memory(parent: Rollup, child: Rollup) -> bool {
+    parent == child && 2 * child.private >= child.anonymous
+}
+
+fn add(one: Rollup, other: Rollup) -> Rollup {
+    Rollup {
+        anonymous: one.anonymous + other.anonymous,
+        huge: one.huge + other.huge,
+        lazily_freed: one.lazily_freed + other.lazily_freed,
+        file: one.file + other.file,
+        shared: one.shared + other.shared,
+        swapped: one.swapped + other.swapped,
+        private: one.private + other.private,
+    }
+}
+
+fn rollup_of(pid: libc::pid_t) -> Option<Rollup> {
+    parse(&fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?)
+}
+
+/// Sizes are proportional (`Pss`): a page that several processes map counts for its part in each.
+/// For huge and lazily freed pages the kernel has no such figure.
+fn parse(text: &str) -> Option<Rollup> {
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        let number = line.strip_prefix(':')?.split_whitespace().next()?;
+        number.parse::<u64>().ok()
+    };
+    Some(Rollup {
+        anonymous: field("Pss_Anon")?,
+        huge: field("AnonHugePages")?,
+        // A kernel before 4.12 has no such line, and its MADV_FREE pages are not told apart.
+        lazily_freed: field("LazyFree").unwrap_or(0),
+        file: field("Pss_File")?,
+        shared: field("Pss_Shmem")?,
+        swapped: field("SwapPss")?,
+        private: field("Private_Dirty")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROLLUP: &str = "\
+        555f85d89000-7ffc1f1a4000 ---p 00000000 00:00 0     [rollup]\n\
+        Rss:                1780 kB\n\
+        Pss_Anon:            900 kB\n\
+        Pss_File:            119 kB\n\
+        Pss_Shmem:             7 kB\n\
+        Private_Dirty:       880 kB\n\
+        Anonymous:           930 kB\n\
+        LazyFree:             40 kB\n\
+        AnonHugePages:       512 kB\n\
+        Swap:                 30 kB\n\
+        SwapPss:              20 kB\n";
+
+    #[test]
+    fn a_rollup_is_read_in_proportion() {
+        let rollup = parse(ROLLUP).expect("a rollup");
+        let told = [rollup.anonymous, rollup.huge, rollup.lazily_freed];
+        assert_eq!(told, [900, 512, 40]);
+        assert_eq!([rollup.file, rollup.shared, rollup.swapped], [119, 7, 20]);
+        assert_eq!(parse("Rss: 5 kB\n"), None);
+    }
+
+    #[test]
+    fn a_child_in_its_parents_memory_is_told_from_a_forked_one() {
+        let one = parse(ROLLUP).expect("a rollup");
+        assert!(is_same_memory(one, one));
+        let forked = Rollup { private: 8, ..one };
+        assert!(!is_same_memory(forked, forked));
+        assert!(!is_same_memory(
+            one,
+            Rollup {
+                anonymous: 1,
+                ..one
+            }
+        ));
+    }
+
+    #[test]
+    fn costly_readings_are_rare() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        assert!(pace.is_due(start));
+        pace.took(start, start + Duration::from_millis(1));
+        assert!(!pace.is_due(start + INTERVAL));
+        assert!(pace.is_due(start + INTERVAL + Duration::from_millis(1)));
+        pace.took(start, start + Duration::from_millis(100));
+        assert!(!pace.is_due(start + Duration::from_secs(2)));
+        assert!(pace.is_due(start + Duration::from_millis(2100)));
+    }
+}

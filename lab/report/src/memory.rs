@@ -1,0 +1,192 @@
+//! What the process trees' memory was, and what it was made of, from the runs that were not timed.
+
+use heapdrome_record::{Bytes, EntrantResult, MemoryParts};
+
+use crate::foreign;
+use crate::prose;
+use crate::sheet::Sheet;
+use crate::sparkline::Scales;
+use crate::table::Column;
+use crate::words::{self, NONE};
+
+/// The heading over the table.
+pub(crate) const HEADING: &str = "Memory of the process tree (untimed runs)";
+/// The name of a workload's peak of requested bytes.
+pub(crate) const REQUESTED: &str = "peak_requested_bytes";
+/// The name of its peak of resident memory.
+const RESIDENT: &str = "peak_resident_bytes";
+
+/// Less than this is not worth a line.
+const LEAST: Bytes = Bytes(1 << 20);
+
+/// What the memory was made of when the most of it was there.
+pub(crate) fn at_most(entrant: &EntrantResult) -> Option<&MemoryParts> {
+    let parts = entrant.memory_parts.iter();
+    parts.max_by_key(|parts| parts.resident() + parts.swapped)
+}
+
+/// The most bytes that a workload had requested at one time, where it says so.
+pub(crate) fn requested(sheet: &Sheet<'_>, entrant: &EntrantResult) -> Option<f64> {
+    figure(sheet, entrant, REQUESTED)
+}
+
+fn figure(sheet: &Sheet<'_>, entrant: &EntrantResult, name: &str) -> Option<f64> {
+    let series = entrant
+        .metrics
+        .get(name)
+        .filter(|_| sheet.is_figure(name))?;
+    Some(series.median).filter(|median| median.is_finite() && *median > 0.0)
+}
+
+/// The names and a column for each figure that any entrant has; the first is the memory over time,
+/// drawn in `sparkline` columns, unless that is none.
+pub(crate) fn table(sheet: &Sheet<'_>, name: usize, sparkline: usize) -> (Column, Vec<Column>) {
+    let names = cells(sheet, |entrant| {
+        foreign::short_name(&entrant.allocator, name)
+    });
+    let figures = |head: &str, tell: &dyn Fn(&EntrantResult) -> String| {
+        Column::figures(head, cells(sheet, tell))
+    };
+    let part = |head: &str, of: fn(&MemoryParts) -> Bytes| {
+        figures(head, &|entrant| amount(at_most(entrant).map(of)))
+    };
+    let mut columns = Vec::new();
+    if !sheet.rows.iter().any(|row| is_watched(row.entrant)) {
+        return (Column::text("\nallocator", names), columns);
+    }
+    columns.extend(over_time(sheet, sparkline));
+    columns.extend([
+        figures("\npeak", &|e| words::bytes(e.peak_tree_bytes.as_ref())),
+        figures("\naverage", &|e| {
+            words::bytes(e.average_tree_bytes.as_ref())
+        }),
+        figures("after\nidle", &|entrant| {
+            let parts = entrant.after_idle.map(|rest| rest.parts);
+            parts.map_or_else(|| NONE.to_owned(), |parts| parts.anonymous.to_string())
+        }),
+        part("in huge\npages", |parts| parts.huge),
+        part("lazily\nfreed", |parts| parts.lazily_freed),
+        part("\nfiles", |parts| parts.file),
+        part("\nshared", |parts| parts.shared),
+        part("swapped\nout", |parts| parts.swapped),
+        figures("requested\npeak", &|entrant| {
+            amount(requested(sheet, entrant).map(|bytes| Bytes(bytes.round() as u64)))
+        }),
+        figures("resident per\nrequested", &|entrant| {
+            fragmentation(sheet, entrant)
+        }),
+    ]);
+    columns.retain(Column::says_anything);
+    let mut names = Column::text("\nallocator", names);
+    if columns.iter().all(|column| column.head.starts_with('\n')) {
+        for column in columns.iter_mut().chain([&mut names]) {
+            column.head.remove(0);
+        }
+    }
+    (names, columns)
+}
+
+/// Whether more is known of its memory than the peak, which other tables have.
+fn is_watched(entrant: &EntrantResult) -> bool {
+    !entrant.memory_timeline.is_empty() || entrant.average_tree_bytes.is_some()
+}
+
+fn cells(sheet: &Sheet<'_>, tell: impl Fn(&EntrantResult) -> String) -> Vec<String> {
+    sheet.rows.iter().map(|row| tell(row.entrant)).collect()
+}
+
+/// An amount that is there; nothing is a dash.
+fn amount(bytes: Option<Bytes>) -> String {
+    let some = bytes.filter(|bytes| *bytes > Bytes(0));
+    some.map_or_else(|| NONE.to_owned(), |bytes| bytes.to_string())
+}
+
+fn over_time(sheet: &Sheet<'_>, width: usize) -> Option<Column> {
+    let timelines = sheet
+        .rows
+        .iter()
+        .map(|row| row.entrant.memory_timeline.as_slice());
+    let scales = Scales::of(timelines, width.max(1)).filter(|_| width > 0)?;
+    let lines = cells(sheet, |entrant| scales.line(&entrant.memory_timeline));
+    Some(Column::text("\nover time", lines))
+}
+
+/// The most that was resident over the most that was requested: what the allocator adds.
+fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
+    let resident = figure(sheet, entrant, RESIDENT);
+    let both = resident.zip(requested(sheet, entrant));
+    both.map_or_else(
+        || NONE.to_owned(),
+        |(resident, requested)| format!("{:.2}", resident / requested),
+    )
+}
+
+/// Where resident memory says more or less than what is held, a line for each entrant; then how long
+/// trees were idle.
+pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
+    let entrants = || sheet.rows.iter().map(|row| row.entrant);
+    let mut remarks: Vec<String> = entrants().filter_map(overstated).collect();
+    remarks.extend(entrants().filter_map(hidden));
+    remarks.extend(idleness(sheet));
+    remarks
+}
+
+fn readings(entrant: &EntrantResult) -> impl Iterator<Item = &MemoryParts> {
+    let rest = entrant.after_idle.as_ref().map(|rest| &rest.parts);
+    entrant.memory_parts.iter().chain(rest)
+}
+
+/// Pages given back with `MADV_FREE` are resident and free at once.
+fn overstated(entrant: &EntrantResult) -> Option<String> {
+    let parts = readings(entrant).max_by_key(|parts| parts.lazily_freed)?;
+    let resident = parts.resident();
+    let counts = parts.lazily_freed >= LEAST && parts.lazily_freed.0 * 50 >= resident.0;
+    counts.then(|| {
+        format!(
+            "{}: resident memory overstates: up to {} of {resident} was given back with MADV_FREE \
+             and stays only until the system needs it",
+            foreign::name(&entrant.allocator),
+            parts.lazily_freed,
+        )
+    })
+}
+
+/// What is swapped out is held and not resident.
+fn hidden(entrant: &EntrantResult) -> Option<String> {
+    let parts = readings(entrant).max_by_key(|parts| parts.swapped)?;
+    (parts.swapped >= LEAST).then(|| {
+        format!(
+            "{}: resident memory hides: up to {} was swapped out beside {} resident",
+            foreign::name(&entrant.allocator),
+            parts.swapped,
+            parts.resident(),
+        )
+    })
+}
+
+/// What "after idle" means here.
+fn idleness(sheet: &Sheet<'_>) -> Option<String> {
+    let idle = sheet.rows.iter().filter_map(|row| row.entrant.after_idle);
+    let shortest = idle.map(|rest| rest.idle).min_by_key(|idle| idle.0)?;
+    let whose = match sheet.result.options.server {
+        Some(_) => "the server was left alone after its load",
+        None => "no thread of the tree did anything: the longest such time of the run",
+    };
+    Some(format!(
+        "after idle: anonymous memory after at least {shortest} in which {whose}"
+    ))
+}
+
+/// How memory was measured: the peaks, then the parts.
+pub(crate) fn methods(sheet: &Sheet<'_>) -> Vec<String> {
+    let mut parts = sheet
+        .rows
+        .iter()
+        .filter_map(|row| row.entrant.memory_parts_method.as_deref());
+    let parts = parts
+        .next()
+        .map(|method| format!("parts of memory: {}", foreign::line(method)));
+    let mut methods = prose::methods(sheet.result);
+    methods.extend(parts);
+    methods
+}

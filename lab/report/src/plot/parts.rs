@@ -1,0 +1,289 @@
+//! What each entrant's memory was made of: a stacked bar for when the most was there, and another for
+//! after idling.
+
+use heapdrome_record::{Bytes, EntrantResult, MemoryParts};
+use maud::{Markup, html};
+
+use super::Plot;
+use super::canvas::{self, Anchor, BAND, INK, Label, NAMES, WIDTH, n};
+use super::look::Look;
+use super::scale::Scale;
+use crate::foreign;
+use crate::memory;
+use crate::sheet::Sheet;
+
+const PLOT: [f64; 2] = [NAMES + 52.0, 555.0];
+const TOP: f64 = 74.0;
+/// The height of a bar.
+const BAR: f64 = 15.0;
+/// The height of a row with one bar, and what another adds.
+const ROW: f64 = 28.0;
+const MORE: f64 = 20.0;
+
+/// What a segment of a bar is, and how it is drawn: by lightness, dashes and outline, so that neither
+/// colour nor grey paper matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Anonymous,
+    Huge,
+    LazilyFreed,
+    File,
+    Swapped,
+}
+
+const PARTS: [(Part, &str); 5] = [
+    (Part::Anonymous, "anonymous"),
+    (Part::Huge, "in huge pages"),
+    (Part::LazilyFreed, "lazily freed"),
+    (Part::File, "files, shared"),
+    (Part::Swapped, "swapped out"),
+];
+
+impl Part {
+    /// How much of `parts` it is. The kernel tells lazily freed and huge pages without saying which
+    /// are both; those count as lazily freed.
+    fn of(self, parts: &MemoryParts) -> u64 {
+        let lazily = parts.lazily_freed.0.min(parts.anonymous.0);
+        let huge = parts.huge.0.min(parts.anonymous.0 - lazily);
+        match self {
+            Self::Anonymous => parts.anonymous.0 - lazily - huge,
+            Self::Huge => huge,
+            Self::LazilyFreed => lazily,
+            Self::File => (parts.file + parts.shared).0,
+            Self::Swapped => parts.swapped.0,
+        }
+    }
+
+    fn draw(self, look: Look, [x, width]: [f64; 2], y: f64, says: &str) -> Markup {
+        let (area, line) = (
+            format!("{} area", look.class()),
+            format!("{} line", look.class()),
+        );
+        let (x, y, width, height) = (n(x), n(y), n(width), n(BAR));
+        let colour = look.colour();
+        html! {
+            @match self {
+                Self::Anonymous => {
+                    rect class=(area) x=(x) y=(y) width=(width) height=(height) fill=(colour) {
+                        title { (says) }
+                    }
+                }
+                Self::Huge => {
+                    rect class=(area) x=(x) y=(y) width=(width) height=(height) fill=(colour)
+                        fill-opacity="0.55" { title { (says) } }
+                }
+                Self::LazilyFreed => {
+                    rect class={ (area) " " (line) } x=(x) y=(y) width=(width) height=(height)
+                        fill=(colour) fill-opacity="0.12" stroke=(colour) stroke-dasharray="3 2" {
+                        title { (says) }
+                    }
+                }
+                Self::File => {
+                    rect class="band" x=(x) y=(y) width=(width) height=(height) fill=(BAND) {
+                        title { (says) }
+                    }
+                }
+                Self::Swapped => {
+                    rect class=(line) x=(x) y=(y) width=(width) height=(height) fill="none"
+                        stroke=(colour) stroke-width="1.5" { title { (says) } }
+                }
+            }
+        }
+    }
+}
+
+/// One bar of a row.
+struct Bar<'a> {
+    name: &'static str,
+    parts: &'a MemoryParts,
+}
+
+/// The bars of an entrant.
+fn bars(entrant: &EntrantResult) -> Vec<Bar<'_>> {
+    let most = memory::at_most(entrant).map(|parts| Bar {
+        name: "most",
+        parts,
+    });
+    let rest = entrant.after_idle.as_ref().map(|rest| Bar {
+        name: "idle",
+        parts: &rest.parts,
+    });
+    most.into_iter().chain(rest).collect()
+}
+
+/// All of it, with what is swapped out.
+fn whole(parts: &MemoryParts) -> Bytes {
+    parts.resident() + parts.swapped
+}
+
+/// The bars of all entrants, if any was looked at closely.
+pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
+    let entrants = || sheet.rows.iter().map(|row| row.entrant);
+    let widest = entrants()
+        .flat_map(bars)
+        .map(|bar| whole(bar.parts).as_f64())
+        .chain(entrants().filter_map(|entrant| memory::requested(sheet, entrant)))
+        .fold(0.0, f64::max);
+    if !entrants().any(|entrant| !bars(entrant).is_empty()) || widest <= 0.0 {
+        return None;
+    }
+    let scale = Scale::linear([0.0, widest], PLOT);
+    let idle = entrants().any(|entrant| entrant.after_idle.is_some());
+    let height = ROW + if idle { MORE } else { 0.0 };
+    let name = format!("{prefix}memory-parts");
+    let label = Label {
+        name: name.clone(),
+        title: "What the memory was made of".to_owned(),
+        description: described(sheet),
+    };
+    let body = html! {
+        (head(&scale))
+        @for place in 0..sheet.rows.len() {
+            (canvas::row(place, TOP + height * place as f64, height,
+                         &row(sheet, place, &scale)))
+        }
+    };
+    Some(Plot {
+        name,
+        caption: caption(sheet, idle),
+        drawing: canvas::svg(
+            &label,
+            TOP + height * sheet.rows.len() as f64 + 8.0,
+            Some(TOP),
+            &body,
+        ),
+    })
+}
+
+/// What is drawn; only what is there is told.
+fn caption(sheet: &Sheet<'_>, idle: bool) -> String {
+    let after = if idle { ", and after idling" } else { "" };
+    let requested = |row: &crate::sheet::Row<'_>| memory::requested(sheet, row.entrant).is_some();
+    let stroke = match sheet.rows.iter().any(requested) {
+        true => " The bold stroke is the most that the workload had requested.",
+        false => "",
+    };
+    format!(
+        "What the memory of the process tree was made of when most of it was there{after}, in a run \
+         that was not timed.{stroke}"
+    )
+}
+
+fn head(scale: &Scale) -> Markup {
+    let across = (WIDTH - 24.0) / PARTS.len() as f64;
+    html! {
+        @for (place, (part, name)) in PARTS.iter().enumerate() {
+            @let x = 12.0 + across * place as f64;
+            (part.draw(Look::BASELINE, [x, 18.0], 8.0, name))
+            (canvas::faint([x + 24.0, 20.0], Anchor::Start, name))
+        }
+        @for tick in ticks(scale) {
+            (canvas::faint([scale.at(tick), 62.0], Anchor::Middle, &told(tick)))
+            (canvas::axis([scale.at(tick), 66.0], [scale.at(tick), TOP - 2.0]))
+        }
+        (canvas::axis([PLOT[0], TOP - 2.0], [PLOT[1], TOP - 2.0]))
+        (canvas::text([PLOT[0], 44.0], Anchor::Start, "memory of the process tree"))
+        (canvas::faint([WIDTH - 4.0, 62.0], Anchor::End, "resident"))
+    }
+}
+
+/// Round amounts in the unit of the scale.
+fn ticks(scale: &Scale) -> Vec<f64> {
+    let units = [1_u64 << 30, 1 << 20, 1 << 10].map(|unit| unit as f64);
+    let unit = units.into_iter().find(|unit| scale.end() >= *unit);
+    let unit = unit.unwrap_or(1.0);
+    let end = scale.end() / unit;
+    let in_units = Scale::linear([0.0, end], [0.0, end]).round_ticks(5.0);
+    in_units.into_iter().map(|tick| tick * unit).collect()
+}
+
+fn told(bytes: f64) -> String {
+    if bytes == 0.0 {
+        "0".to_owned()
+    } else {
+        Bytes(bytes.round() as u64).to_string()
+    }
+}
+
+fn row(sheet: &Sheet<'_>, place: usize, scale: &Scale) -> Markup {
+    let entrant = sheet.rows[place].entrant;
+    let bars = bars(entrant);
+    let look = sheet.look(place);
+    html! {
+        (canvas::row_name(&entrant.allocator, 18.0))
+        @for (number, bar) in bars.iter().enumerate() {
+            @let y = 6.0 + MORE * number as f64;
+            (canvas::faint([PLOT[0] - 6.0, y + 12.0], Anchor::End, bar.name))
+            (segments(look, bar.parts, scale, y))
+            (canvas::faint([WIDTH - 4.0, y + 12.0], Anchor::End, &bar.parts.resident().to_string()))
+            @if let Some(requested) = memory::requested(sheet, entrant).filter(|_| number == 0) {
+                @let x = n(scale.at(requested));
+                @let says = format!("requested: {}", told(requested));
+                line class="axis" x1=(x) x2=(x) y1=(n(y - 4.0)) y2=(n(y + BAR + 4.0)) stroke=(INK)
+                    stroke-width="3" { title { (says) } }
+            }
+        }
+        @if bars.is_empty() {
+            (canvas::faint([PLOT[0] + 6.0, 18.0], Anchor::Start, "not watched"))
+        }
+    }
+}
+
+fn segments(look: Look, parts: &MemoryParts, scale: &Scale, y: f64) -> Markup {
+    let mut before = 0;
+    let mut drawn = Vec::new();
+    for (part, name) in PARTS {
+        let size = part.of(parts);
+        let (from, to) = (scale.at(before as f64), scale.at((before + size) as f64));
+        if to - from >= 0.1 {
+            drawn.push(part.draw(
+                look,
+                [from, to - from],
+                y,
+                &format!("{name}: {}", Bytes(size)),
+            ));
+        }
+        before += size;
+    }
+    html! { @for one in drawn { (one) } }
+}
+
+fn described(sheet: &Sheet<'_>) -> String {
+    let mut rows = Vec::new();
+    for row in &sheet.rows {
+        for bar in bars(row.entrant) {
+            let known = PARTS.iter().map(|(part, name)| (part.of(bar.parts), name));
+            let parts = known
+                .filter(|(size, _)| *size > 0)
+                .map(|(size, name)| format!("{} {name}", Bytes(size)));
+            rows.push(format!(
+                "{}, {}: {}",
+                foreign::name(&row.entrant.allocator),
+                bar.name,
+                parts.collect::<Vec<_>>().join(", ")
+            ));
+        }
+    }
+    rows.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        let parts = MemoryParts {
+            anonymous: Bytes(100),
+            huge: Bytes(70),
+            lazily_freed: Bytes(50),
+            file: Bytes(9),
+            shared: Bytes(1),
+            swapped: Bytes(5),
+            ..MemoryParts::default()
+        };
+        let sizes = PARTS.map(|(part, _)| part.of(&parts));
+        assert_eq!(sizes, [0, 50, 50, 10, 5]);
+        assert_eq!(sizes.iter().sum::<u64>(), whole(&parts).0);
+    }
+}

@@ -1,0 +1,17 @@
+//! What exporters wrote before, kept as files.
+
+use std::path::Path;
+
+/// `text` is what the golden of this name holds. With `HEAPDROME_GOLDEN` set the golden is written
+/// anew instead, to be read before it is kept.
+#[track_caller]
+pub fn matches(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
+    if std::env::var_os("HEAPDROME_GOLDEN").is_some() {
+        std::fs::write(&path, text).expect("the golden can be written");
+    }
+    let golden = std::fs::read_to_string(&path).expect("the golden is there");
+    assert_eq!(text, golden, "{name}; HEAPDROME_GOLDEN=1 writes it anew");
+}

@@ -1,0 +1,32 @@
+//! Entrants whose memory was looked at closely.
+
+use heapdrome_record::{AfterIdle, Bytes, EntrantResult, MemoryParts, MemorySample, Nanoseconds};
+
+use crate::races::series;
+
+/// What the memory of `entrant` was made of, `mib` of it anonymous; it rested, too.
+pub fn watch_closely(entrant: &mut EntrantResult, mib: u64) {
+    let reading = |at: u64, anonymous: u64| MemoryParts {
+        at: Nanoseconds(at * 1_000_000_000),
+        anonymous: Bytes(anonymous << 20),
+        huge: Bytes(anonymous << 19),
+        lazily_freed: Bytes(anonymous << 18),
+        file: Bytes(3 << 20),
+        shared: Bytes(1 << 20),
+        swapped: Bytes(2 << 20),
+    };
+    entrant.memory_timeline = (0..5)
+        .map(|at| MemorySample {
+            at: Nanoseconds(at * 1_000_000_000),
+            anonymous: Bytes((mib + at) << 20),
+        })
+        .collect();
+    let parts = (0..5).map(|at| reading(at, mib + at));
+    entrant.memory_parts = parts.collect();
+    entrant.memory_parts_method = Some("smaps_rollup".to_owned());
+    entrant.average_tree_bytes = series((mib << 20) as f64);
+    entrant.after_idle = Some(AfterIdle {
+        idle: Nanoseconds(3_000_000_000),
+        parts: reading(7, mib / 2),
+    });
+}
