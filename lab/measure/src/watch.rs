@@ -77,14 +77,18 @@ impl Watch {
     }
 
     fn look_closer(&mut self) -> Option<MemoryParts> {
-        let began = Instant::now();
+        let (began, spent) = (Instant::now(), parts::own_time());
         let processes = tree::processes_below(self.root, &Earlier::default());
         let parts = parts::of(&processes, self.now());
         if let Some(parts) = parts {
             self.parts.push(parts);
             self.rest.observe(Activity::of(&processes), parts);
         }
-        self.pace.took(began, Instant::now());
+        let ended = Instant::now();
+        let cost = parts::own_time()
+            .zip(spent)
+            .map(|(now, before)| now.saturating_sub(before));
+        self.pace.took(ended, cost.unwrap_or(ended - began));
         parts
     }
 

@@ -75,8 +75,8 @@ fn anonymous_memory_is_read_and_nothing_else() {
         assert_near(&run, 80);
         let average = run.average.expect("readings").0 >> 20;
         assert!(
-            (20..60).contains(&average),
-            "most of the time 20 MiB: {average}"
+            (20..80).contains(&average),
+            "between the least and the most: {average}"
         );
         let rest = run.after_idle.expect("it rested for four seconds");
         assert!(rest.idle >= Nanoseconds(1_000_000_000), "{}", rest.idle);
@@ -84,7 +84,7 @@ fn anonymous_memory_is_read_and_nothing_else() {
         assert!((20..24).contains(&kept), "{kept} MiB kept");
     }
     for run in watched(&["free-lazily", "80"]) {
-        let last = run.parts.last().expect("a second of readings");
+        let last = run.parts.last().expect("four seconds of readings");
         let [all, lazily] = [last.anonymous, last.lazily_freed].map(|part| part.0 >> 20);
         assert!(
             (80..84).contains(&all) && (39..=40).contains(&lazily),

@@ -39,7 +39,7 @@ static void free_lazily(size_t megabytes) {
     if (memory == MAP_FAILED) exit(9);
     memset(memory, 1, megabytes << 20);
     if (madvise(memory, (megabytes << 20) / 2, MADV_FREE) != 0) exit(8);
-    usleep(1000000);
+    usleep(4000000);
 }
 
 /* Touches memory, says so by making a file, and holds it until it is killed. */

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Machine, MisuseRun, RaceResult};
+use crate::{Machine, MisuseRun, Nanoseconds, RaceResult};
 
 /// How much of what a document published is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +90,28 @@ pub struct Table {
     pub notes: Vec<String>,
 }
 
+/// One point of a [`Ccdf`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CcdfPoint {
+    /// A time.
+    pub time: Nanoseconds,
+    /// The share of times that were longer, from 0 to 1.
+    pub above: f64,
+}
+
+/// How often times of one kind were exceeded: a complementary cumulative distribution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ccdf {
+    /// What was timed, such as `read`; those of one kind are drawn together.
+    pub kind: String,
+    /// Under which circumstances.
+    pub cell: String,
+    /// How many times were counted.
+    pub count: u64,
+    /// By rising time.
+    pub points: Vec<CcdfPoint>,
+}
+
 /// Races that belong together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Collection {
@@ -112,6 +134,9 @@ pub struct Collection {
     /// The tables that a suite makes of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<Table>,
+    /// How often times were exceeded, where an experiment counted them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ccdfs: Vec<Ccdf>,
     /// What came of each kind of misuse under each allocator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misuse: Vec<MisuseRun>,

@@ -22,7 +22,9 @@ mod run;
 mod units;
 mod workload;
 
-pub use collection::{Absent, ClaimResult, Collection, Holds, Member, Scale, Table};
+pub use collection::{
+    Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Scale, Table,
+};
 pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role};
 pub use file::{

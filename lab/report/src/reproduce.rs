@@ -95,6 +95,7 @@ mod tests {
             machine: heapdrome_record::Machine::default(),
             races: Vec::new(),
             tables: Vec::new(),
+            ccdfs: Vec::new(),
             misuse: Vec::new(),
             claims: Vec::new(),
             absent: Vec::new(),

@@ -9,8 +9,8 @@ mod workload;
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
-    Absent, Better, ClaimResult, Collection, Ending, Holds, Metric, MisuseOutcome, MisuseRun,
-    MisuseStage, Nanoseconds, RaceResult, Series, Server, Table,
+    Absent, Better, Ccdf, CcdfPoint, ClaimResult, Collection, Ending, Holds, Metric, MisuseOutcome,
+    MisuseRun, MisuseStage, Nanoseconds, RaceResult, Series, Server, Table,
 };
 use heapdrome_report::{Exporter, Json};
 use serde_json::Value;
@@ -81,6 +81,15 @@ fn collection() -> Collection {
         ending: Ending::Killed(6),
         said: Some(text("s")),
         harm: Some(text("h")),
+    }];
+    collection.ccdfs = vec![Ccdf {
+        kind: text("k"),
+        cell: text("c"),
+        count: 1,
+        points: vec![CcdfPoint {
+            time: Nanoseconds(1),
+            above: 0.5,
+        }],
     }];
     collection.tables = vec![Table {
         title: text("t"),

@@ -5,9 +5,10 @@ mod golden;
 mod races;
 
 use heapdrome_record::{
-    Absent, ClaimResult, Collection, Holds, Member, SCHEMA, Scale, Status, Table,
+    Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Nanoseconds, SCHEMA, Saved,
+    Scale, Status, Table,
 };
-use heapdrome_report::{Terminal, collection_markdown, collection_text};
+use heapdrome_report::{Source, Terminal, collection_markdown, collection_text, page, plots};
 use races::usual;
 use unicode_width::UnicodeWidthStr;
 
@@ -68,6 +69,7 @@ fn suite() -> Collection {
             result,
         }],
         tables: tables(),
+        ccdfs: exceeded(),
         misuse: Vec::new(),
         claims: vec![
             claim(
@@ -101,6 +103,52 @@ fn text(collection: &Collection, width: usize) -> String {
         colour: false,
     };
     collection_text(collection, terminal)
+}
+
+/// Times that two cells counted, and one odd one.
+fn exceeded() -> Vec<Ccdf> {
+    let points = |scale: u64| {
+        let point = |(time, above): (u64, f64)| CcdfPoint {
+            time: Nanoseconds(time * scale),
+            above,
+        };
+        [(100, 0.5), (80_000, 0.001), (1_000_000, 0.0)]
+            .map(point)
+            .to_vec()
+    };
+    let ccdf = |cell: &str, points: Vec<CcdfPoint>| Ccdf {
+        kind: "read".to_owned(),
+        cell: cell.to_owned(),
+        count: 1000,
+        points,
+    };
+    vec![
+        ccdf("512 MiB x 1", points(1)),
+        ccdf("256 MiB x 1", points(3)),
+        ccdf("nothing <b>", Vec::new()),
+    ]
+}
+
+#[test]
+fn times_that_were_exceeded_are_drawn_without_a_race() {
+    let mut experiment = suite();
+    experiment.races.clear();
+    let saved = Saved::Collection(Box::new(experiment));
+    let drawn = plots(&saved);
+    assert_eq!(drawn.len(), 1);
+    assert_eq!(drawn[0].name, "ccdf-1-read");
+    let svg = String::from_utf8(drawn[0].svg()).expect("UTF-8");
+    assert!(
+        svg.contains("50% over 100 ns, 0.1% over 80.0 us, 0% over 1.00 ms"),
+        "{svg}"
+    );
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    let source = Source {
+        name: "paging.json".to_owned(),
+        saved,
+    };
+    let page = String::from_utf8(page(&[source]).expect("a page")).expect("UTF-8");
+    assert!(page.contains("How often a time was exceeded") && !page.contains("Each race"));
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! What every paging experiment needs, found or made, and its result handed out.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use heapdrome_paging::{
     Cell, Error, Event, Lab, Ledger, Leftovers, Limit, Mechanism, Swap, free_swap, size,
 };
-use heapdrome_record::{Collection, SCHEMA, Scale, Table, write_atomically};
+use heapdrome_record::{
+    Ccdf, CcdfPoint, Collection, Nanoseconds, SCHEMA, Scale, Table, write_atomically,
+};
 
 use super::arguments::{CommonArguments, SwapArguments};
 use crate::failure::Failure;
@@ -167,6 +170,7 @@ impl Session {
             machine: heapdrome_machine::describe(),
             races: Vec::new(),
             tables,
+            ccdfs: ccdfs(cells),
             misuse: Vec::new(),
             claims: Vec::new(),
             absent: Vec::new(),
@@ -186,6 +190,32 @@ impl Session {
             )),
         }
     }
+}
+
+/// Every kind of time that any cell has counted.
+fn ccdfs(cells: &[&Cell]) -> Vec<Ccdf> {
+    let kinds: BTreeSet<&String> = cells
+        .iter()
+        .flat_map(|cell| cell.sound())
+        .flat_map(|report| report.distributions.keys())
+        .collect();
+    let one = |kind: &String, cell: &Cell| {
+        let times = cell.distribution(kind);
+        let point = |point: heapdrome_paging::Point| CcdfPoint {
+            time: Nanoseconds(point.value),
+            above: point.share,
+        };
+        (times.count() > 0).then(|| Ccdf {
+            kind: kind.clone(),
+            cell: cell.name.clone(),
+            count: times.count(),
+            points: times.ccdf().into_iter().map(point).collect(),
+        })
+    };
+    kinds
+        .into_iter()
+        .flat_map(|kind| cells.iter().filter_map(move |cell| one(kind, cell)))
+        .collect()
 }
 
 /// Every report as it came.

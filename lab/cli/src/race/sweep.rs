@@ -135,6 +135,7 @@ fn empty() -> Collection {
         scale: None,
         machine: heapdrome_record::Machine::default(),
         races: Vec::new(),
+        ccdfs: Vec::new(),
         misuse: Vec::new(),
         claims: Vec::new(),
         absent: Vec::new(),

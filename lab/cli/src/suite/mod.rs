@@ -91,6 +91,7 @@ fn empty(name: &str, scale: Scale) -> Collection {
         machine: heapdrome_record::Machine::default(),
         races: Vec::new(),
         tables: Vec::new(),
+        ccdfs: Vec::new(),
         misuse: Vec::new(),
         claims: Vec::new(),
         absent: Vec::new(),

@@ -180,6 +180,37 @@ fn switches(browser: &mut Chromium) {
 }
 
 #[test]
+fn curves_of_a_suite_are_hidden_by_their_allocator() {
+    let Some(mut browser) = site::browser() else {
+        return;
+    };
+    let site = Site::new();
+    let page = site.page(&["suite-elfmalloc.json"]);
+    browser.screen(SCREENS[1], false);
+    browser.open(&page);
+    site::quiet(&mut browser, &page);
+    fits(&mut browser, false);
+    let drawn = "[...document.querySelectorAll('g.curve')]\
+                 .filter(c => c.getClientRects().length > 0).map(c => c.dataset.name)";
+    let all = words(&browser.evaluate(drawn));
+    let left: Vec<_> = all
+        .iter()
+        .filter(|name| **name != all[0])
+        .cloned()
+        .collect();
+    assert!(
+        left.len() < all.len() - 1,
+        "it has more than one curve: {all:?}"
+    );
+    for expected in [&left, &all] {
+        browser.click("[data-curves] label");
+        browser.until(&format!("{drawn}.length === {}", expected.len()));
+        assert_eq!(words(&browser.evaluate(drawn)), *expected);
+    }
+    site::quiet(&mut browser, &page);
+}
+
+#[test]
 fn a_page_that_asks_for_something_or_fails_is_noticed() {
     let Some(mut browser) = site::browser() else {
         return;

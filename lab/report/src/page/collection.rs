@@ -30,6 +30,7 @@ pub(super) fn section(collection: &Collection, place: Place) -> Markup {
             (parts::heading(place, &heading(collection)))
             p class="verdict" { (verdict(collection)) }
             (curves(collection, inner, &format!("r{}-", place.number)))
+            (exceeded(collection, inner, &format!("r{}-", place.number)))
             @if collection.scale.is_some() { (tables(collection, inner)) } @else { (figures(collection, inner)) }
             (parts::list(inner, "Not raced", &suite::absent(collection)))
             @let out: Vec<String> = suite::not_counted(collection).iter().map(|l| l.join("; ")).collect();
@@ -50,6 +51,11 @@ fn verdict(collection: &Collection) -> String {
     if !collection.misuse.is_empty() {
         return suite::misused(collection);
     }
+    if collection.races.is_empty() && !collection.ccdfs.is_empty() {
+        return "An experiment with times, which races nobody: the curves say how often a time was \
+                exceeded, the tables how the figures compare."
+            .to_owned();
+    }
     let Some(last) = collection.races.last() else {
         return "No race is complete, so nothing can be said.".to_owned();
     };
@@ -68,10 +74,28 @@ fn curves(collection: &Collection, place: Place, prefix: &str) -> Markup {
     html! {
         @if !groups.is_empty() {
             (parts::heading(place, "Curves"))
-            @for group in &groups {
-                (parts::heading(place.below(), &group.name))
-                @for plot in plot::of_group(group, prefix) { (parts::figure(&plot, None)) }
+            div data-curves {
+                // The script fills it with a box for each allocator that has a curve.
+                div class="controls" role="group" aria-label="Curves" {
+                    fieldset { legend { "Show" } }
+                }
+                p class="said" role="status" {}
+                @for group in &groups {
+                    (parts::heading(place.below(), &group.name))
+                    @for plot in plot::of_group(group, prefix) { (parts::figure(&plot, None)) }
+                }
             }
+        }
+    }
+}
+
+/// How often times were exceeded.
+fn exceeded(collection: &Collection, place: Place, prefix: &str) -> Markup {
+    let plots = plot::ccdfs(collection, prefix);
+    html! {
+        @if !plots.is_empty() {
+            (parts::heading(place, "How often a time was exceeded"))
+            @for plot in &plots { (parts::figure(plot, None)) }
         }
     }
 }
@@ -117,7 +141,7 @@ fn figures(collection: &Collection, place: Place) -> Markup {
 fn races(collection: &Collection, place: Place) -> Markup {
     let inner = place.below();
     html! {
-        (parts::heading(inner, "Each race"))
+        @if !collection.races.is_empty() { (parts::heading(inner, "Each race")) }
         @for (number, race) in collection.races.iter().enumerate() {
             @let prefix = format!("r{}-{}", place.number, plot::member_prefix(number, &race.cell));
             details data-race {

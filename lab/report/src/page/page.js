@@ -90,7 +90,32 @@ function setUp(race) {
   choose();
 }
 
+/** Boxes that show and hide an allocator in all curves of a section. */
+function setUpCurves(section) {
+  const curves = [...section.querySelectorAll('g.curve')];
+  const names = [...new Set(curves.map((curve) => curve.dataset.name))];
+  const said = section.querySelector('.said');
+  const boxes = names.map((name) => {
+    const box = document.createElement('input');
+    box.type = 'checkbox';
+    box.checked = true;
+    box.autocomplete = 'off';
+    box.addEventListener('change', () => {
+      for (const curve of curves.filter((curve) => curve.dataset.name === name)) {
+        if (box.checked) curve.removeAttribute('display');
+        else curve.setAttribute('display', 'none');
+      }
+      said.textContent = `${boxes.filter((other) => other.checked).length} of ${names.length} shown.`;
+    });
+    const label = document.createElement('label');
+    label.append(box, ` ${name}`);
+    section.querySelector('fieldset').append(label);
+    return box;
+  });
+}
+
 for (const race of document.querySelectorAll('[data-race]')) setUp(race);
+for (const section of document.querySelectorAll('[data-curves]')) setUpCurves(section);
 
 for (const button of document.querySelectorAll('button[data-download]')) {
   button.addEventListener('click', () => {

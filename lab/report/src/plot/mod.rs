@@ -6,6 +6,7 @@
 //! stands on its own presentation attributes.
 
 mod canvas;
+mod ccdf;
 mod forest;
 mod look;
 mod measures;
@@ -17,6 +18,7 @@ mod scatter;
 mod sweep;
 mod timeline;
 
+pub(crate) use ccdf::plots as ccdfs;
 pub(crate) use forest::ratio_range;
 pub(crate) use look::{COLOURS, DARK_COLOURS};
 pub(crate) use measures::{Measure, measures};
@@ -91,6 +93,7 @@ fn of_collection(collection: &Collection) -> Vec<Plot> {
         .iter()
         .flat_map(|group| sweep::plots(group, ""))
         .collect();
+    plots.extend(ccdf::plots(collection, ""));
     for (place, race) in collection.races.iter().enumerate() {
         plots.extend(of_race(&race.result, &member_prefix(place, &race.cell)));
     }

@@ -91,6 +91,7 @@ pub fn sweep() -> Collection {
         scale: None,
         machine: first.machine,
         races: [1, 2, 8].map(member).to_vec(),
+        ccdfs: Vec::new(),
         misuse: Vec::new(),
         claims: Vec::new(),
         absent: Vec::new(),

@@ -106,6 +106,7 @@ pub fn collection(races: Vec<Member>) -> Collection {
         machine: Machine::default(),
         races,
         tables: Vec::new(),
+        ccdfs: Vec::new(),
         misuse: Vec::new(),
         claims: Vec::new(),
         absent: Vec::new(),

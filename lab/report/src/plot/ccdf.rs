@@ -1,0 +1,147 @@
+//! How often times were exceeded: complementary cumulative distributions, both axes by their logarithms,
+//! so that a thousandth of all times is as well seen as a half.
+
+use std::fmt::Write;
+
+use heapdrome_record::{Ccdf, Collection, Nanoseconds};
+use maud::{Markup, html};
+
+use super::canvas::{self, Anchor, Label, n};
+use super::look::Look;
+use super::scale::Scale;
+use super::{Plot, stem};
+use crate::foreign;
+use crate::words;
+
+const HEIGHT: f64 = 400.0;
+const ACROSS: [f64; 2] = [64.0, 440.0];
+const UP: [f64; 2] = [344.0, 34.0];
+/// Rarer than this is drawn on the lower edge.
+const RAREST: f64 = 1e-6;
+/// Between two names beside the drawing.
+const APART: f64 = 15.0;
+
+/// A drawing for each kind of time, their names after `prefix`.
+pub(crate) fn plots(collection: &Collection, prefix: &str) -> Vec<Plot> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for ccdf in &collection.ccdfs {
+        if !kinds.contains(&ccdf.kind.as_str()) {
+            kinds.push(&ccdf.kind);
+        }
+    }
+    let of_kind = |kind: &str| -> Vec<&Ccdf> {
+        let all = collection.ccdfs.iter().filter(|ccdf| ccdf.kind == kind);
+        all.filter(|ccdf| !ccdf.points.is_empty()).collect()
+    };
+    let all = kinds.into_iter().enumerate();
+    all.filter_map(|(place, kind)| plot(place, kind, &of_kind(kind), prefix))
+        .collect()
+}
+
+fn plot(place: usize, kind: &str, ccdfs: &[&Ccdf], prefix: &str) -> Option<Plot> {
+    let times = || ccdfs.iter().flat_map(|ccdf| &ccdf.points);
+    let times = || times().map(|point| point.time.0.max(1) as f64);
+    let shares = ccdfs.iter().flat_map(|ccdf| &ccdf.points);
+    let shares = shares.map(|point| point.above).filter(|share| *share > 0.0);
+    let low = times().reduce(f64::min)?;
+    let high = times().fold(low, f64::max);
+    let rarest = shares.fold(0.1, f64::min).max(RAREST);
+    let across = Scale::logarithmic([low / 1.1, high * 1.1], ACROSS);
+    let up = Scale::logarithmic([rarest / 2.0, 1.0], UP);
+    let kind = foreign::line(kind).replace('_', " ");
+    let name = format!("{prefix}ccdf-{}-{}", place + 1, stem(&kind));
+    let label = Label {
+        name: name.clone(),
+        title: format!("How often a time was exceeded: {kind}"),
+        description: described(ccdfs),
+    };
+    let body = html! {
+        (axes(&kind, [&across, &up]))
+        @for (number, ccdf) in ccdfs.iter().enumerate() { (curve(number, ccdf, [&across, &up])) }
+    };
+    let height = HEIGHT.max(UP[1] + APART * ccdfs.len() as f64 + 8.0);
+    Some(Plot {
+        name,
+        caption: format!(
+            "{kind}: the share of times that were longer than the time below it; left and down is \
+             better. At the lower edge a curve ends with its longest time."
+        ),
+        drawing: canvas::svg(&label, height, None, &body),
+    })
+}
+
+fn axes(kind: &str, [x, y]: [&Scale; 2]) -> Markup {
+    let decades = |scale: &Scale| -> Vec<f64> {
+        let powers = (-9..=13).map(|power| 10_f64.powi(power));
+        powers.filter(|power| scale.holds(*power)).collect()
+    };
+    html! {
+        (canvas::text([ACROSS[0], 18.0], Anchor::Start, &format!("share of {kind} times that were longer (log scale)")))
+        @for tick in decades(x) {
+            (canvas::grid([x.at(tick), UP[0]], [x.at(tick), UP[1]]))
+            (canvas::faint([x.at(tick), UP[0] + 17.0], Anchor::Middle,
+                           &Nanoseconds(tick as u64).to_string()))
+        }
+        @for tick in decades(y) {
+            (canvas::grid([ACROSS[0], y.at(tick)], [ACROSS[1], y.at(tick)]))
+            (canvas::faint([ACROSS[0] - 6.0, y.at(tick) + 4.0], Anchor::End, &share(tick)))
+        }
+        (canvas::axis([ACROSS[0], UP[0]], [ACROSS[1], UP[0]]))
+        (canvas::axis([ACROSS[0], UP[0]], [ACROSS[0], UP[1]]))
+        (canvas::text([(ACROSS[0] + ACROSS[1]) / 2.0, HEIGHT - 14.0], Anchor::Middle,
+                      "time (log scale)"))
+    }
+}
+
+/// `10%`, `0.01%`.
+fn share(part: f64) -> String {
+    let percent = format!("{:.6}", part * 100.0);
+    format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn curve(number: usize, ccdf: &Ccdf, [x, y]: [&Scale; 2]) -> Markup {
+    let look = match number.checked_sub(1) {
+        None => Look::BASELINE,
+        Some(place) => Look::rival(place),
+    };
+    let name = foreign::line(&ccdf.cell);
+    let at = |time: Nanoseconds| x.at(time.0.max(1) as f64);
+    let mut path = String::new();
+    for point in &ccdf.points {
+        let start = if path.is_empty() { 'M' } else { 'L' };
+        let _ = write!(
+            path,
+            "{start}{} {}",
+            n(at(point.time)),
+            n(y.at(point.above))
+        );
+    }
+    let beside = UP[1] + APART * number as f64;
+    html! {
+        g class="curve" data-name=(name) {
+            path class={ (look.class()) " line" } d=(path) fill="none" stroke=(look.colour())
+                stroke-width="1.8" stroke-dasharray=(look.dashes()) {}
+            @for point in &ccdf.points {
+                @let says = format!("{name}: {} of times over {}", share(point.above), point.time);
+                (look.marker([at(point.time), y.at(point.above)], 3.5, false, Some(&says)))
+            }
+            (look.marker([ACROSS[1] + 14.0, beside], 4.0, false, None))
+            (canvas::text([ACROSS[1] + 23.0, beside + 4.5], Anchor::Start,
+                          &foreign::short_name(&ccdf.cell, 24)))
+        }
+    }
+}
+
+fn described(ccdfs: &[&Ccdf]) -> String {
+    let told = ccdfs.iter().map(|ccdf| {
+        let points = ccdf.points.iter();
+        let points = points.map(|point| format!("{} over {}", share(point.above), point.time));
+        format!(
+            "{}, {}: {}",
+            foreign::line(&ccdf.cell),
+            words::count(ccdf.count, "time"),
+            points.collect::<Vec<_>>().join(", ")
+        )
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
