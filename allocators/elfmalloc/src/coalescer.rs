@@ -10,7 +10,7 @@ const SETS: usize = 16;
 /// The most blocks that are gathered for a slab.
 const MOST: usize = 14;
 /// The most bytes of blocks that are gathered for a slab; but one block always may be.
-const BYTES: usize = 8 << 10;
+const BYTES: usize = 4 << 10;
 
 /// The blocks of one slab.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn little_is_gathered_of_large_blocks() {
         assert_eq!(enough(SizeClass::of(16)), MOST);
-        assert_eq!(enough(SizeClass::of(4096)), 2);
+        assert_eq!(enough(SizeClass::of(2048)), 2);
         assert_eq!(enough(SizeClass::of(16384)), 1);
     }
 }

@@ -347,6 +347,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
 
     fn start() {
         start();
+        BACKEND.pool.lock().prefer_huge_pages(F::HUGE_PAGES);
     }
 
     fn stop() {

@@ -20,6 +20,9 @@ pub trait FrontEnd: Clone + Copy + Debug + Default + Send + Sync + 'static {
     /// The allocator's name with this front-end.
     const NAME: &'static str;
 
+    /// Whether huge pages are asked for where the settings say nothing.
+    const HUGE_PAGES: bool;
+
     /// The fast path of `free`; false where that takes the slow path, and then nothing has happened.
     ///
     /// # Safety
@@ -57,6 +60,7 @@ pub struct Magazines;
 
 impl FrontEnd for Magazines {
     const NAME: &'static str = "elfmalloc";
+    const HUGE_PAGES: bool = true;
 
     #[inline(always)]
     unsafe fn free(front: &Front, map: &ClassMap, block: *mut u8) -> bool {

@@ -17,9 +17,12 @@ use crate::magazine::Event;
 use crate::size_class::{FIRST_SHARED, SizeClass, UNIT_SHIFT};
 
 /// The most bytes of blocks in a magazine.
-const BYTES: usize = 8 << 10;
+const BYTES: usize = 4 << 10;
 /// The most blocks in a magazine.
 const MOST: usize = 30;
+/// The first class whose slabs threads share: blocks above 512 bytes. What a thread has for itself are
+/// partial slabs, one at least for each class.
+const FIRST_COMMON: usize = 25;
 
 /// Keeps blocks of the thread's own active slabs, and only those.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +30,7 @@ pub struct LocalCache;
 
 impl FrontEnd for LocalCache {
     const NAME: &'static str = "elfmalloc-l";
+    const HUGE_PAGES: bool = false;
 
     #[inline(always)]
     unsafe fn free(front: &Front, map: &ClassMap, block: *mut u8) -> bool {
@@ -71,7 +75,11 @@ impl<P: Pages> Backend<P> {
         // were taken lie in a slab.
         unsafe {
             let place = heap.as_ptr();
-            let bin = self.bin(heap, class);
+            let bin = if class.number() < FIRST_COMMON {
+                self.bin(heap, class)
+            } else {
+                &self.bins[class.number()]
+            };
             if class.number() >= FIRST_SHARED || !self.open(heap, class) {
                 let block = self.take_one(bin, class);
                 return if block.is_null() {

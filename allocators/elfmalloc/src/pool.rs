@@ -17,9 +17,9 @@ use crate::slab::Slab;
 pub const LARGEST_RUN: usize = 512;
 /// A large arena has at least this size: 8 GiB.
 const LEAST_ARENA: usize = 8 << 30;
-/// Huge pages are asked for from the point on where this many units are committed, 16 MiB: what is not
+/// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
 /// used of the last one is then little of the whole.
-const HUGE_FROM: usize = 256;
+const HUGE_FROM: usize = 512;
 
 /// Some units that follow one another.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,8 @@ pub struct Run {
 pub struct Pool {
     arenas: [Arena; MOST],
     count: usize,
-    huge: bool,
+    /// `None` until somebody decides, which means yes.
+    huge: Option<bool>,
     with_states: bool,
     /// Units in use.
     pub live: usize,
@@ -61,7 +62,7 @@ impl Pool {
         Self {
             arenas: [const { Arena::NONE }; MOST],
             count: 0,
-            huge: false,
+            huge: None,
             with_states: false,
             live: 0,
             dirty: 0,
@@ -93,6 +94,13 @@ impl Pool {
         self.arenas[0] = arena;
         self.count = 1;
         Some((base, bytes))
+    }
+
+    /// Says whether huge pages are asked for, unless the settings say.
+    pub const fn prefer_huge_pages(&mut self, huge: bool) {
+        if self.huge.is_none() {
+            self.huge = Some(huge);
+        }
     }
 
     /// A run of `count` units whose address is a multiple of `alignment` bytes.
@@ -304,7 +312,8 @@ impl Pool {
         let needed = count + slack - at_end.min(count);
         let from = arena.committed;
         let mut step = (from / 8).clamp(16, LARGEST_RUN);
-        if self.huge && from + step >= HUGE_FROM {
+        let huge = self.huge != Some(false);
+        if huge && from + step >= HUGE_FROM {
             let skew = arena.skew();
             step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;
         }
@@ -315,7 +324,7 @@ impl Pool {
         let Some(units) = done else { return false };
         self.committed += units;
         directory.extend(self.count - 1, arena);
-        if self.huge && from >= HUGE_FROM {
+        if huge && from >= HUGE_FROM {
             advise_huge(pages, arena, from, units);
         }
         true

@@ -15,8 +15,8 @@ pub struct Settings {
     pub magazine: usize,
     /// The most bytes of blocks that a thread keeps at hand of all classes.
     pub budget: usize,
-    /// Whether huge pages are asked for in large heaps.
-    pub huge_pages: bool,
+    /// Whether huge pages are asked for in large heaps; `None` leaves it to the front-end.
+    pub huge_pages: Option<bool>,
     /// Whether a thread purges while all others are silent.
     pub background: bool,
     /// Whether arenas keep the states of blocks, which the hardened variant wants.
@@ -30,7 +30,7 @@ impl Settings {
         decay: 800,
         magazine: 64 << 10,
         budget: 4 << 20,
-        huge_pages: true,
+        huge_pages: None,
         background: false,
         states: false,
     };
@@ -53,7 +53,7 @@ impl Settings {
             settings.budget = settings.magazine.saturating_mul(32);
         }
         if let Some(huge) = number(c"ELFMALLOC_HUGE_PAGES") {
-            settings.huge_pages = huge != 0;
+            settings.huge_pages = Some(huge != 0);
         }
         if let Some(background) = number(c"ELFMALLOC_BACKGROUND_PURGE") {
             settings.background = background != 0;

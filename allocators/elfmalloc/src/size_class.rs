@@ -113,7 +113,8 @@ impl Geometry {
     const fn of(size: usize) -> Self {
         let units = match size {
             0..=2048 => 1,
-            2049..=16384 => 4,
+            2049..=4096 => 2,
+            4097..=16384 => 4,
             _ => 16,
         };
         Self {
