@@ -22,7 +22,7 @@ pub const HUGE: usize = (2 << 20) / UNIT;
 /// Descriptors are committed by this many bytes.
 const DESCRIPTOR_STEP: usize = UNIT;
 /// Blocks begin at multiples of this, and each multiple may have a byte of state.
-const GRAIN: usize = 16;
+pub(crate) const GRAIN: usize = 16;
 
 /// An arena; the pool's lock guards it.
 #[derive(Debug)]

@@ -44,7 +44,7 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
 }
 
 #[inline(always)]
-fn front() -> &'static Front {
+pub(crate) fn front() -> &'static Front {
     // SAFETY: the slot points to a front that lives as long as its thread: a static, or a heap's.
     unsafe { &(*HEAP::get()).0 }
 }

@@ -1,26 +1,91 @@
 //! The hardened variant: the same allocator behind checks.
 //!
-//! For each 16 bytes of an arena there is a byte of state, out of band and out of reach: not zero where
-//! a block begins that the program has, and then how much of the block it did not ask for. So a block
-//! that is free, wherever it is kept, is known to be, and so is every address at which none begins.
-//! What follows a block's last byte is a canary, looked at when the block is freed. Freed blocks are
-//! filled and stay in a [`Quarantine`]. Blocks above 128 KiB are mappings between guard pages.
+//! Which blocks the program has is known out of band and out of reach, and how much of each it asked
+//! for ([`checks`](crate::checks)): so is every address at which no such block begins. What follows a
+//! block's last byte is a canary, looked at when the block is freed. Freed blocks are filled and stay in a
+//! [`Quarantine`]. Blocks above 128 KiB are mappings between guard pages.
 
 use core::ptr::NonNull;
 
-use heapdrome_malloc_abi::{Form, MIN_ALIGNMENT, MallocAbi, Report, Statistics};
-use heapdrome_pages::Pages;
+use heapdrome_malloc_abi::{Form, MIN_ALIGNMENT, MallocAbi, Report, Statistics, thread_slot};
 use heapdrome_pages::system::random_word;
+use heapdrome_pages::{KeepErrno, Pages};
 
 use crate::backend::Backend;
-use crate::checks::{FILL, SHORT, canary, check_canary, check_filled, hand_out, prepare, slack_of};
-use crate::elfmalloc::{BACKEND, Elfmalloc, class_of, heap};
+use crate::checks::{
+    SHORT, change, end, find_states, guard, hand_out, is_another_size, is_filled, is_guarded,
+    is_whole, prepare, slack_of, slack_or_report,
+};
+use crate::elfmalloc::{BACKEND, Elfmalloc, class_of, front, heap};
 use crate::heap::ThreadHeap;
 use crate::large::Large;
 use crate::misuse::report;
-use crate::quarantine::Quarantine;
+use crate::quarantine::{Quarantine, has_places};
 use crate::size_class::{LARGEST, SizeClass};
 use crate::slab::Misuse;
+
+thread_slot!(
+    /// The calling thread's quarantine: null until the thread has freed a block, and once it has ended.
+    QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
+);
+
+/// The fast path of `free`; false where that takes the slow path, or where something is wrong, which
+/// the slow path finds again and reports. Then nothing has happened.
+///
+/// # Safety
+///
+/// `block` is null or was allocated, and is used no more.
+#[inline(always)]
+unsafe fn free_fast(block: *mut u8) -> bool {
+    let quarantine = QUARANTINE::get();
+    let class = BACKEND.map.get(block.addr());
+    let Some(block) = NonNull::new(block) else {
+        return false;
+    };
+    if quarantine.is_null() || !has_places(class) {
+        return false;
+    }
+    let address = block.addr().get();
+    let Some(slack) = slack_of(address, class) else {
+        return false;
+    };
+    // SAFETY: the program had the block, and gives it up; the quarantine is this thread's, and what
+    // leaves it is a free block of the class.
+    unsafe {
+        if !is_whole(block, class, slack) {
+            return false;
+        }
+        end(block, class);
+        let long = class.size() > SHORT;
+        let other = (*quarantine).exchange(class, long, block.as_ptr());
+        if let Some(other) = NonNull::new(other)
+            && !(is_filled(other, class) && front().push(class, other.as_ptr()))
+        {
+            free_other(other, class);
+        }
+    }
+    true
+}
+
+/// Takes a block that has left the quarantine to where free blocks are.
+///
+/// # Safety
+///
+/// The block is a free one of `class`.
+#[cold]
+#[inline(never)]
+unsafe fn free_other(block: NonNull<u8>, class: SizeClass) {
+    let _errno = KeepErrno::new();
+    // SAFETY: the block is free, was filled, and lies in a slab.
+    unsafe {
+        if !is_filled(block, class) {
+            report(Misuse::WrittenAfterFree(block.addr().get()));
+        }
+        if !Elfmalloc::deallocate_fast(block.as_ptr()) {
+            Elfmalloc::deallocate(block);
+        }
+    }
+}
 
 /// Takes a slab's block back from the program.
 ///
@@ -29,22 +94,20 @@ use crate::slab::Misuse;
 /// The caller gives the block up.
 unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
-    let slack = slack_of(address, class, true);
+    let slack = slack_or_report(address, class);
     // SAFETY: the block was the caller's and is this function's now; what leaves the quarantine is a
     // free block that was filled.
     unsafe {
-        let place = block.as_ptr();
-        check_canary(address, place.add(class.size()), slack);
-        place.write_bytes(FILL, class.size());
+        if !is_whole(block, class, slack) {
+            report(Misuse::Overflow(address));
+        }
+        end(block, class);
         let other = match heap() {
-            Some(heap) => BACKEND.exchange(heap, class, place),
-            None => place,
+            Some(heap) => BACKEND.exchange(heap, class, block.as_ptr()),
+            None => block.as_ptr(),
         };
         if let Some(other) = NonNull::new(other) {
-            check_filled(other.as_ptr(), class_of(other.addr().get()));
-            if !Elfmalloc::deallocate_fast(other.as_ptr()) {
-                Elfmalloc::deallocate(other);
-            }
+            free_other(other, class_of(other.addr().get()));
         }
     }
 }
@@ -72,11 +135,16 @@ impl<P: Pages> Backend<P> {
                 quarantine.write(Quarantine::new(random_word()));
                 *place = quarantine;
             }
-            (**place).exchange(class.size(), block)
+            QUARANTINE::set(*place);
+            if has_places(class) {
+                (**place).exchange(class, class.size() > SHORT, block)
+            } else {
+                (**place).exchange_shared(block)
+            }
         }
     }
 
-    /// Gives back what is in a thread's quarantine.
+    /// Gives back what is in the quarantine of a thread that ends.
     ///
     /// # Safety
     ///
@@ -85,6 +153,7 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's; blocks in its quarantine lie in slabs.
         unsafe {
             if let Some(mut quarantine) = NonNull::new((*heap.as_ptr()).quarantine) {
+                QUARANTINE::set(core::ptr::null_mut());
                 quarantine.as_mut().empty(|block| {
                     let class = (*self.slab_of(block.addr())).class;
                     self.give_or_report(self.bin(heap, class), class, &mut [block]);
@@ -100,12 +169,8 @@ fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     let Some(block) = BACKEND.map_guarded(size, alignment) else {
         return BACKEND.allocate_large(size, alignment);
     };
-    let slack = size.next_multiple_of(MIN_ALIGNMENT) - size;
     // SAFETY: the mapping has whole pages.
-    unsafe {
-        let end = block.as_ptr().add(size);
-        end.write_bytes(canary(block.addr().get()), slack);
-    }
+    unsafe { guard(block, size, BACKEND.pages.page_size()) };
     Some(Large { block, clean: true })
 }
 
@@ -121,9 +186,9 @@ unsafe fn free_guarded(block: NonNull<u8>) -> bool {
     };
     // SAFETY: the block was the caller's.
     unsafe {
-        if entry.block != entry.base {
-            let slack = entry.size.next_multiple_of(MIN_ALIGNMENT) - entry.size;
-            check_canary(address, block.as_ptr().add(entry.size + slack), slack);
+        let guarded = entry.block != entry.base;
+        if guarded && !is_guarded(block, entry.size, BACKEND.pages.page_size()) {
+            report(Misuse::Around(address));
         }
         BACKEND.free_mapped(address)
     }
@@ -139,13 +204,13 @@ unsafe impl MallocAbi for Hardened {
 
     #[inline(always)]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
-        if size >= SHORT {
+        if size >= LARGEST {
             return None;
         }
         // A thread that has no heap yet finds nothing here.
         let block = Elfmalloc::allocate_fast(size + 1)?;
         // SAFETY: the block is new, and a slab's.
-        unsafe { hand_out(block, SizeClass::of(size + 1), size, true) };
+        unsafe { hand_out(block, SizeClass::of(size + 1), size) };
         Some(block)
     }
 
@@ -161,8 +226,9 @@ unsafe impl MallocAbi for Hardened {
         {
             let fast = Elfmalloc::allocate_fast(class.size());
             let block = fast.or_else(|| Elfmalloc::allocate(class.size()))?;
+            find_states(block);
             // SAFETY: the block is new, and a slab's.
-            unsafe { hand_out(block, class, size, true) };
+            unsafe { hand_out(block, class, size) };
             return Some(block);
         }
         heap();
@@ -192,19 +258,43 @@ unsafe impl MallocAbi for Hardened {
         // SAFETY: the block is live and the caller's.
         unsafe {
             if class.is_slab() {
-                let slack = slack_of(address, class, false);
-                check_canary(address, block.as_ptr().add(class.size()), slack);
+                let slack = slack_or_report(address, class);
+                if !is_whole(block, class, slack) {
+                    report(Misuse::Overflow(address));
+                }
                 if size < LARGEST && SizeClass::of(size + 1) == class {
-                    hand_out(block, class, size, false);
+                    change(block, class, size);
                     return Some(block);
                 }
             }
             let kept = Self::usable_size(block).min(size);
             let to = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
             to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
-            Self::deallocate(block);
+            if !free_fast(block.as_ptr()) {
+                Self::deallocate(block);
+            }
             Some(to)
         }
+    }
+
+    #[inline(always)]
+    unsafe fn deallocate_fast(block: *mut u8) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { free_fast(block) }
+    }
+
+    #[inline(always)]
+    unsafe fn deallocate_sized_fast(block: *mut u8, size: usize, alignment: usize) -> bool {
+        let _ = alignment;
+        let class = BACKEND.map.get(block.addr());
+        if has_places(class)
+            && let Some(slack) = slack_of(block.addr(), class)
+            && is_another_size(class, slack, size)
+        {
+            report(Misuse::OtherSize(block.addr()));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { free_fast(block) }
     }
 
     unsafe fn deallocate(block: NonNull<u8>) {
@@ -224,7 +314,7 @@ unsafe impl MallocAbi for Hardened {
         let address = block.addr().get();
         let class = class_of(address);
         if class.is_slab() {
-            return class.size() - slack_of(address, class, false);
+            return class.size() - slack_or_report(address, class);
         }
         if class == SizeClass::LARGE {
             // SAFETY: the caller's promise.

@@ -199,7 +199,7 @@ impl Front {
     ///
     /// `block` is one of `class` that nobody uses, or `class` has no magazine.
     #[inline(always)]
-    unsafe fn push(&self, class: SizeClass, block: *mut u8) -> bool {
+    pub(crate) unsafe fn push(&self, class: SizeClass, block: *mut u8) -> bool {
         let top = self.top(class);
         // SAFETY: a top points to a slot, or to the FULL behind the last.
         if unsafe { *top } == FULL {

@@ -10,6 +10,11 @@ pub fn report(misuse: Misuse) -> ! {
         Misuse::DoubleFree(address) => ("free of a block that is free already: ", address),
         Misuse::NotABlock(address) => ("free of an address that is no block: ", address),
         Misuse::Overflow(address) => ("write beyond the end of the block at ", address),
+        Misuse::Around(address) => (
+            "write before the beginning or beyond the end of the block at ",
+            address,
+        ),
+        Misuse::OtherSize(address) => ("sized delete of a block of another size: ", address),
         Misuse::WrittenAfterFree(address) => ("write to a block after it was freed: ", address),
     };
     let mut line = Line::new();
@@ -23,14 +28,14 @@ pub fn report(misuse: Misuse) -> ! {
 
 /// A line of text without memory.
 struct Line {
-    bytes: [u8; 96],
+    bytes: [u8; 128],
     length: usize,
 }
 
 impl Line {
     const fn new() -> Self {
         Self {
-            bytes: [0; 96],
+            bytes: [0; 128],
             length: 0,
         }
     }

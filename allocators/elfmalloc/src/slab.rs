@@ -81,6 +81,10 @@ pub enum Misuse {
     NotABlock(usize),
     /// Something was written behind the last byte of the block.
     Overflow(usize),
+    /// Something was written before the first byte of the block, or behind the last.
+    Around(usize),
+    /// The block was allocated with another size than it is given back with.
+    OtherSize(usize),
     /// The block was written to after it was freed.
     WrittenAfterFree(usize),
 }

@@ -75,6 +75,27 @@ int main(int count, char **words) {
     } else if (strcmp(what, "underflow-large") == 0) {
         volatile char *block = malloc(200000);
         block[-8192] = 'x';
+    } else if (strcmp(what, "underflow-small") == 0) {
+        // The block before it in memory is the one that is found to be written beyond.
+        char *blocks[64];
+        for (int i = 0; i < 64; i++)
+            blocks[i] = malloc(64);
+        char *first = blocks[0];
+        for (int i = 1; i < 64; i++)
+            if (blocks[i] < first)
+                first = blocks[i];
+        named(first);
+        first[80 - 1] = 'x';
+        free(first);
+    } else if (strcmp(what, "underflow-large-by-one") == 0) {
+        char *block = named(malloc(200000));
+        block[-1] = 'x';
+        free(block);
+    } else if (strcmp(what, "size-of-delete") == 0) {
+        void _ZdlPvm(void *, size_t) __attribute__((weak));
+        if (_ZdlPvm == NULL)
+            return 3;
+        _ZdlPvm(named(malloc(64)), 80);
     } else if (strcmp(what, "write-after-free") == 0) {
         volatile char *block = named(malloc(100));
         free((void *)block);

@@ -9,6 +9,8 @@ use crate::libraries::build;
 const TWICE: &str = "elfmalloc: free of a block that is free already: ";
 const NO_BLOCK: &str = "elfmalloc: free of an address that is no block: ";
 const OVERFLOW: &str = "elfmalloc: write beyond the end of the block at ";
+const AROUND: &str = "elfmalloc: write before the beginning or beyond the end of the block at ";
+const OTHER_SIZE: &str = "elfmalloc: sized delete of a block of another size: ";
 const WRITTEN: &str = "elfmalloc: write to a block after it was freed: ";
 
 const SAID: &[(&str, &str)] = &[
@@ -26,6 +28,9 @@ const SAID: &[(&str, &str)] = &[
     ("overflow-full", OVERFLOW),
     ("overflow-medium", OVERFLOW),
     ("overflow-realloc", OVERFLOW),
+    ("underflow-small", OVERFLOW),
+    ("underflow-large-by-one", AROUND),
+    ("size-of-delete", OTHER_SIZE),
     ("write-after-free", WRITTEN),
 ];
 
