@@ -26,6 +26,30 @@ fn a_page_is_written_and_not_written_over() {
 }
 
 #[test]
+fn an_experiment_without_races_has_a_page_and_plots_of_its_times() {
+    let site = Site::new();
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let suite = std::fs::read_to_string(path.join("suite-preload.json")).expect("a suite");
+    let mut experiment: serde_json::Value = serde_json::from_str(&suite).expect("JSON");
+    experiment["races"] = serde_json::json!([]);
+    site.file("empty.json", experiment.to_string());
+    let outcome = site.run(&["report", "empty.json", "-o", "empty.html"]);
+    outcome.complains(2, &["holds no complete round"]);
+    experiment["ccdfs"] = serde_json::json!([{
+        "kind": "read", "cell": "512 MiB x 1", "count": 10,
+        "points": [{"time": 90, "above": 0.5}, {"time": 20000, "above": 0.0}],
+    }]);
+    site.file("paging.json", experiment.to_string());
+    site.run(&["report", "paging.json", "-o", "paging.html"])
+        .ends_with(0);
+    let page = std::fs::read_to_string(site.path("paging.html")).expect("a page");
+    assert!(page.contains("How often a time was exceeded"));
+    site.run(&["plot", "paging.json", "-o", "plots", "--format", "svg"])
+        .ends_with(0);
+    assert!(site.path("plots/ccdf-1-read.svg").exists());
+}
+
+#[test]
 fn a_page_never_replaces_its_own_result() {
     let site = Site::new();
     site.file("r.json", sample());
