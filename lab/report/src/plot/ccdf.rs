@@ -127,7 +127,7 @@ fn curve(number: usize, ccdf: &Ccdf, [x, y]: [&Scale; 2]) -> Markup {
             }
             (look.marker([ACROSS[1] + 14.0, beside], 4.0, false, None))
             (canvas::text([ACROSS[1] + 23.0, beside + 4.5], Anchor::Start,
-                          &foreign::short_name(&ccdf.cell, 24)))
+                          &foreign::short_name(&ccdf.cell, 21)))
         }
     }
 }
