@@ -96,8 +96,8 @@ const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "quick",
-        meaning: "bursts of 48 MiB and half of the activity",
-        values: &[("mebibytes", 48), ("silence", 50), ("activity", 500)],
+        meaning: "bursts of 48 MiB and a quarter of the silence",
+        values: &[("mebibytes", 48), ("silence", 50)],
         published: None,
     },
 ];
