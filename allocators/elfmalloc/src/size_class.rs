@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn every_size_has_the_smallest_class_that_holds_it() {
-        for size in 1..=LARGEST {
+        for size in (1..=LARGEST).step_by(if cfg!(miri) { 31 } else { 1 }) {
             let class = SizeClass::of(size);
             assert!(class.size() >= size, "{size}");
             if class.number() > 1 {

@@ -53,7 +53,9 @@ fn step(&[what, who, mantissa, exponent, alignment]: &[u8; 5]) -> Step {
         10..13 => Operation::Free,
         13 => Operation::Give,
         14 => Operation::Take,
-        _ => Operation::Trim,
+        // Seldom: it gives back what later calls could find.
+        _ if alignment < 16 => Operation::Trim,
+        _ => Operation::Free,
     };
     // Most inputs have one thread, so that what they show can be shown again.
     let thread = if what & 0x80 == 0 {

@@ -26,10 +26,6 @@ pub struct Program {
     /// How long it may take, in seconds.
     #[serde(default = "a_minute")]
     pub(crate) seconds: u64,
-    /// Programs of its tree that no library can be preloaded into, with the reason; their share of the CPU
-    /// time is not counted against the proof.
-    #[serde(default)]
-    pub(crate) excused: Vec<String>,
     /// Run by bash in an empty folder, to the first command that fails. Status 0 means that all was right; the last line of
     /// its output says what was done.
     pub(crate) script: String,
