@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::paging::arguments::PagingArguments;
+use crate::paging::arguments::{PagingArguments, PagingSuiteArguments};
 use crate::report::{PlotArguments, ReportArguments};
+use crate::survive::SurviveArguments;
 use crate::values::{
     MetricArgument, Processors, duration, key_value, metric, percentage, processors,
 };
@@ -54,6 +55,8 @@ pub enum Action {
     Workloads(WorkloadsArguments),
     /// Run the workloads of a published document and print its tables, measured here
     Suite(SuiteArguments),
+    /// Find the smallest memory limit under which a command still finishes, and how slow it is then
+    Survive(SurviveArguments),
     /// Measure large objects, and what memory costs when it does not fit
     Paging(PagingArguments),
     /// Manage the cache of sources and built allocators
@@ -305,7 +308,9 @@ pub enum WorkloadsAction {
 #[derive(Args, Debug)]
 pub struct SuiteArguments {
     /// Which suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, `all` for every one of these;
-    /// stable (heapdrome's own allocators); misuse; or a file of your own such as ./mine.toml
+    /// Which suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, `all` for every one of these;
+    /// lgalloc (large objects and swap; best as root); stable (heapdrome's own allocators); misuse; or a
+    /// file of your own such as ./mine.toml
     #[arg(value_name = "NAME")]
     pub name: String,
     /// The smallest form: every table in minutes
@@ -335,6 +340,9 @@ pub struct SuiteArguments {
     /// The seed of every draw [default: from the clock]
     #[arg(long)]
     pub seed: Option<u64>,
+    /// What only the suite lgalloc has.
+    #[command(flatten)]
+    pub paging: PagingSuiteArguments,
     /// Where to write the result.
     #[command(flatten)]
     pub output: OutputArguments,

@@ -16,6 +16,7 @@ mod race;
 mod report;
 mod show;
 mod suite;
+mod survive;
 mod values;
 mod workload;
 
@@ -60,6 +61,7 @@ fn act(arguments: Arguments) -> Result<(), Failure> {
         Action::Doctor(arguments) => doctor::doctor(&arguments),
         Action::Workloads(arguments) => workload::workloads(&arguments),
         Action::Suite(arguments) => suite::suite(&arguments),
+        Action::Survive(arguments) => survive::survive(&arguments),
         Action::Paging(arguments) => paging::paging(&arguments),
         Action::Cache(arguments) => cache::cache(arguments.action),
     }

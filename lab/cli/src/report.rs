@@ -213,9 +213,9 @@ fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
     let nothing = match saved {
         Saved::Race(result) => result.rounds == 0 || result.entrants.is_empty(),
         Saved::Collection(races) => {
-            races.misuse.is_empty()
-                && races.ccdfs.is_empty()
-                && races.races.iter().all(|race| race.result.rounds == 0)
+            let empty = races.races.iter().all(|race| race.result.rounds == 0);
+            let tables_alone = races.races.is_empty() && !races.tables.is_empty();
+            empty && races.misuse.is_empty() && races.ccdfs.is_empty() && !tables_alone
         }
     };
     if nothing {

@@ -17,7 +17,7 @@ mod times;
 
 use std::process::ExitCode;
 
-use heapdrome_paging::{Instructions, Job, Report, seen_limit};
+use heapdrome_paging::{Instructions, Job, Report, own_tally, seen_limit};
 
 use failure::Failure;
 
@@ -73,6 +73,8 @@ fn run(words: &[String]) -> Result<Report, Failure> {
     };
     let seen = seen_limit();
     (report.memory_limit, report.swap_limit) = (seen.memory, seen.swap);
+    report.figures.extend(own_tally().figures());
+    report.malloc = harness::malloc_object();
     Ok(report)
 }
 

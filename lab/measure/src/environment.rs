@@ -78,6 +78,15 @@ pub fn entrant_environment(
     variables
 }
 
+/// The environment of a command under `entrant` that no plan speaks of: heapdrome's own, without what
+/// would choose or tune an allocator.
+pub fn command_environment(entrant: &Entrant) -> BTreeMap<OsString, OsString> {
+    let inherited = std::env::vars_os().filter(|(name, _)| !is_removed(name));
+    let own = entrant.environment().into_iter();
+    let own = own.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    inherited.chain(own).collect()
+}
+
 fn filtered(inherited: impl Iterator<Item = (OsString, OsString)>, plan: &Plan) -> BaseEnvironment {
     let (removed, kept): (Vec<_>, Vec<_>) = inherited.partition(|(name, _)| is_removed(name));
     let mut removed: Vec<_> = removed

@@ -53,7 +53,9 @@ mod watch;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use environment::{BaseEnvironment, PAD, PAD_LIMIT, base_environment, entrant_environment};
+pub use environment::{
+    BaseEnvironment, PAD, PAD_LIMIT, base_environment, command_environment, entrant_environment,
+};
 pub use error::MeasureError;
 pub use event::{Event, Failure, RoundEnd};
 pub use race::{MemoryMethod, Race};

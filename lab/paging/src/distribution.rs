@@ -76,6 +76,14 @@ impl Distribution {
         self.counts.keys().next_back().copied()
     }
 
+    /// The share of values that are not greater than `value`; none of nothing.
+    #[must_use]
+    pub fn share_up_to(&self, value: u64) -> Option<f64> {
+        let count = self.count();
+        let below: u64 = self.counts.range(..=value).map(|(_, count)| count).sum();
+        (count > 0).then(|| below as f64 / count as f64)
+    }
+
     /// The complementary cumulative distribution at the document's quantiles, without repetitions.
     #[must_use]
     pub fn ccdf(&self) -> Vec<Point> {
@@ -116,6 +124,15 @@ mod tests {
         assert_eq!(one.mean(), Some((980.0 + 9500.0) / 100.0));
         assert_eq!(Distribution::default().quantile(0.5), None);
         assert_eq!(Distribution::default().mean(), None);
+    }
+
+    #[test]
+    fn shares_count_what_is_not_greater() {
+        let one = Distribution::new([(100, 1), (200, 3)]);
+        assert_eq!(one.share_up_to(99), Some(0.0));
+        assert_eq!(one.share_up_to(100), Some(0.25));
+        assert_eq!(one.share_up_to(10_000), Some(1.0));
+        assert_eq!(Distribution::default().share_up_to(1), None);
     }
 
     #[test]

@@ -35,6 +35,21 @@ pub enum Error {
     /// The child did not do what it was asked.
     #[error("the measuring process {0}")]
     Child(String),
+    /// A command that is not ours.
+    #[error("the command {0}")]
+    Command(String),
+    /// The kernel killed the child for memory.
+    #[error(
+        "the measuring process was killed for memory under the limit, with {} of swap free; {}",
+        crate::words::size(*.free_swap),
+        .mend
+    )]
+    OutOfMemory {
+        /// What was left of the machine's swap, in bytes.
+        free_swap: u64,
+        /// What may help.
+        mend: &'static str,
+    },
     /// Someone pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,

@@ -42,6 +42,74 @@ pub fn seen_limit() -> Seen {
         .unwrap_or_default()
 }
 
+/// What the kernel has counted in the group that this process is in; see [`tally_of`].
+#[must_use]
+pub fn own_tally() -> Tally {
+    let read = |version| {
+        let place = place(version, "memory")?;
+        let limited = limits_of(version, &place.own).memory.is_some();
+        limited.then(|| tally_of(version, &place.own))
+    };
+    read(Version::One)
+        .or_else(|| read(Version::Two))
+        .unwrap_or_default()
+}
+
+/// What the kernel has counted in a group; `None` where it does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How often the limit of memory was met, which is when the kernel reclaims.
+    pub limit_hits: Option<u64>,
+    /// How often the limit of swap was met.
+    pub swap_limit_hits: Option<u64>,
+    /// Processes that were killed for memory.
+    pub oom_kills: Option<u64>,
+    /// The most memory that was charged at once, in bytes; page cache is part of it.
+    pub peak: Option<u64>,
+}
+
+impl Tally {
+    /// As figures, by the names under which they are recorded.
+    #[must_use]
+    pub fn figures(&self) -> Vec<(String, f64)> {
+        let all = [
+            ("group_limit_hits", self.limit_hits),
+            ("group_swap_limit_hits", self.swap_limit_hits),
+            ("group_oom_kills", self.oom_kills),
+            ("group_peak_bytes", self.peak),
+        ];
+        let known = |(name, value): (&str, Option<u64>)| Some((name.to_owned(), value? as f64));
+        all.into_iter().filter_map(known).collect()
+    }
+}
+
+/// What a group's files have counted.
+pub(crate) fn tally_of(version: Version, folder: &Path) -> Tally {
+    let number = |file: &str| -> Option<u64> {
+        let text = fs::read_to_string(folder.join(file)).ok()?;
+        text.trim().parse().ok()
+    };
+    let line = |file: &str, name: &str| -> Option<u64> {
+        let text = fs::read_to_string(folder.join(file)).ok()?;
+        let value = |line: &str| line.strip_prefix(name)?.trim().parse().ok();
+        text.lines().find_map(value)
+    };
+    match version {
+        Version::One => Tally {
+            limit_hits: number("memory.failcnt"),
+            swap_limit_hits: number("memory.memsw.failcnt"),
+            oom_kills: line("memory.oom_control", "oom_kill "),
+            peak: number("memory.max_usage_in_bytes"),
+        },
+        Version::Two => Tally {
+            limit_hits: line("memory.events", "max "),
+            swap_limit_hits: line("memory.swap.events", "max "),
+            oom_kills: line("memory.events", "oom_kill "),
+            peak: number("memory.peak"),
+        },
+    }
+}
+
 /// The limits that a group's files tell.
 pub(crate) fn limits_of(version: Version, folder: &Path) -> Seen {
     let number = |file: &str| {
@@ -172,6 +240,36 @@ mod tests {
         assert_eq!((seen.memory, seen.swap), (Some(1 << 20), Some(2 << 20)));
         write("memory.limit_in_bytes", "9223372036854771712\n");
         assert_eq!(limits_of(Version::One, folder.path()).memory, None);
+    }
+
+    /// The files as either version of the kernel writes them.
+    #[test]
+    fn kills_and_hits_are_read_from_either_kind_of_group() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |file: &str, text: &str| {
+            fs::write(folder.path().join(file), text).expect("written");
+        };
+        assert_eq!(tally_of(Version::One, folder.path()), Tally::default());
+        write("memory.failcnt", "12\n");
+        write("memory.memsw.failcnt", "3\n");
+        write(
+            "memory.oom_control",
+            "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+        );
+        write("memory.max_usage_in_bytes", "4096\n");
+        let one = Tally {
+            limit_hits: Some(12),
+            swap_limit_hits: Some(3),
+            oom_kills: Some(2),
+            peak: Some(4096),
+        };
+        assert_eq!(tally_of(Version::One, folder.path()), one);
+        write("memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\n");
+        let two = tally_of(Version::Two, folder.path());
+        assert_eq!((two.limit_hits, two.oom_kills), (Some(7), Some(1)));
+        assert_eq!((two.swap_limit_hits, two.peak), (None, None));
+        let names: Vec<_> = two.figures().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["group_limit_hits", "group_oom_kills"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::{Error, members, setting};
 
 /// What the names of all files and groups that the lab makes begin with.
 pub(crate) const PREFIX: &str = "heapdrome-paging-";
@@ -32,10 +32,19 @@ pub enum Item {
         /// Its size, by which it is known again.
         bytes: u64,
     },
-    /// A control group.
+    /// A control group, with the processes in it.
     Group {
         /// Its folder.
         folder: PathBuf,
+    },
+    /// A choice of the kernel's, as in `/sys/kernel/mm/transparent_hugepage/enabled`.
+    Setting {
+        /// Its file.
+        path: PathBuf,
+        /// What was chosen before.
+        before: String,
+        /// What the lab chose.
+        chosen: String,
     },
 }
 
@@ -45,6 +54,9 @@ impl std::fmt::Display for Item {
             Self::SwapFile { path } => write!(f, "swap file {}", path.display()),
             Self::Zram { number, .. } => write!(f, "swap device /dev/zram{number}"),
             Self::Group { folder } => write!(f, "control group {}", folder.display()),
+            Self::Setting { path, chosen, .. } => {
+                write!(f, "the setting {chosen} of {}", path.display())
+            }
         }
     }
 }
@@ -61,6 +73,11 @@ impl Item {
             Self::SwapFile { path } => remove_swap_file(path),
             Self::Zram { number, bytes } => remove_zram(*number, *bytes),
             Self::Group { folder } => remove_group(folder),
+            Self::Setting {
+                path,
+                before,
+                chosen,
+            } => setting::put_back(path, before, chosen),
         }
         .map_err(|error| Error::Left {
             what: self.to_string(),
@@ -115,6 +132,8 @@ fn remove_group(folder: &Path) -> io::Result<()> {
     if !has_prefix(folder) {
         return Ok(());
     }
+    // What a killed lab has started may still run in it.
+    members::kill_all(folder)?;
     let end = Instant::now() + PATIENCE;
     loop {
         match fs::remove_dir(folder) {

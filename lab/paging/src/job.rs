@@ -258,6 +258,12 @@ pub struct Report {
     pub figures: BTreeMap<String, f64>,
     /// Latencies in nanoseconds.
     pub distributions: BTreeMap<String, Distribution>,
+    /// The object that serves `malloc` in the child.
+    #[serde(default)]
+    pub malloc: Option<PathBuf>,
+    /// The round in which it was made, from 1.
+    #[serde(default)]
+    pub round: u32,
     /// What a reader should know.
     pub remarks: Vec<String>,
     /// Why the figures must not be used, if so.

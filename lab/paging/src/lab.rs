@@ -1,6 +1,7 @@
 //! The lab: children, their limits, and what they say.
 
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -8,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::{
-    Attempt, Enclosure, Error, Instructions, Job, Ledger, Limit, Mechanism, Report, Seen, process,
+    Attempt, Enclosure, Error, Instructions, Job, Ledger, Limit, Mechanism, Preload, Report, Seen,
+    free_swap, process,
 };
 
 /// What the limit is that mechanisms are tried with.
@@ -30,8 +32,6 @@ pub struct Lab {
     pub ledger: Arc<Ledger>,
     /// Raised when someone wants to stop.
     pub interrupt: Arc<AtomicBool>,
-    /// Variables that children get, such as `LD_PRELOAD`.
-    pub environment: Vec<(OsString, OsString)>,
 }
 
 impl Lab {
@@ -51,10 +51,23 @@ impl Lab {
     /// # Errors
     /// When none does: one line with the reason of each.
     pub fn mechanism(&self) -> Result<Mechanism, Error> {
+        self.first_of(&Mechanism::ALL)
+    }
+
+    /// The first mechanism that works whose groups the lab makes itself, so that it can look into them
+    /// and end all that runs in them.
+    ///
+    /// # Errors
+    /// As [`Lab::mechanism`].
+    pub fn own_groups(&self) -> Result<Mechanism, Error> {
+        self.first_of(&[Mechanism::CgroupTwo, Mechanism::CgroupOne])
+    }
+
+    fn first_of(&self, mechanisms: &[Mechanism]) -> Result<Mechanism, Error> {
         let mut reasons = Vec::new();
-        for mechanism in Mechanism::ALL {
-            match self.attempt(mechanism)?.reason {
-                None => return Ok(mechanism),
+        for mechanism in mechanisms {
+            match self.attempt(*mechanism)?.reason {
+                None => return Ok(*mechanism),
                 Some(reason) => reasons.push(format!("{}: {reason}", mechanism.name())),
             }
         }
@@ -66,7 +79,7 @@ impl Lab {
 
     fn attempt(&self, mechanism: Mechanism) -> Result<Attempt, Error> {
         let made = Enclosure::make(mechanism, TRIAL, &self.ledger);
-        let (reason, mend) = match made.and_then(|made| self.run(&Job::Probe, Some(&made))) {
+        let (reason, mend) = match made.and_then(|made| self.run(&Job::Probe, Some(&made), None)) {
             Ok(_) => (None, None),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(Error::Missing { missing, mend }) => (Some(missing), Some(mend)),
@@ -79,26 +92,18 @@ impl Lab {
         })
     }
 
-    /// Runs a job in a child of its own, under a limit if there is one.
+    /// Runs a job in a child of its own, under a limit and an allocator if there are such.
     ///
     /// # Errors
-    /// When the child fails, or does not read back the limit that was made for it.
-    pub fn run(&self, job: &Job, enclosure: Option<&Enclosure>) -> Result<Report, Error> {
-        let instructions = Instructions {
-            join: enclosure.map(|made| made.join.clone()).unwrap_or_default(),
-            job: job.clone(),
-        };
-        let text = serde_json::to_string(&instructions)
-            .map_err(|error| Error::Child(format!("cannot be told what to do: {error}")))?;
-        let prefix = enclosure.map_or(&[][..], |made| &made.prefix[..]);
-        let mut words = prefix
-            .iter()
-            .cloned()
-            .chain([self.child.clone().into(), text.into()]);
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words);
-        // What is preloaded is for the child; systemd-run would get it too, and pass it on.
-        command.envs(self.environment.iter().cloned());
+    /// When the child fails, does not read back the limit that was made for it, or has its `malloc`
+    /// from elsewhere.
+    pub fn run(
+        &self,
+        job: &Job,
+        enclosure: Option<&Enclosure>,
+        preload: Option<&Preload>,
+    ) -> Result<Report, Error> {
+        let command = self.command(job, enclosure, preload)?;
         let output = process::run(command, patience(job), &self.interrupt)?;
         // A terminal's Ctrl-C reaches the child too, and may end it first. Relaxed: the flag stands
         // for itself.
@@ -106,20 +111,75 @@ impl Lab {
             return Err(Error::Interrupted);
         }
         if !output.status.success() {
-            return Err(Error::Child(process::ending(&output, enclosure.is_some())));
+            return Err(failure(&output, enclosure));
         }
-        let report: Report = serde_json::from_slice(&output.out)
+        let mut report: Report = serde_json::from_slice(&output.out)
             .map_err(|error| Error::Child(format!("answers nothing that can be read: {error}")))?;
         let seen = Seen {
             memory: report.memory_limit,
             swap: report.swap_limit,
         };
-        match enclosure {
-            Some(made) if !made.holds(seen) => Err(Error::Child(format!(
-                "does not read the limit that was made: it sees {seen:?}"
-            ))),
-            _ => Ok(report),
+        if let Some(made) = enclosure {
+            if !made.holds(seen) {
+                return Err(Error::Child(format!(
+                    "does not read the limit that was made: it sees {seen:?}"
+                )));
+            }
+            // From outside they hold to the child's end.
+            let counted = made.tally().map(|tally| tally.figures());
+            report.figures.extend(counted.unwrap_or_default());
         }
+        if let Some(preload) = preload {
+            preload.check(&report)?;
+        }
+        Ok(report)
+    }
+
+    fn command(
+        &self,
+        job: &Job,
+        enclosure: Option<&Enclosure>,
+        preload: Option<&Preload>,
+    ) -> Result<Command, Error> {
+        let instructions = Instructions {
+            join: enclosure.map(|made| made.join.clone()).unwrap_or_default(),
+            job: job.clone(),
+        };
+        let text = serde_json::to_string(&instructions)
+            .map_err(|error| Error::Child(format!("cannot be told what to do: {error}")))?;
+        let mut words: Vec<OsString> = enclosure.map_or_else(Vec::new, |made| made.prefix.clone());
+        let variables = preload.map_or(&[][..], |preload| &preload.environment[..]);
+        if !variables.is_empty() {
+            // Not by this process's own environment: systemd-run must not get them.
+            words.push("env".into());
+            words.extend(variables.iter().map(|(name, value)| {
+                let mut word = name.clone();
+                word.push("=");
+                word.push(value);
+                word
+            }));
+        }
+        words.extend([self.child.clone().into(), text.into()]);
+        let mut words = words.into_iter();
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        Ok(command)
+    }
+}
+
+/// Why a child has not succeeded.
+fn failure(output: &process::Output, enclosure: Option<&Enclosure>) -> Error {
+    let tally = enclosure.and_then(Enclosure::tally);
+    let counted = tally.and_then(|tally| tally.oom_kills);
+    let killed = output.status.signal() == Some(libc::SIGKILL);
+    // Where the group is systemd's, nobody but the kernel is likely to have killed it.
+    let for_memory = counted.map_or(killed && enclosure.is_some(), |kills| kills > 0);
+    if !for_memory {
+        return Error::Child(process::ending(output));
+    }
+    Error::OutOfMemory {
+        free_swap: free_swap(),
+        mend: "raise the limit or add swap (--swap file:8G)",
     }
 }
 

@@ -6,6 +6,8 @@
 //! ([`Ledger`]) before they are made, so that what a killed lab left behind is removed by the next.
 //! Nothing that the lab did not make is ever removed or changed. It prints nothing.
 
+mod claims;
+mod contained;
 mod counters;
 mod distribution;
 mod error;
@@ -15,17 +17,23 @@ mod job;
 mod lab;
 mod ledger;
 mod limit;
+mod members;
+mod preload;
 mod process;
 mod published;
 mod rounds;
+mod setting;
+mod survive;
 mod swap;
 mod tables;
 mod words;
 
+pub use claims::claims;
+pub use contained::{Contained, Ended, Task, contain};
 pub use counters::Counters;
 pub use distribution::{Distribution, Point};
 pub use error::Error;
-pub use group::{Seen, seen_limit};
+pub use group::{Seen, Tally, own_tally, seen_limit};
 pub use item::Item;
 pub use job::{
     Holder, Instructions, Job, Order, Read, Recycle, Report, Strategy, Throughput, Variant,
@@ -33,11 +41,14 @@ pub use job::{
 pub use lab::Lab;
 pub use ledger::{Ledger, Leftovers, Made};
 pub use limit::{Attempt, Enclosure, Limit, Mechanism};
-pub use published::published;
-pub use rounds::{Cell, Event};
+pub use preload::Preload;
+pub use published::{Published, beside, published};
+pub use rounds::{Cell, Event, Plan};
+pub use setting::{HUGE_PAGES, Setting, huge_pages};
+pub use survive::{Multiple, Search, Survival, Trial, patience};
 pub use swap::{Swap, SwapKind, SwapRequest, free_swap};
 pub use tables::{
-    ccdf_table, ratio_table, realloc_table, recycle_table, scaling_table, strategy_table,
-    summary_table, throughput_table,
+    ccdf_table, counters_table, ratio_table, realloc_table, recycle_table, scaling_table,
+    strategy_table, summary_table, throughput_table,
 };
 pub use words::{bytes, ratio, size, time};

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::group::{Place, Version, limits_of, place};
+use crate::group::{Place, Version, limits_of, place, tally_of};
 use crate::item::PREFIX;
 use crate::ledger::unique_name;
-use crate::{Error, Item, Ledger, Made, Seen};
+use crate::{Error, Item, Ledger, Made, Seen, Tally, members};
 
 /// What a child may use.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +66,8 @@ pub struct Enclosure {
     /// Where the child writes its process id.
     pub(crate) join: Vec<PathBuf>,
     limit: Limit,
+    /// The group of memory, where the lab made it itself.
+    group: Option<(Version, PathBuf)>,
     // Dropped last: the groups are empty only when the child has gone.
     _made: Vec<Made>,
 }
@@ -92,6 +94,24 @@ impl Enclosure {
         }
     }
 
+    /// What the kernel has counted in the group so far; `None` where it is systemd's.
+    #[must_use]
+    pub fn tally(&self) -> Option<Tally> {
+        let (version, folder) = self.group.as_ref()?;
+        Some(tally_of(*version, folder))
+    }
+
+    /// Kills every process in the group, and waits until there is none.
+    ///
+    /// # Errors
+    /// When some will not go.
+    pub fn empty(&self) -> Result<(), Error> {
+        match &self.group {
+            None => Ok(()),
+            Some((_, folder)) => members::kill_all(folder).map_err(Error::file("empty", folder)),
+        }
+    }
+
     fn systemd(limit: Limit) -> Self {
         let mut prefix: Vec<OsString> = vec!["systemd-run".into()];
         // SAFETY: asking for the user has no preconditions.
@@ -110,17 +130,17 @@ impl Enclosure {
             prefix,
             join: Vec::new(),
             limit,
+            group: None,
             _made: Vec::new(),
         }
     }
 
     fn of_groups(version: Version, limit: Limit, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         let name = format!("{PREFIX}{}", unique_name());
-        let mut made = Vec::new();
-        let mut join = Vec::new();
         let (folder, group) = memory_group(version, &name, limit, ledger)?;
-        join.push(folder.join("cgroup.procs"));
-        made.push(group);
+        let mut join = vec![folder.join("cgroup.procs")];
+        let mut made = vec![group];
+        let own = Some((version, folder.clone()));
         if let Some(processors) = limit.processors {
             let folder = match version {
                 Version::Two => folder,
@@ -137,6 +157,7 @@ impl Enclosure {
             prefix: Vec::new(),
             join,
             limit,
+            group: own,
             _made: made,
         })
     }

@@ -51,7 +51,8 @@ pub(crate) fn run(
     })
 }
 
-fn die_with_the_parent() -> io::Result<()> {
+/// Lets the kernel kill this process when its parent dies in whatever way.
+pub(crate) fn die_with_the_parent() -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes a number and touches no memory.
     match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
         0 => Ok(()),
@@ -97,18 +98,13 @@ fn wait(
 }
 
 /// One line on how a child ended that did not succeed.
-pub(crate) fn ending(output: &Output, limited: bool) -> String {
+pub(crate) fn ending(output: &Output) -> String {
     let last = output
         .err
         .lines()
         .rev()
         .find(|line| !line.trim().is_empty());
     match (output.status.signal(), last) {
-        (Some(libc::SIGKILL), _) if limited => {
-            "was killed, as the kernel does when memory and swap under the limit are used up; \
-             raise the limit or add swap (--swap file:8G)"
-                .to_owned()
-        }
         (Some(signal), _) => format!("died of signal {signal}"),
         (None, Some(line)) => format!("failed: {line}"),
         (None, None) => format!("failed with {}", output.status),
@@ -133,10 +129,9 @@ mod tests {
         assert!(good.status.success());
         assert_eq!(good.out, b"yes\n");
         let bad = run(shell("echo no >&2; exit 3"), patience, &quiet).expect("run");
-        assert_eq!(ending(&bad, false), "failed: no");
+        assert_eq!(ending(&bad), "failed: no");
         let killed = run(shell("kill -9 $$"), patience, &quiet).expect("run");
-        assert!(ending(&killed, true).contains("--swap"));
-        assert_eq!(ending(&killed, false), "died of signal 9");
+        assert_eq!(ending(&killed), "died of signal 9");
     }
 
     #[test]

@@ -13,7 +13,7 @@ struct File {
 #[derive(Deserialize)]
 struct Entry {
     id: String,
-    title: String,
+    label: String,
     machine: String,
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -21,22 +21,78 @@ struct Entry {
     notes: Vec<String>,
 }
 
-/// The published tables of this name; several where the document has one for each machine.
+/// A table of the document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// What tells it from another of the same experiment, such as `NVMe`.
+    pub label: String,
+    /// Its figures.
+    pub table: Table,
+}
+
+/// The published tables of this experiment; several where the document has one for each machine.
 ///
 /// # Panics
 /// Never: a test reads the data that are part of the program.
 #[must_use]
-pub fn published(id: &str) -> Vec<Table> {
+pub fn published(id: &str) -> Vec<Published> {
     let file: File = toml::from_str(TEXT).expect("the program's own data");
     let wanted = file.tables.into_iter().filter(|entry| entry.id == id);
-    let made = wanted.map(|entry| Table {
-        title: entry.title,
-        published: Some(entry.machine),
-        heads: entry.heads,
-        rows: entry.rows,
-        notes: entry.notes,
+    let made = wanted.map(|entry| Published {
+        label: entry.label,
+        table: Table {
+            title: id.to_owned(),
+            published: Some(entry.machine),
+            heads: entry.heads,
+            rows: entry.rows,
+            notes: entry.notes,
+        },
     });
     made.collect()
+}
+
+/// A table of ours with the published figures beside it: each row of ours gets the cells of the
+/// published row that has the same text under the head `key`. Rows that only the document has follow,
+/// with dashes for ours.
+#[must_use]
+pub fn beside(mut ours: Table, id: &str, key: &str) -> Table {
+    for one in published(id) {
+        let theirs = &one.table;
+        let place = |heads: &[String]| heads.iter().position(|head| head == key);
+        let (Some(our_key), Some(their_key)) = (place(&ours.heads), place(&theirs.heads)) else {
+            continue;
+        };
+        let figures: Vec<usize> = (0..theirs.heads.len())
+            .filter(|column| *column != their_key && theirs.heads[*column] != "RAM")
+            .collect();
+        let mut left: Vec<&Vec<String>> = theirs.rows.iter().collect();
+        for row in &mut ours.rows {
+            let found = left
+                .iter()
+                .position(|their| their[their_key] == row[our_key])
+                .map(|found| left.remove(found));
+            row.extend(figures.iter().map(|column| match found {
+                Some(their) => their[*column].clone(),
+                None => "-".to_owned(),
+            }));
+        }
+        for their in left {
+            let mut row = vec!["-".to_owned(); ours.heads.len()];
+            row[our_key].clone_from(&their[their_key]);
+            row.extend(figures.iter().map(|column| their[*column].clone()));
+            ours.rows.push(row);
+        }
+        let heads = figures.iter().map(|column| &theirs.heads[*column]);
+        ours.heads
+            .extend(heads.map(|head| format!("{}: {head}", one.label)));
+        let machine = theirs.published.as_deref().unwrap_or_default();
+        let notes = theirs.notes.join("; ");
+        ours.notes.push(format!(
+            "columns that begin with {}: as published, not measured here ({machine}; {notes})",
+            one.label
+        ));
+    }
+    ours
 }
 
 #[cfg(test)]
@@ -48,16 +104,38 @@ mod tests {
         for id in ["ratio", "scaling", "realloc", "paging", "strategies"] {
             let tables = published(id);
             assert!(!tables.is_empty(), "{id}");
-            for table in tables {
+            for Published { table, label } in tables {
                 let width = table.heads.len();
-                assert!(
-                    table.rows.iter().all(|row| row.len() == width),
-                    "{}",
-                    table.title
-                );
-                assert!(table.published.is_some());
+                assert!(table.rows.iter().all(|row| row.len() == width), "{id}");
+                assert!(table.published.is_some() && !label.is_empty());
             }
         }
         assert!(published("no such table").is_empty());
+    }
+
+    fn texts(all: &[&str]) -> Vec<String> {
+        all.iter().map(|one| (*one).to_owned()).collect()
+    }
+
+    #[test]
+    fn published_figures_stand_in_the_row_that_they_belong_to() {
+        let ours = Table {
+            heads: texts(&["strategy", "ops/s"]),
+            rows: vec![
+                texts(&["batch8+WILLNEED", "5"]),
+                texts(&["prefetch (128 ahead)", "6"]),
+            ],
+            ..Table::default()
+        };
+        let both = beside(ours, "strategies", "strategy");
+        let column = both.heads.iter().position(|head| head == "NVMe: ops/s");
+        let column = column.expect("the published column");
+        assert_eq!(both.rows[0][column], "30,362");
+        assert_eq!(both.rows[1][column], "-");
+        let theirs_alone = |row: &&Vec<String>| row[0] == "baseline" && row[1] == "-";
+        assert_eq!(both.rows.iter().filter(theirs_alone).count(), 1);
+        let width = both.heads.len();
+        assert!(both.rows.iter().all(|row| row.len() == width), "{both:?}");
+        assert!(both.notes.iter().any(|note| note.contains("as published")));
     }
 }

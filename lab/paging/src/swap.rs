@@ -38,6 +38,16 @@ pub struct SwapRequest {
     pub bytes: u64,
 }
 
+impl std::fmt::Display for SwapRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self.kind {
+            SwapKind::File => "file",
+            SwapKind::Zram => "zram",
+        };
+        write!(f, "{kind}:{}", size(self.bytes))
+    }
+}
+
 impl FromStr for SwapRequest {
     type Err = String;
 

@@ -9,14 +9,22 @@ use crate::{Cell, Distribution, Job};
 const LONGEST: f64 = 30.0;
 
 fn table(title: &str, heads: &[&str], rows: Vec<Vec<String>>, cells: &[&Cell]) -> Table {
-    let mut notes = Vec::new();
+    let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     for cell in cells {
-        let told = cell
-            .remarks()
-            .into_iter()
-            .map(|text| format!("{}: {text}", cell.name));
-        notes.extend(told);
+        for text in cell.remarks() {
+            match told.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, names)) => names.push(&cell.name),
+                None => told.push((text, vec![&cell.name])),
+            }
+        }
     }
+    let notes = told
+        .into_iter()
+        .map(|(text, names)| match names.as_slice() {
+            [first, _, _, _, ..] => format!("{first} and {} more: {text}", names.len() - 1),
+            names => format!("{}: {text}", names.join(", ")),
+        })
+        .collect();
     Table {
         title: title.to_owned(),
         published: None,
@@ -120,17 +128,12 @@ pub fn ratio_table(title: &str, cells: &[&Cell]) -> Table {
 #[must_use]
 pub fn scaling_table(title: &str, cells: &[&Cell]) -> Table {
     let place = |cell: &Cell| match (&cell.job, cell.limit) {
-        (Job::Read(job), Some(limit)) => Some((limit.memory, job.threads)),
+        (Job::Read(job), Some(limit)) => Some(((limit.memory, job.total), job.threads)),
         _ => None,
     };
-    let mut limits: Vec<u64> = cells
-        .iter()
-        .filter_map(|cell| Some(place(cell)?.0))
-        .collect();
-    let mut threads: Vec<usize> = cells
-        .iter()
-        .filter_map(|cell| Some(place(cell)?.1))
-        .collect();
+    let places = || cells.iter().filter_map(|cell| place(cell));
+    let mut limits: Vec<(u64, u64)> = places().map(|(limit, _)| limit).collect();
+    let mut threads: Vec<usize> = places().map(|(_, threads)| threads).collect();
     limits.sort_unstable_by(|a, b| b.cmp(a));
     limits.dedup();
     threads.sort_unstable();
@@ -141,9 +144,12 @@ pub fn scaling_table(title: &str, cells: &[&Cell]) -> Table {
     };
     let rows = limits.iter().map(|limit| {
         let figures = threads.iter().map(|count| figure((*limit, *count)));
-        std::iter::once(size(*limit)).chain(figures).collect()
+        let (memory, total) = *limit;
+        let names = [size(memory), ratio(memory, total)];
+        names.into_iter().chain(figures).collect()
     });
-    let heads: Vec<String> = std::iter::once("RAM".to_owned())
+    let heads: Vec<String> = ["RAM".to_owned(), "ratio".to_owned()]
+        .into_iter()
         .chain(threads.iter().map(|count| format!("{count} thr")))
         .collect();
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
@@ -169,29 +175,27 @@ pub fn realloc_table(title: &str, cells: &[&Cell]) -> Table {
 }
 
 /// The first use of regions that have gone to swap beside one region used again and again, one row
-/// for each holder.
+/// for each cell under the name of what its regions come from.
 #[must_use]
-pub fn recycle_table(title: &str, cells: &[&Cell]) -> Table {
-    let row = |cell: &&Cell| {
-        let Job::Recycle(job) = &cell.job else {
-            return None;
-        };
-        let mut row = vec![job.holder.name().to_owned()];
+pub fn recycle_table(title: &str, cells: &[&Cell], names: &[String]) -> Table {
+    let row = |(cell, name): (&&Cell, &String)| {
+        let mut row = vec![name.clone()];
         row.extend(tail(&cell.distribution("cold"), &[0.5, 0.99]));
         row.extend(tail(&cell.distribution("hot"), &[0.5, 0.99]));
-        Some(row)
+        row
     };
-    let heads = ["holder", "cold p50", "cold p99", "hot p50", "hot p99"];
-    table(title, &heads, cells.iter().filter_map(row).collect(), cells)
+    let heads = ["regions of", "cold p50", "cold p99", "hot p50", "hot p99"];
+    let rows = cells.iter().zip(names).map(row).collect();
+    table(title, &heads, rows, cells)
 }
 
 /// What advice buys, one row for each strategy. The latencies of single reads leave out the advice;
 /// those of batches are told with it and without.
 #[must_use]
-pub fn strategy_table(title: &str, cells: &[&Cell]) -> Table {
-    let row = |cell: &&Cell| {
+pub fn strategy_table(title: &str, cells: &[(String, &Cell)]) -> Table {
+    let row = |(name, cell): &(String, &Cell)| {
         let mut row = vec![
-            cell.name.clone(),
+            name.clone(),
             rate_of(cell, "reads_per_s"),
             range_of(cell, "reads_per_s"),
         ];
@@ -211,7 +215,8 @@ pub fn strategy_table(title: &str, cells: &[&Cell]) -> Table {
         "batch p50",
         "without advice",
     ];
-    table(title, &heads, cells.iter().map(row).collect(), cells)
+    let all: Vec<&Cell> = cells.iter().map(|(_, cell)| *cell).collect();
+    table(title, &heads, cells.iter().map(row).collect(), &all)
 }
 
 /// The document's paging benchmark: a limit, three times as much memory.
@@ -227,7 +232,37 @@ pub fn summary_table(title: &str, reads: &Cell, recycled: &Cell) -> Table {
         row("realloc+touch ops/s", rate_of(recycled, "hot_per_s")),
         row("realloc+touch p50", quantile(&hot, 0.5)),
     ];
-    table(title, &["metric", "1 thread"], rows, &[reads, recycled])
+    table(title, &["metric", "here"], rows, &[reads, recycled])
+}
+
+/// What the kernel counted while each cell was measured. Those of swapping are the whole machine's;
+/// hits and kills are the cell's own group's, to the end of its process.
+#[must_use]
+pub fn counters_table(title: &str, cells: &[&Cell]) -> Table {
+    const SHOWN: [(&str, &str); 10] = [
+        ("major faults", "majflt"),
+        ("minor faults", "minflt"),
+        ("swapped in", "pswpin"),
+        ("swapped out", "pswpout"),
+        ("read ahead", "swap_ra"),
+        ("huge pages out", "thp_swpout"),
+        ("limit hits", "group_limit_hits"),
+        ("swap limit hits", "group_swap_limit_hits"),
+        ("killed", "group_oom_kills"),
+        ("stolen ticks", "steal_ticks"),
+    ];
+    let measured = cells.iter().filter(|cell| cell.sound().next().is_some());
+    let rows = measured.map(|cell| {
+        let figures = SHOWN.iter().map(|(_, figure)| rate_of(cell, figure));
+        let rounds = cell.sound().count().to_string();
+        [format!("{}: {}", cell.part, cell.name), rounds]
+            .into_iter()
+            .chain(figures)
+            .collect()
+    });
+    let names = SHOWN.iter().map(|(head, _)| *head);
+    let heads: Vec<&str> = ["cell", "rounds"].into_iter().chain(names).collect();
+    table(title, &heads, rows.collect(), &[])
 }
 
 /// The complementary cumulative distribution: how many values are greater than each, with a bar whose
@@ -278,7 +313,7 @@ mod tests {
             swap: 1 << 30,
             processors: None,
         };
-        let mut cell = Cell::new("a cell", job, Some(limit));
+        let mut cell = Cell::new("a part", "a cell", job, Some(limit));
         cell.reports.push(Report {
             figures: [("reads_per_s".to_owned(), rate)].into(),
             distributions: [(
@@ -301,7 +336,7 @@ mod tests {
         let made = [
             ratio_table("a", &cells),
             scaling_table("b", &cells),
-            strategy_table("c", &cells),
+            strategy_table("c", &[("c".to_owned(), cells[0])]),
             summary_table("d", cells[0], cells[1]),
             ccdf_table("e", &cells[0].distribution("read")),
         ];
@@ -324,8 +359,11 @@ mod tests {
             failed,
         ];
         let table = scaling_table("x", &cells.iter().collect::<Vec<_>>());
-        assert_eq!(table.heads, ["RAM", "1 thr", "4 thr"]);
-        assert_eq!(table.rows, [["512M", "10", "40"], ["256M", "-", "-"]]);
+        assert_eq!(table.heads, ["RAM", "ratio", "1 thr", "4 thr"]);
+        assert_eq!(
+            table.rows,
+            [["512M", "1:2", "10", "40"], ["256M", "1:4", "-", "-"]]
+        );
         assert_eq!(table.notes, ["a cell: not measured: no swap"]);
     }
 

@@ -68,7 +68,7 @@ pub(crate) fn rate(number: f64) -> String {
 #[must_use]
 pub fn ratio(limit: u64, total: u64) -> String {
     let times = total as f64 / limit.max(1) as f64;
-    if times <= 1.0 {
+    if times < 1.0 {
         "all fits".to_owned()
     } else {
         format!("1:{}", (times * 10.0).round() / 10.0)
@@ -100,6 +100,7 @@ mod tests {
         assert_eq!(rate(1_234_567.8), "1,234,568");
         assert_eq!(rate(12.0), "12");
         assert_eq!(ratio(512 << 20, 4 << 30), "1:8");
+        assert_eq!(ratio(1 << 30, 1 << 30), "1:1");
         assert_eq!(ratio(4 << 30, 1 << 30), "all fits");
     }
 }

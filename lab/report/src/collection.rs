@@ -110,7 +110,17 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
         Scale::Usual => "usual form",
         Scale::Published => "published counts",
     };
-    format!("Suite {}, {scale}", foreign::line(&collection.name))
+    let name = foreign::line(&collection.name);
+    match speaks_of_a_document(collection) || !collection.misuse.is_empty() {
+        true => format!("Suite {name}, {scale}"),
+        false => format!("{name}, {scale}"),
+    }
+}
+
+/// Whether there are races or tested sentences; other collections of tables are experiments of their
+/// own.
+pub(crate) fn speaks_of_a_document(collection: &Collection) -> bool {
+    !Kind::of(collection).is_empty()
 }
 
 /// The title of a table; a published one says so, and where it is from.

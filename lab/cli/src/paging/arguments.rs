@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use heapdrome_paging::{Holder, Order, SwapRequest};
+use heapdrome_paging::{Order, SwapRequest};
 
 use crate::arguments::OutputArguments;
 use crate::values::duration;
@@ -78,18 +78,49 @@ pub struct ThroughputArguments {
     pub common: CommonArguments,
 }
 
-/// What experiments in swap have.
-#[derive(Args, Debug)]
-pub struct SwapArguments {
+/// Swap to make.
+#[derive(Args, Clone, Debug)]
+pub struct MakeSwap {
     /// Make swap for the experiment and remove it afterwards, as file:8G or zram:4G (root)
     #[arg(long, value_name = "KIND:SIZE", value_parser = swap)]
     pub swap: Option<SwapRequest>,
     /// The folder of the swap file
     #[arg(long, value_name = "FOLDER", default_value = "/var/tmp")]
     pub swap_folder: PathBuf,
-    /// What holds the working set
-    #[arg(long, value_enum, default_value_t)]
-    pub holder: HolderName,
+}
+
+/// What `heapdrome suite lgalloc` has beside the options of other suites.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "For the suite lgalloc")]
+pub struct PagingSuiteArguments {
+    /// The swap; without --swap a file is made where too little is free (root).
+    #[command(flatten)]
+    pub make: MakeSwap,
+    /// Also set the kernel's choice about transparent huge pages to always, madvise and never in turn,
+    /// for the whole machine, and put it back (root)
+    #[arg(long)]
+    pub thp: bool,
+    /// Write every report with its distributions and counters as JSON
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+}
+
+/// What experiments in swap have.
+#[derive(Args, Debug)]
+pub struct SwapArguments {
+    /// The swap.
+    #[command(flatten)]
+    pub make: MakeSwap,
+    /// What holds the working set: lgalloc, lgalloc-published (the crate), mapped (mappings that are
+    /// kept), or an allocator of the catalogue, preloaded; all experiments are run under each
+    #[arg(
+        short,
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,...",
+        default_value = "lgalloc"
+    )]
+    pub allocators: Vec<String>,
     /// How pages are drawn
     #[arg(long, value_enum, default_value_t)]
     pub order: OrderName,
@@ -131,28 +162,6 @@ pub struct SweepArguments {
     /// The rest.
     #[command(flatten)]
     pub swap: SwapArguments,
-}
-
-/// What holds a working set, on the command line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum HolderName {
-    /// heapdrome's lgalloc
-    #[default]
-    Lgalloc,
-    /// malloc, in blocks of 2 MiB
-    Malloc,
-    /// Anonymous mappings that are kept
-    Mapped,
-}
-
-impl From<HolderName> for Holder {
-    fn from(name: HolderName) -> Self {
-        match name {
-            HolderName::Lgalloc => Self::Lgalloc,
-            HolderName::Malloc => Self::Malloc,
-            HolderName::Mapped => Self::Mapped,
-        }
-    }
 }
 
 /// How pages are drawn, on the command line.
@@ -226,7 +235,8 @@ mod tests {
         assert_eq!(sweep.total, Some(4 << 30));
         assert_eq!(sweep.ram.last(), Some(&(256 << 20)));
         assert_eq!(sweep.threads, [1, 4]);
-        assert_eq!(sweep.swap.swap.map(|swap| swap.bytes), Some(8 << 30));
+        assert_eq!(sweep.swap.make.swap.map(|swap| swap.bytes), Some(8 << 30));
+        assert_eq!(sweep.swap.allocators, ["lgalloc"]);
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 pub mod arguments;
 mod experiments;
-mod session;
+mod holding;
+mod parts;
+pub mod session;
+pub mod suite;
 
 use heapdrome_paging::{free_swap, size};
 

@@ -1,16 +1,18 @@
 //! What every paging experiment needs, found or made, and its result handed out.
 
-use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Instant;
 
 use heapdrome_paging::{
-    Cell, Error, Event, Lab, Ledger, Leftovers, Limit, Mechanism, Swap, free_swap, size,
+    Cell, Error, Event, Lab, Ledger, Leftovers, Limit, Mechanism, Plan, Swap, counters_table,
+    free_swap, size,
 };
 use heapdrome_record::{
-    Ccdf, CcdfPoint, Collection, Nanoseconds, SCHEMA, Scale, Table, write_atomically,
+    Ccdf, CcdfPoint, ClaimResult, Collection, Nanoseconds, SCHEMA, Scale, Table, write_atomically,
 };
 
-use super::arguments::{CommonArguments, SwapArguments};
+use super::arguments::MakeSwap;
+use crate::arguments::OutputArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::workload::companion;
@@ -25,6 +27,8 @@ pub struct Session {
     pub lab: Lab,
     /// What a reader should know about the whole.
     pub remarks: Vec<String>,
+    /// When it was opened.
+    pub begun: Instant,
 }
 
 /// The failure that an error of the lab is.
@@ -51,6 +55,7 @@ impl Session {
         Ok(Self {
             lab,
             remarks: vec![huge_pages()],
+            begun: Instant::now(),
         })
     }
 
@@ -66,7 +71,6 @@ impl Session {
             child: companion::find(CHILD)?,
             ledger,
             interrupt,
-            environment: Vec::new(),
         };
         Ok((lab, leftovers))
     }
@@ -75,11 +79,7 @@ impl Session {
     ///
     /// # Errors
     /// When it cannot be made, or less is free than `needed`.
-    pub fn swap(
-        &mut self,
-        arguments: &SwapArguments,
-        needed: u64,
-    ) -> Result<Option<Swap>, Failure> {
+    pub fn swap(&mut self, arguments: &MakeSwap, needed: u64) -> Result<Option<Swap>, Failure> {
         let made = arguments.swap.map(|request| {
             output::tell(format!("making {} of swap", size(request.bytes)));
             Swap::make(request, &arguments.swap_folder, &self.lab.ledger)
@@ -121,27 +121,52 @@ impl Session {
         Ok(mechanism)
     }
 
+    /// The same, or none, which is remarked on.
+    ///
+    /// # Errors
+    /// When someone interrupts.
+    pub fn mechanism_if_any(&mut self) -> Result<Option<Mechanism>, Failure> {
+        match self.mechanism() {
+            Ok(mechanism) => Ok(Some(mechanism)),
+            Err(Failure::Interrupted) => Err(Failure::Interrupted),
+            Err(failure) => {
+                let told = format!("measured without a limit: {failure}");
+                self.remarks.push(told);
+                Ok(None)
+            }
+        }
+    }
+
     /// Runs the cells, telling of each on standard error.
     ///
     /// # Errors
     /// When someone interrupts.
-    pub fn run(
-        &self,
-        cells: &mut [Cell],
-        rounds: u32,
-        mechanism: Option<Mechanism>,
-    ) -> Result<(), Failure> {
+    pub fn run(&mut self, cells: &mut [Cell], plan: Plan) -> Result<(), Failure> {
+        let (count, mut begun) = (cells.len(), 0);
         let mut tell = |event: Event<'_>| match event {
             Event::Begins {
                 cell,
                 round,
                 rounds,
-            } => output::tell(format!("round {round} of {rounds}: {cell}")),
-            Event::Failed { cell, reason } => output::tell(format!("{cell}: {reason}")),
+            } => {
+                begun = begun % count + 1;
+                let (part, name) = (cell.part, &cell.name);
+                output::tell(format!(
+                    "round {round} of {rounds}, {begun} of {count}: {part}: {name}"
+                ));
+            }
+            Event::Failed { cell, reason } => {
+                output::tell(format!("{}: {}: {reason}", cell.part, cell.name));
+            }
         };
-        self.lab
-            .rounds(cells, rounds, mechanism, &mut tell)
-            .map_err(failure)
+        let ran = self.lab.rounds(cells, plan, &mut tell).map_err(failure)?;
+        if ran < plan.rounds {
+            self.remarks.push(format!(
+                "{ran} of {} rounds were run: another would have taken too long",
+                plan.rounds
+            ));
+        }
+        Ok(())
     }
 
     /// Prints the tables, and writes the files that were asked for.
@@ -150,38 +175,36 @@ impl Session {
     /// When something cannot be written, or no cell could be measured.
     pub fn publish(
         &self,
-        name: &str,
-        common: &CommonArguments,
-        tables: Vec<Table>,
+        publication: Publication<'_>,
+        mut tables: Vec<Table>,
+        claims: Vec<ClaimResult>,
         cells: &[&Cell],
     ) -> Result<(), Failure> {
         let now = std::time::SystemTime::now();
+        tables.push(counters_table(
+            "Counters of each cell: medians of rounds",
+            cells,
+        ));
         let collection = Collection {
             schema: SCHEMA,
             heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
-            started: humantime::format_rfc3339_seconds(now).to_string(),
+            started: humantime::format_rfc3339_seconds(now - self.begun.elapsed()).to_string(),
             asked: std::env::args().skip(1).collect(),
-            name: name.to_owned(),
-            scale: Some(if common.quick {
-                Scale::Quick
-            } else {
-                Scale::Usual
-            }),
+            name: publication.name.to_owned(),
+            scale: Some(publication.scale),
             machine: heapdrome_machine::describe(),
             races: Vec::new(),
             tables,
             ccdfs: ccdfs(cells),
             misuse: Vec::new(),
-            claims: Vec::new(),
+            claims,
             absent: Vec::new(),
             remarks: self.remarks.clone(),
         };
         let redaction = Folders::find()?.redaction();
-        let published = output::publish_collection(&collection, &common.output, Some(&redaction));
-        let saved = common
-            .data
-            .as_deref()
-            .map_or(Ok(()), |path| save(path, cells));
+        let published =
+            output::publish_collection(&collection, publication.output, Some(&redaction));
+        let saved = publication.data.map_or(Ok(()), |path| save(path, cells));
         published.and(saved)?;
         match cells.iter().any(|cell| cell.sound().next().is_some()) {
             true => Ok(()),
@@ -192,30 +215,57 @@ impl Session {
     }
 }
 
-/// Every kind of time that any cell has counted.
+/// Curves of one drawing that can still be told apart.
+const MOST_CURVES: usize = 20;
+
+/// Every kind of time that any cell of an experiment has counted, where they are few enough to be drawn
+/// together.
 fn ccdfs(cells: &[&Cell]) -> Vec<Ccdf> {
-    let kinds: BTreeSet<&String> = cells
-        .iter()
-        .flat_map(|cell| cell.sound())
-        .flat_map(|report| report.distributions.keys())
-        .collect();
-    let one = |kind: &String, cell: &Cell| {
-        let times = cell.distribution(kind);
-        let point = |point: heapdrome_paging::Point| CcdfPoint {
-            time: Nanoseconds(point.value),
-            above: point.share,
-        };
-        (times.count() > 0).then(|| Ccdf {
-            kind: kind.clone(),
-            cell: cell.name.clone(),
-            count: times.count(),
-            points: times.ccdf().into_iter().map(point).collect(),
-        })
+    let mut kinds: Vec<(&str, &String)> = Vec::new();
+    for cell in cells {
+        let known = cell.sound().flat_map(|report| report.distributions.keys());
+        for kind in known {
+            if !kinds.contains(&(cell.part, kind)) {
+                kinds.push((cell.part, kind));
+            }
+        }
+    }
+    let group = |(part, kind): &(&str, &String)| -> Vec<Ccdf> {
+        let own = cells.iter().filter(|cell| cell.part == *part);
+        own.filter_map(|cell| ccdf(part, kind, cell)).collect()
     };
-    kinds
-        .into_iter()
-        .flat_map(|kind| cells.iter().filter_map(move |cell| one(kind, cell)))
+    let groups = kinds.iter().map(group);
+    groups
+        .filter(|group| group.len() <= MOST_CURVES)
+        .flatten()
         .collect()
+}
+
+fn ccdf(part: &str, kind: &str, cell: &Cell) -> Option<Ccdf> {
+    let times = cell.distribution(kind);
+    let point = |point: heapdrome_paging::Point| CcdfPoint {
+        time: Nanoseconds(point.value),
+        above: point.share,
+    };
+    (times.count() > 0).then(|| Ccdf {
+        kind: format!("{part}: {kind}"),
+        cell: cell.name.clone(),
+        count: times.count(),
+        points: times.ccdf().into_iter().map(point).collect(),
+    })
+}
+
+/// Where results go.
+#[derive(Clone, Copy, Debug)]
+pub struct Publication<'a> {
+    /// What was run.
+    pub name: &'a str,
+    /// How much of it.
+    pub scale: Scale,
+    /// Where tables are written.
+    pub output: &'a OutputArguments,
+    /// Where every report is written.
+    pub data: Option<&'a Path>,
 }
 
 /// Every report as it came.
@@ -224,6 +274,7 @@ fn save(path: &Path, cells: &[&Cell]) -> Result<(), Failure> {
         .iter()
         .map(|cell| {
             serde_json::json!({
+                "part": cell.part,
                 "cell": cell.name,
                 "job": cell.job,
                 "memory": cell.limit.map(|limit: Limit| limit.memory),
@@ -239,11 +290,10 @@ fn save(path: &Path, cells: &[&Cell]) -> Result<(), Failure> {
 
 /// How huge pages are set, and what that means for lgalloc.
 fn huge_pages() -> String {
-    let path = "/sys/kernel/mm/transparent_hugepage/enabled";
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let set = text.split(['[', ']']).nth(1).unwrap_or("not known");
-    match set {
-        "never" => "transparent huge pages: never; what lgalloc asks for has no effect".to_owned(),
-        set => format!("transparent huge pages: {set}"),
+    match heapdrome_paging::huge_pages().as_deref() {
+        Some("never") => {
+            "transparent huge pages: never; what lgalloc asks for has no effect".to_owned()
+        }
+        set => format!("transparent huge pages: {}", set.unwrap_or("not known")),
     }
 }

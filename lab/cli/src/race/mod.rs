@@ -29,6 +29,8 @@ pub use cell::{CellRequest, run_cell};
 pub use options::is_own_figure;
 pub use options::usual_options;
 pub use planning::seed_from_clock;
+pub use proofs::not_served;
+pub use proving::witness_failure;
 pub use store::ProofStore;
 
 /// Runs a race, or goes on with one, and reports what came of it.

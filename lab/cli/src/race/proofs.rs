@@ -196,7 +196,7 @@ impl Contest {
 const NEVER_ALLOCATES: &str = "the command never allocates, so there is nothing to race";
 
 /// Why an allocator did not serve, with what to do.
-fn not_served(proof: &Proof) -> String {
+pub fn not_served(proof: &Proof) -> String {
     let greatest = proof.unserved.first();
     match greatest {
         Some(unserved) if unserved.reason == UnservedReason::StaticBinary => {

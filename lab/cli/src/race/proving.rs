@@ -218,7 +218,8 @@ fn ended_well(plan: &Plan, report: &Report) -> bool {
     }
 }
 
-fn witness_failure(error: heapdrome_witness::WitnessError) -> Failure {
+/// The failure that an error of the witness is.
+pub fn witness_failure(error: heapdrome_witness::WitnessError) -> Failure {
     use heapdrome_witness::WitnessError;
     match error {
         WitnessError::Interrupted => Failure::Interrupted,

@@ -14,7 +14,7 @@ use crate::arguments::SuiteArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::race::seed_from_clock;
-use crate::{interrupt, output};
+use crate::{interrupt, output, paging};
 
 use running::Session;
 
@@ -28,6 +28,10 @@ const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 /// measured until then has been printed and written.
 pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     output::check_writable(&arguments.output)?;
+    if arguments.name == paging::suite::NAME {
+        return paging::suite::suite(arguments);
+    }
+    paging::suite::refuse_options(&arguments.paging)?;
     if arguments.name == heapdrome_suites::MISUSE {
         return misuse::misuse(arguments);
     }
@@ -71,7 +75,8 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     ended.and_then(|()| outcome(&session.collection))
 }
 
-fn scale(arguments: &SuiteArguments) -> Scale {
+/// How much of a suite was asked for.
+pub fn scale(arguments: &SuiteArguments) -> Scale {
     match (arguments.quick, arguments.published) {
         (true, _) => Scale::Quick,
         (_, true) => Scale::Published,

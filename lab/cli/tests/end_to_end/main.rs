@@ -4,6 +4,7 @@
 mod bad_input;
 mod failing_entrants;
 mod misuse;
+mod paging;
 mod proof;
 mod reports;
 mod results;
@@ -11,5 +12,6 @@ mod resume;
 mod servers;
 mod suites;
 mod support;
+mod survive;
 mod sweeps;
 mod workloads;

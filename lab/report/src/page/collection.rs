@@ -51,19 +51,22 @@ fn verdict(collection: &Collection) -> String {
     if !collection.misuse.is_empty() {
         return suite::misused(collection);
     }
-    if collection.races.is_empty() && !collection.ccdfs.is_empty() {
-        return "An experiment with times, which races nobody: the curves say how often a time was \
-                exceeded, the tables how the figures compare."
-            .to_owned();
-    }
-    let Some(last) = collection.races.last() else {
-        return "No race is complete, so nothing can be said.".to_owned();
-    };
-    if collection.scale.is_some() {
+    if collection.scale.is_some() && suite::speaks_of_a_document(collection) {
         let told = suite::Kind::of(collection).into_iter();
         let told = told.map(|kind| format!("{}: {}", kind.title(), kind.tally(&collection.claims)));
         return told.collect::<Vec<_>>().join(" ");
     }
+    let Some(last) = collection.races.last() else {
+        let told = match (collection.ccdfs.is_empty(), collection.tables.is_empty()) {
+            (false, _) => {
+                "An experiment with times, which races nobody: the curves say how often a time was \
+                 exceeded, the tables how the figures compare."
+            }
+            (true, false) => "An experiment that races nobody: the tables say what was found.",
+            (true, true) => "No race is complete, so nothing can be said.",
+        };
+        return told.to_owned();
+    };
     let conclusion = prose::conclusion(&Sheet::new(&last.result));
     format!("At {}: {conclusion}", foreign::line(&last.cell))
 }

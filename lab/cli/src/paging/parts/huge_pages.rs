@@ -1,0 +1,51 @@
+//! What the kernel's choice about transparent huge pages does to regions that are touched.
+
+use heapdrome_paging::{Cell, Job, Limit, Throughput, Variant, throughput_table};
+
+use super::Part;
+
+/// The variants that huge pages could help, at one thread, under each of `choices`; `None` stands for
+/// the choice as it is, which is then not changed.
+pub fn huge_pages(
+    choices: &[Option<&'static str>],
+    limit: Option<Limit>,
+    warm_up: f64,
+    seconds: f64,
+) -> Part {
+    const PART: &str = "thp";
+    let now = heapdrome_paging::huge_pages().unwrap_or_else(|| "none".to_owned());
+    let variants = [
+        Variant::LgallocTouch,
+        Variant::SysallocTouch,
+        Variant::SysallocNohugeTouch,
+        Variant::MmapTouch,
+    ];
+    let mut cells = Vec::new();
+    for choice in choices {
+        let told = choice.unwrap_or(&now);
+        cells.extend(variants.map(|variant| {
+            let job = Job::Throughput(Throughput {
+                variant,
+                threads: 1,
+                warm_up,
+                seconds,
+            });
+            let name = format!("{told}: {}", variant.name());
+            let mut cell = Cell::new(PART, name, job, limit);
+            cell.huge_pages = *choice;
+            cell
+        }));
+    }
+    Part::new(
+        cells,
+        0,
+        Box::new(|cells| {
+            let title = "Transparent huge pages: regions of 2 MiB, taken, touched and returned";
+            let mut table = throughput_table(title, &cells.iter().collect::<Vec<_>>());
+            for (row, cell) in table.rows.iter_mut().zip(cells) {
+                row[0].clone_from(&cell.name);
+            }
+            vec![table]
+        }),
+    )
+}

@@ -1,0 +1,208 @@
+//! `heapdrome survive`: under how little memory a command still finishes, and how slow it is then.
+
+mod proof;
+mod report;
+
+use std::time::Duration;
+
+use clap::Args;
+use heapdrome_catalogue::Catalogue;
+use heapdrome_measure::command_environment;
+use heapdrome_paging::{
+    Contained, Enclosure, Error, Lab, Limit, Mechanism, Search, Survival, Swap, Task, contain,
+    free_swap, patience, size,
+};
+use heapdrome_record::Entrant;
+
+use crate::allocators::Names;
+use crate::arguments::OutputArguments;
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::paging::arguments::MakeSwap;
+use crate::paging::session::{Session, failure};
+use crate::values::percentage;
+use crate::{interrupt, output, program};
+
+/// More than any machine has: the limit of a run without one, and that of swap.
+const UNLIMITED: u64 = 1 << 46;
+/// For how long a command may run before anything is known of it.
+const FIRST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// `heapdrome survive`.
+#[derive(Args, Debug)]
+pub struct SurviveArguments {
+    /// Allocators: names, paths of shared objects, or groups as for `race`
+    #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
+    pub allocators: Vec<String>,
+    /// The swap.
+    #[command(flatten)]
+    pub make: MakeSwap,
+    /// Runs that must all finish under a limit
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: u32,
+    /// How well the smallest limit is to be known
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percentage)]
+    pub precision: f64,
+    /// A run that takes this many times as long as without a limit, and 10 s at the least, counts as
+    /// not finished
+    #[arg(long, value_name = "TIMES", default_value_t = 20.0, value_parser = times)]
+    pub patience: f64,
+    /// Where to write the result.
+    #[command(flatten)]
+    pub output: OutputArguments,
+    /// The command, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+fn times(text: &str) -> Result<f64, String> {
+    match text.trim().parse() {
+        Ok(times) if (1.0..=1e6).contains(&times) => Ok(times),
+        _ => Err("write a number of times, such as 20".to_owned()),
+    }
+}
+
+/// Everything that a search needs.
+struct Site<'a> {
+    arguments: &'a SurviveArguments,
+    lab: &'a Lab,
+    mechanism: Mechanism,
+}
+
+/// Searches under each allocator, without swap and with it.
+///
+/// # Errors
+/// When the command is not there or fails without a limit, no limit can be made, or someone
+/// interrupts; whatever was found until then has been printed and written.
+pub fn survive(arguments: &SurviveArguments) -> Result<(), Failure> {
+    output::check_writable(&arguments.output)?;
+    let name = &arguments.command[0];
+    if program::find(name, ".".as_ref()).is_none() {
+        return Err(Failure::Usage(format!(
+            "cannot find the command {name}; a shell line is written as: sh -c '...'"
+        )));
+    }
+    let mut session = Session::open()?;
+    let mechanism = session.lab.own_groups().map_err(failure)?;
+    let entrants = entrants(&arguments.allocators)?;
+    let swap = swap(&mut session, arguments)?;
+    let mut rows = Vec::new();
+    let site = Site {
+        arguments,
+        lab: &session.lab,
+        mechanism,
+    };
+    let ran = site.search_all(&entrants, free_swap() > 0, &mut rows);
+    let removed = swap.map_or(Ok(()), Swap::remove).map_err(failure);
+    session.remarks.push(format!(
+        "a limit counts if {} of {} runs finish with status 0 and the kernel kills nothing in the \
+         group; it is known to {:.0}%",
+        arguments.runs,
+        arguments.runs,
+        arguments.precision * 100.0
+    ));
+    let published = report::publish(&session, arguments, rows);
+    ran.and(removed).and(published)
+}
+
+/// The allocators, built where they are not there yet, the system's first.
+fn entrants(asked: &[String]) -> Result<Vec<Entrant>, Failure> {
+    let flag = interrupt::flag()?;
+    let folders = Folders::find()?.interrupted_by(&flag);
+    let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
+    let names = Names::new(&catalogue);
+    let wanted = names.expand(asked)?;
+    wanted.iter().map(|name| names.ready(name)).collect()
+}
+
+/// The swap that was asked for; what is there already will do, and so will none.
+fn swap(session: &mut Session, arguments: &SurviveArguments) -> Result<Option<Swap>, Failure> {
+    let swap = session.swap(&arguments.make, 0)?;
+    let told = match free_swap() {
+        0 => "no swap is free, so that only the limits without swap are known; add --swap file:8G \
+              (root)"
+            .to_owned(),
+        free => format!("with swap: {} of it are free", size(free)),
+    };
+    session.remarks.push(told);
+    Ok(swap)
+}
+
+impl Site<'_> {
+    fn search_all(
+        &self,
+        entrants: &[Entrant],
+        with_swap: bool,
+        rows: &mut Vec<Survival>,
+    ) -> Result<(), Failure> {
+        for entrant in entrants {
+            if let Some(why) = self.unproven(entrant)? {
+                output::tell(format!("{}: {why}", entrant.name));
+                rows.push(Survival {
+                    allocator: entrant.name.clone(),
+                    failure: Some(why),
+                    ..Survival::default()
+                });
+                continue;
+            }
+            let kinds = if with_swap {
+                &[false, true][..]
+            } else {
+                &[false]
+            };
+            for swap in kinds {
+                rows.push(self.search(entrant, *swap)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Why the allocator does not serve the command, if it does not.
+    fn unproven(&self, entrant: &Entrant) -> Result<Option<String>, Failure> {
+        output::tell(format!("{}: proving who serves malloc", entrant.name));
+        proof::missing(&self.arguments.command, entrant, &self.lab.interrupt)
+    }
+
+    fn search(&self, entrant: &Entrant, swap: bool) -> Result<Survival, Failure> {
+        let told = format!(
+            "{}, {}",
+            entrant.name,
+            if swap { "with swap" } else { "no swap" }
+        );
+        let mut task = Task {
+            words: self.arguments.command.iter().map(Into::into).collect(),
+            environment: command_environment(entrant),
+            timeout: FIRST,
+        };
+        let times = self.arguments.patience;
+        let mut run = |limit: Option<u64>| {
+            let contained = self.run(&task, limit, swap)?;
+            if limit.is_none() {
+                task.timeout = patience(contained.wall, times);
+            }
+            Ok(contained)
+        };
+        let search = Search {
+            runs: self.arguments.runs,
+            precision: self.arguments.precision,
+        };
+        output::tell(format!("{told}: without a limit"));
+        let mut tell = |trial: &heapdrome_paging::Trial| output::tell(format!("{told}: {trial}"));
+        let found = search.smallest(&mut run, &mut tell).map_err(failure)?;
+        Ok(Survival {
+            allocator: entrant.name.clone(),
+            swap,
+            ..found
+        })
+    }
+
+    fn run(&self, task: &Task, memory: Option<u64>, swap: bool) -> Result<Contained, Error> {
+        let limit = Limit {
+            memory: memory.unwrap_or(UNLIMITED),
+            swap: if swap { UNLIMITED } else { 0 },
+            processors: None,
+        };
+        let enclosure = Enclosure::make(self.mechanism, limit, &self.lab.ledger)?;
+        contain(task, &enclosure, &self.lab.interrupt)
+    }
+}

@@ -1,0 +1,42 @@
+//! One unmeasured run that shows whether the allocator serves the command at all.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use heapdrome_measure::command_environment;
+use heapdrome_record::{Coverage, Ending, Entrant};
+use heapdrome_witness::{Request, Witness};
+
+use crate::failure::Failure;
+use crate::race::{not_served, witness_failure};
+
+/// Why `entrant` does not serve the command; `None` if it does.
+///
+/// # Errors
+/// When the command cannot be followed, or someone interrupts.
+pub fn missing(
+    command: &[String],
+    entrant: &Entrant,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<Option<String>, Failure> {
+    let scratch = tempfile::tempdir().map_err(Failure::machine)?;
+    let witness = Witness::new(scratch.path()).map_err(witness_failure)?;
+    let request = Request {
+        command: command.to_vec(),
+        environment: command_environment(entrant),
+        entrant: entrant.clone(),
+        directory: None,
+        stdin: None,
+        stdout: None,
+        stderr: None,
+        timeout: None,
+        interrupt: Arc::clone(interrupt),
+    };
+    let session = witness.start(&request).map_err(witness_failure)?;
+    let report = session.finish().map_err(witness_failure)?;
+    Ok(match (report.ending, report.proof.coverage) {
+        (Ending::Exited(0), Coverage::TooLittle) => Some(not_served(&report.proof)),
+        (Ending::Exited(0), _) => None,
+        (ending, _) => Some(format!("the command fails without a limit: {ending}")),
+    })
+}

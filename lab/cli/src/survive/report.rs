@@ -1,0 +1,249 @@
+//! The result of `heapdrome survive` as a table, and as JSON.
+
+use heapdrome_paging::Survival;
+use heapdrome_record::{Bytes, Collection, SCHEMA, Scale, Table, write_atomically};
+use serde::Serialize;
+
+use super::SurviveArguments;
+use crate::arguments::OutputArguments;
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::output;
+use crate::paging::session::Session;
+
+/// A collection of tables that also has the figures behind them.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    collection: &'a Collection,
+    survival: &'a [Survival],
+}
+
+/// Prints the table, and writes the files that were asked for.
+///
+/// # Errors
+/// When something cannot be written, or the command survives under no allocator.
+pub fn publish(
+    session: &Session,
+    arguments: &SurviveArguments,
+    rows: Vec<Survival>,
+) -> Result<(), Failure> {
+    let begun = std::time::SystemTime::now() - session.begun.elapsed();
+    let collection = Collection {
+        schema: SCHEMA,
+        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(begun).to_string(),
+        asked: std::env::args().skip(1).collect(),
+        name: "survive".to_owned(),
+        scale: Some(Scale::Usual),
+        machine: heapdrome_machine::describe(),
+        races: Vec::new(),
+        tables: vec![table(&rows)],
+        ccdfs: Vec::new(),
+        misuse: Vec::new(),
+        claims: Vec::new(),
+        absent: Vec::new(),
+        remarks: session.remarks.clone(),
+    };
+    let redaction = Folders::find()?.redaction();
+    // The JSON has more than a collection, and is written here.
+    let others = OutputArguments {
+        json: None,
+        csv: arguments.output.csv.clone(),
+        markdown: arguments.output.markdown.clone(),
+        redact: arguments.output.redact,
+    };
+    let published = output::publish_collection(&collection, &others, Some(&redaction));
+    let saved = match &arguments.output.json {
+        None => Ok(()),
+        Some(path) => {
+            let document = Document {
+                collection: &collection,
+                survival: &rows,
+            };
+            let text = serde_json::to_string_pretty(&document).map_err(Failure::machine)?;
+            let text = match arguments.output.redact {
+                true => redaction.text(&text),
+                false => text,
+            };
+            write_atomically(path, format!("{text}\n").as_bytes()).map_err(Failure::machine)
+        }
+    };
+    published.and(saved)?;
+    outcome(&rows)
+}
+
+/// The exit status of what was reported.
+fn outcome(rows: &[Survival]) -> Result<(), Failure> {
+    let failed: Vec<&Survival> = rows.iter().filter(|row| row.failure.is_some()).collect();
+    let Some(first) = failed.first() else {
+        return Ok(());
+    };
+    let why = first.failure.as_deref().unwrap_or_default();
+    let told = format!("{}: {why}", first.allocator);
+    Err(match failed.len() == rows.len() {
+        true => Failure::Baseline(told),
+        false => Failure::Entrant(told),
+    })
+}
+
+/// One row for each allocator, without swap and with it.
+fn table(rows: &[Survival]) -> Table {
+    let mut names: Vec<&str> = rows.iter().map(|row| row.allocator.as_str()).collect();
+    names.dedup();
+    let of = |name: &str, swap: bool| {
+        let right = |row: &&Survival| row.allocator == name && row.swap == swap;
+        rows.iter().find(right)
+    };
+    let line = |name: &&str| {
+        let (plain, swapped) = (of(name, false), of(name, true));
+        let peak = plain.map(|row| row.peak_bytes).filter(|peak| *peak > 0);
+        let mut line = vec![(*name).to_owned(), or_dash(peak.map(told))];
+        line.extend(cells(plain));
+        line.extend(cells(swapped));
+        line
+    };
+    let heads = [
+        "allocator",
+        "peak",
+        "no swap",
+        "at 1x",
+        "at 1.5x",
+        "at 2x",
+        "with swap",
+        "at 1x",
+        "at 1.5x",
+        "at 2x",
+    ];
+    Table {
+        title: "Smallest memory limit under which the command finishes, and how many times slower it is \
+                at that limit, at 1.5 times and at twice that"
+            .to_owned(),
+        published: None,
+        heads: heads.iter().map(|head| (*head).to_owned()).collect(),
+        rows: names.iter().map(line).collect(),
+        notes: notes(rows),
+    }
+}
+
+fn told(bytes: u64) -> String {
+    Bytes(bytes).to_string()
+}
+
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+/// The smallest limit, and how much slower the command is at its multiples.
+fn cells(row: Option<&Survival>) -> Vec<String> {
+    let smallest = row.and_then(|row| row.smallest_bytes);
+    let slower = |place: usize| {
+        let at = row.and_then(|row| row.at.get(place))?;
+        Some(format!("{:.2}", at.slower?))
+    };
+    let first = or_dash(smallest.map(told));
+    let rest = (0..3).map(|place| or_dash(slower(place)));
+    std::iter::once(first).chain(rest).collect()
+}
+
+/// What a reader should know: what failed, and which allocator needs the least.
+fn notes(rows: &[Survival]) -> Vec<String> {
+    let kind = |row: &Survival| {
+        if row.swap {
+            "with swap"
+        } else {
+            "without swap"
+        }
+    };
+    let mut notes: Vec<String> = Vec::new();
+    for swap in [false, true] {
+        let found = rows.iter().filter(|row| row.swap == swap);
+        let least = found.min_by_key(|row| row.smallest_bytes.unwrap_or(u64::MAX));
+        if let Some((row, bytes)) = least.and_then(|row| Some((row, row.smallest_bytes?))) {
+            let (name, kind) = (&row.allocator, kind(row));
+            notes.push(format!("{kind} {name} needs the least: {}", told(bytes)));
+        }
+    }
+    for row in rows {
+        if let Some(why) = &row.failure {
+            notes.push(format!("{}, {}: {why}", row.allocator, kind(row)));
+        }
+        for at in &row.at {
+            if let Some(why) = &at.trial.failure {
+                notes.push(format!(
+                    "{}, {}, at {} times the smallest limit: {why}",
+                    row.allocator,
+                    kind(row),
+                    at.times
+                ));
+            }
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heapdrome_paging::{Multiple, Trial};
+
+    fn row(name: &str, swap: bool, smallest: Option<u64>) -> Survival {
+        let trial = Trial {
+            limit_bytes: 1 << 20,
+            wall_s: vec![1.0],
+            failure: None,
+            limit_hits: 0,
+            oom_kills: 0,
+        };
+        let at = |times: f64| Multiple {
+            times,
+            trial: trial.clone(),
+            slower: Some(2.0 / times),
+        };
+        Survival {
+            allocator: name.to_owned(),
+            swap,
+            peak_bytes: 40 << 20,
+            smallest_bytes: smallest,
+            at: smallest.map_or_else(Vec::new, |_| [1.0, 1.5, 2.0].map(at).to_vec()),
+            failure: smallest.is_none().then(|| "never finishes".to_owned()),
+            ..Survival::default()
+        }
+    }
+
+    #[test]
+    fn each_allocator_has_one_row_and_the_least_is_named() {
+        let rows = [
+            row("system", false, Some(30 << 20)),
+            row("system", true, Some(3 << 20)),
+            row("mine", false, Some(20 << 20)),
+        ];
+        let table = table(&rows);
+        assert_eq!(table.rows.len(), 2);
+        assert_eq!(
+            table.rows[0],
+            [
+                "system", "40M", "30M", "2.00", "1.33", "1.00", "3M", "2.00", "1.33", "1.00"
+            ]
+        );
+        assert_eq!(table.rows[1][6..], ["-", "-", "-", "-"]);
+        assert_eq!(
+            table.notes[0],
+            "without swap mine needs the least: 20.0 MiB"
+        );
+        assert!(outcome(&rows).is_ok());
+    }
+
+    #[test]
+    fn what_never_finishes_ends_with_its_own_status() {
+        let one = [row("system", false, Some(1 << 20)), row("bad", false, None)];
+        assert!(matches!(outcome(&one), Err(Failure::Entrant(_))));
+        assert!(matches!(outcome(&one[1..]), Err(Failure::Baseline(_))));
+        assert!(
+            table(&one)
+                .notes
+                .iter()
+                .any(|note| note.contains("bad, without swap"))
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! The paging lab as a person uses it. What root, swap and control groups add is there on some machines
+//! only, so that a test asks for what holds on all of them.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::Site;
+
+/// The user without rights of every Linux.
+const NOBODY: u32 = 65534;
+
+fn ledgers(site: &Site) -> Vec<PathBuf> {
+    let folder = site.path(".local/state/heapdrome/paging");
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries.flatten().map(|entry| entry.path()).collect()
+}
+
+/// A command for a user without rights; `None` where this user may do everything and that one may not
+/// even run heapdrome, or this one has no such rights to give up.
+pub fn without_rights(site: &Site, arguments: &[&str]) -> Option<Command> {
+    // SAFETY: asking for the user has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return None;
+    }
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(site.path("."), open).expect("it is ours");
+    let mut probe = site.command(&["--version"]);
+    let runs = probe.uid(NOBODY).gid(NOBODY).stdout(Stdio::null()).status();
+    runs.ok().filter(std::process::ExitStatus::success)?;
+    let mut command = site.command(arguments);
+    command.uid(NOBODY).gid(NOBODY);
+    Some(command)
+}
+
+#[test]
+fn mistakes_are_told_in_one_line() {
+    for (arguments, words) in [
+        (
+            &["paging", "random", "--swap", "disk:8G"][..],
+            &["disk:8G", "file:8G"][..],
+        ),
+        (&["paging", "random", "--ram", "3K"], &["3K"]),
+        (&["paging", "ratio-sweep", "--total", "many"], &["many"]),
+        (
+            &["paging", "strategies", "-a", "no-such-one"],
+            &["no-such-one"],
+        ),
+        (&["paging", "throughput", "-t", "0"], &["1 to 256"]),
+        (
+            &["suite", "lgalloc", "--only", "fish"],
+            &["--only fish", "ratio-sweep"],
+        ),
+        (
+            &["suite", "lgalloc", "--estimate"],
+            &["neither resumed nor estimated"],
+        ),
+        (&["suite", "rpmalloc", "--thp"], &["for the suite lgalloc"]),
+        (&["suite", "lgalloc", "-a", "no-such-one"], &["no-such-one"]),
+    ] {
+        let site = Site::new();
+        site.run(arguments).complains(2, words);
+        assert_eq!(site.visible_files(), [""; 0], "nothing is written");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_of_before_anything_is_measured() {
+    let site = Site::new();
+    let outcome = site.run(&["suite", "lgalloc", "--quick", "--markdown", "none/x.md"]);
+    outcome.complains(4, &["none/x.md"]);
+    assert!(ledgers(&site).is_empty());
+}
+
+#[test]
+fn the_check_names_every_mechanism_and_leaves_nothing() {
+    let site = Site::new();
+    let outcome = site.run(&["paging", "check"]);
+    outcome.ends_with(0);
+    for words in ["systemd-run", "cgroup v2", "cgroup v1", "swap"] {
+        outcome.tells(words);
+    }
+    assert!(ledgers(&site).is_empty());
+    site.run(&["paging", "clean"])
+        .ends_with(0)
+        .tells("nothing was left");
+}
+
+/// A ledger as a killed lab leaves it. Plain files stand for what the kernel would have there.
+#[test]
+fn what_a_ledger_names_is_removed_and_nothing_else() {
+    let site = Site::new();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux has it");
+    let ours = site.file("heapdrome-paging-swap-1", "x");
+    let foreign = site.file("swapfile", "precious");
+    let group = site.path("heapdrome-paging-group");
+    std::fs::create_dir(&group).expect("made");
+    let lines = [
+        serde_json::json!({ "boot": boot.trim() }),
+        serde_json::json!({ "making": [0, { "kind": "swap-file", "path": ours }] }),
+        serde_json::json!({ "making": [1, { "kind": "swap-file", "path": foreign }] }),
+        serde_json::json!({ "making": [2, { "kind": "group", "folder": group }] }),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::create_dir_all(site.path(".local/state/heapdrome/paging")).expect("made");
+    site.file(".local/state/heapdrome/paging/1-1.ledger", text);
+    let outcome = site.run(&["paging", "clean"]);
+    outcome.ends_with(0);
+    outcome.tells("removed swap file");
+    outcome.tells("removed control group");
+    assert!(!ours.exists() && !group.exists() && foreign.exists());
+    assert!(ledgers(&site).is_empty());
+}
+
+/// Waits until the first cell runs.
+fn wait_for_the_first_cell(running: &mut crate::support::Running) {
+    let begun = Instant::now();
+    while !running.stderr().contains("round 1 of") {
+        assert!(running.is_running(), "{}", running.stderr());
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "{}",
+            running.stderr()
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+const LONG: [&str; 8] = [
+    "paging",
+    "throughput",
+    "-t",
+    "1",
+    "--rounds",
+    "1000",
+    "--time",
+    "100s",
+];
+
+#[test]
+fn ctrl_c_ends_an_experiment_and_leaves_nothing() {
+    let site = Site::new();
+    let mut running = site.start(site.command(&LONG));
+    wait_for_the_first_cell(&mut running);
+    running.signal(libc::SIGINT);
+    let outcome = running.wait();
+    outcome.ends_with(130);
+    assert!(ledgers(&site).is_empty());
+}
+
+#[test]
+fn what_a_killed_experiment_leaves_is_removed_by_the_next() {
+    let site = Site::new();
+    let mut running = site.start(site.command(&LONG));
+    wait_for_the_first_cell(&mut running);
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.wait().status, 128 + libc::SIGKILL);
+    assert!(!ledgers(&site).is_empty(), "it could not clean up itself");
+    site.run(&["paging", "clean"]).ends_with(0);
+    assert!(ledgers(&site).is_empty());
+}
+
+#[test]
+fn without_rights_one_line_says_what_is_missing() {
+    for arguments in [
+        &["paging", "random", "--quick"][..],
+        &["paging", "strategies", "--swap", "file:1G"],
+        &["survive", "-a", "system", "--", "/bin/true"],
+    ] {
+        let site = Site::new();
+        let Some(command) = without_rights(&site, arguments) else {
+            return;
+        };
+        site.finish(command)
+            .complains(4, &["no memory limit can be made", "sudo"]);
+    }
+}
+
+/// The one part that neither a limit nor swap is needed for, and one that is left out without them.
+#[test]
+fn without_rights_the_suite_runs_what_it_can() {
+    let site = Site::new();
+    let arguments = [
+        "suite",
+        "lgalloc",
+        "--quick",
+        "--rounds",
+        "1",
+        "--only",
+        "heavy,thp",
+        "--json",
+        "r.json",
+        "--markdown",
+        "r.md",
+    ];
+    let Some(command) = without_rights(&site, &arguments) else {
+        return;
+    };
+    let outcome = site.finish(command);
+    outcome.ends_with(0);
+    let text = std::fs::read_to_string(site.path("r.md")).expect("written");
+    for words in [
+        "left out",
+        "measured without a limit",
+        "lgalloc+touch",
+        "not measured",
+    ] {
+        assert!(text.contains(words), "'{words}' is missing in:\n{text}");
+    }
+    let text = std::fs::read_to_string(site.path("r.json")).expect("written");
+    let result: Value = serde_json::from_str(&text).expect("JSON");
+    let claims = result["claims"].as_array().expect("claims");
+    assert!(
+        claims.iter().all(|claim| claim["holds"] != "held"),
+        "one round decides nothing"
+    );
+    let shown = site.run(&["show", "r.json"]);
+    assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
+    let drawn = site.run(&["plot", "r.json", "-o", "plots", "--format", "svg"]);
+    assert!(
+        drawn.ends_with(0).stdout.contains("ccdf"),
+        "{}",
+        drawn.stdout
+    );
+    site.run(&["report", "r.json", "-o", "r.html"]).ends_with(0);
+}

@@ -1,0 +1,73 @@
+//! The smallest limit of memory, where limits can be made at all.
+
+use serde_json::Value;
+
+use crate::support::{Outcome, Site, program};
+
+/// What a search for `command` says, with the JSON; `None` where no limit can be made here, which must
+/// be told in one line.
+fn search(site: &Site, command: &[&str]) -> Option<(Outcome, Value)> {
+    let mut arguments = vec![
+        "survive",
+        "-a",
+        "system",
+        "--runs",
+        "1",
+        "--precision",
+        "50%",
+        "--json",
+        "r.json",
+        "--",
+    ];
+    arguments.extend(command);
+    let outcome = site.run(&arguments);
+    if outcome.stderr.contains("no memory limit can be made") {
+        outcome.complains(4, &["no memory limit can be made", "sudo"]);
+        return None;
+    }
+    let text = std::fs::read_to_string(site.path("r.json")).unwrap_or_default();
+    Some((outcome, serde_json::from_str(&text).unwrap_or(Value::Null)))
+}
+
+#[test]
+fn mistakes_are_told_in_one_line() {
+    let site = Site::new();
+    site.run(&["survive", "--", "no-such-command"])
+        .complains(2, &["cannot find the command no-such-command"]);
+    site.run(&["survive", "--patience", "0", "--", "true"])
+        .complains(2, &["number of times"]);
+    site.run(&["survive"]).complains(2, &["COMMAND"]);
+    assert_eq!(site.visible_files(), [""; 0], "nothing is written");
+}
+
+#[test]
+fn a_command_survives_under_less_than_it_takes_when_nothing_is_short() {
+    let site = Site::new();
+    let Some((outcome, result)) = search(&site, &[&program()]) else {
+        return;
+    };
+    outcome.ends_with(0);
+    let row = &result["survival"][0];
+    assert_eq!(
+        (&row["allocator"], &row["swap"]),
+        (&"system".into(), &false.into())
+    );
+    let smallest = row["smallest_bytes"].as_u64().expect("there is one");
+    assert!(
+        smallest > 0 && smallest.is_multiple_of(64 << 10),
+        "{smallest}"
+    );
+    assert_eq!(row["at"].as_array().map(Vec::len), Some(3));
+    outcome.tells("without swap system needs the least");
+    let shown = site.run(&["show", "r.json"]);
+    assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
+}
+
+#[test]
+fn a_command_that_fails_without_a_limit_is_told_of() {
+    let site = Site::new();
+    let Some((outcome, _)) = search(&site, &["sh", "-c", "exit 3"]) else {
+        return;
+    };
+    outcome.says(3, &["system", "fails without a limit"]);
+}

@@ -1,0 +1,98 @@
+//! The processes in a control group that the lab made.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// For how long killed processes may take to go.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Kills every process in a group and waits until there is none. A folder that is no control group,
+/// or is not there, is left alone.
+///
+/// # Errors
+/// When some processes are still there after a while.
+pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
+    if !is_control_group(folder) {
+        return Ok(());
+    }
+    // Version 2 has a file for it; where there is none, writing fails and the loop does it.
+    let _ = fs::OpenOptions::new()
+        .write(true)
+        .open(folder.join("cgroup.kill"))
+        .and_then(|mut file| io::Write::write_all(&mut file, b"1"));
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let text = match fs::read_to_string(folder.join("cgroup.procs")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        let there = members(&text);
+        if there.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() >= end {
+            let count = there.len();
+            return Err(io::Error::other(format!("{count} processes will not end")));
+        }
+        for process in there {
+            // SAFETY: kill takes plain numbers. The kernel has just named the process as a member of
+            // a group in which nobody but the lab puts any.
+            unsafe { libc::kill(process, libc::SIGKILL) };
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The processes that a list names. One of another name space reads as 0, which `kill` takes for this
+/// process's own group.
+fn members(text: &str) -> Vec<libc::pid_t> {
+    let own = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
+    let numbers = text.lines().filter_map(|line| line.trim().parse().ok());
+    numbers
+        .filter(|process| *process > 1 && *process != own)
+        .collect()
+}
+
+/// Whether a folder lies in the kernel's own file system for groups, so that what stands in its files
+/// is true.
+fn is_control_group(folder: &Path) -> bool {
+    let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: a statfs of zeros is a valid one, and only a place to write to here.
+    let mut data: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path ends with a zero; both it and `data` outlive the call.
+    let asked = unsafe { libc::statfs(path.as_ptr(), &raw mut data) };
+    let kinds = [libc::CGROUP_SUPER_MAGIC, libc::CGROUP2_SUPER_MAGIC];
+    asked == 0 && kinds.contains(&data.f_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_killed_that_a_plain_file_names() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("started");
+        fs::write(folder.path().join("cgroup.procs"), child.id().to_string()).expect("written");
+        kill_all(folder.path()).expect("left alone");
+        assert!(child.try_wait().expect("asked").is_none(), "it still runs");
+        child.kill().expect("killed");
+        child.wait().expect("waited for");
+        kill_all(&folder.path().join("nothing")).expect("left alone");
+    }
+
+    #[test]
+    fn this_process_and_those_without_a_number_are_no_members() {
+        let text = format!("0\n1\n{}\n4194304\nx\n", std::process::id());
+        assert_eq!(members(&text), [4_194_304]);
+    }
+}

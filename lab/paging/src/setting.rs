@@ -1,0 +1,100 @@
+//! A choice of the kernel's that is changed for one run and put back.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{Error, Item, Ledger, Made};
+
+/// The kernel's choice about transparent huge pages.
+pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// A choice that holds until this is dropped.
+#[derive(Debug)]
+pub struct Setting(Option<Made>);
+
+impl Setting {
+    /// Makes `chosen` the choice of a file such as [`HUGE_PAGES`].
+    ///
+    /// # Errors
+    /// When the file is no list of choices, or may not be written.
+    pub fn choose(path: &Path, chosen: &str, ledger: &Arc<Ledger>) -> Result<Self, Error> {
+        let before = current(path).map_err(Error::file("read", path))?;
+        if before == chosen {
+            return Ok(Self(None));
+        }
+        let made = ledger.making(Item::Setting {
+            path: path.to_owned(),
+            before,
+            chosen: chosen.to_owned(),
+        })?;
+        // Dropped after a failure, it finds the old choice and changes nothing.
+        fs::write(path, chosen).map_err(Error::file("write", path))?;
+        Ok(Self(Some(made)))
+    }
+
+    /// Puts the old choice back.
+    ///
+    /// # Errors
+    /// When it cannot be written; the next lab tries again.
+    pub fn put_back(self) -> Result<(), Error> {
+        self.0.map_or(Ok(()), Made::remove)
+    }
+}
+
+/// What the kernel does now about transparent huge pages: `always`, `madvise` or `never`; `None` where
+/// it has none.
+#[must_use]
+pub fn huge_pages() -> Option<String> {
+    current(&PathBuf::from(HUGE_PAGES)).ok()
+}
+
+/// The choice in brackets.
+fn current(path: &Path) -> io::Result<String> {
+    let text = fs::read_to_string(path)?;
+    let chosen = text.split(['[', ']']).nth(1).map(str::to_owned);
+    chosen.ok_or_else(|| io::Error::other("no choice stands in brackets in it"))
+}
+
+/// Undoes a choice, unless someone else has chosen since.
+pub(crate) fn put_back(path: &Path, before: &str, chosen: &str) -> io::Result<()> {
+    if current(path)? == chosen {
+        fs::write(path, before)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A plain file keeps what is written, where the kernel's sets its brackets; the test sets them.
+    #[test]
+    fn a_choice_is_undone_unless_someone_else_chose() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (ledger, _) = Ledger::open(&home.path().join("state")).expect("opened");
+        let file = home.path().join("enabled");
+        fs::write(&file, "always [madvise] never\n").expect("written");
+        let same = Setting::choose(&file, "madvise", &ledger).expect("nothing to do");
+        same.put_back().expect("nothing to do");
+        let held = Setting::choose(&file, "never", &ledger).expect("chosen");
+        assert_eq!(fs::read_to_string(&file).expect("read"), "never");
+        fs::write(&file, "always madvise [never]\n").expect("written");
+        held.put_back().expect("put back");
+        assert_eq!(fs::read_to_string(&file).expect("read"), "madvise");
+        fs::write(&file, "[always] madvise never\n").expect("written");
+        put_back(&file, "madvise", "never").expect("left alone");
+        assert_eq!(current(&file).expect("read"), "always");
+    }
+
+    #[test]
+    fn what_is_no_list_of_choices_is_refused() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (ledger, _) = Ledger::open(&home.path().join("state")).expect("opened");
+        let file = home.path().join("enabled");
+        fs::write(&file, "1\n").expect("written");
+        assert!(Setting::choose(&file, "never", &ledger).is_err());
+        assert_eq!(fs::read_to_string(&file).expect("read"), "1\n");
+    }
+}

@@ -1,0 +1,346 @@
+//! The smallest limit of memory under which a command still finishes, and what a little more buys.
+
+use std::time::Duration;
+
+use heapdrome_record::Bytes;
+use serde::Serialize;
+
+use crate::{Contained, Ended, Error};
+
+/// Limits are multiples of this.
+const STEP: u64 = 64 << 10;
+/// How often the first limit may be doubled.
+const DOUBLINGS: u32 = 3;
+/// Where slowness is measured, in multiples of the smallest limit.
+const MULTIPLES: [f64; 3] = [1.0, 1.5, 2.0];
+
+/// How a search is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// Runs that must all finish under a limit.
+    pub runs: u32,
+    /// The search ends when the limit is known as well as this, as a share of it.
+    pub precision: f64,
+}
+
+/// What came of one limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trial {
+    /// The limit of memory in bytes.
+    pub limit_bytes: u64,
+    /// Wall times of the runs that finished, in seconds.
+    pub wall_s: Vec<f64>,
+    /// How the run ended that did not finish; `None` if all did.
+    pub failure: Option<String>,
+    /// How often the limit was met, over all runs.
+    pub limit_hits: u64,
+    /// Processes that were killed for memory.
+    pub oom_kills: u64,
+}
+
+impl Trial {
+    /// Whether every run finished.
+    #[must_use]
+    pub fn survived(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    /// The median of the times; none where a run did not finish.
+    #[must_use]
+    pub fn median(&self) -> Option<f64> {
+        median(&self.wall_s).filter(|_| self.survived())
+    }
+}
+
+/// What came of a search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Survival {
+    /// The allocator.
+    pub allocator: String,
+    /// Whether there was swap beside the limit.
+    pub swap: bool,
+    /// The most memory that was charged without a limit, in bytes; page cache is part of it.
+    pub peak_bytes: u64,
+    /// Wall times without a limit, in seconds.
+    pub unlimited_s: Vec<f64>,
+    /// The smallest limit under which every run finished.
+    pub smallest_bytes: Option<u64>,
+    /// Runs under 1, 1.5 and 2 times that.
+    pub at: Vec<Multiple>,
+    /// Every limit that was tried in the search, in that order.
+    pub trials: Vec<Trial>,
+    /// Why there is no smallest limit.
+    pub failure: Option<String>,
+}
+
+/// What a multiple of the smallest limit is worth.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Multiple {
+    /// How many times the smallest limit.
+    pub times: f64,
+    /// The runs.
+    pub trial: Trial,
+    /// The median of their times over that without a limit; none where a run did not finish.
+    pub slower: Option<f64>,
+}
+
+impl Search {
+    /// Searches downwards from what the command takes without a limit. `run` runs it once under a
+    /// limit in bytes, or without one; `tell` hears of every limit that was tried.
+    ///
+    /// # Errors
+    /// When `run` has one.
+    pub fn smallest(
+        &self,
+        run: &mut dyn FnMut(Option<u64>) -> Result<Contained, Error>,
+        tell: &mut dyn FnMut(&Trial),
+    ) -> Result<Survival, Error> {
+        let mut found = Survival::default();
+        for _ in 0..self.runs {
+            let one = run(None)?;
+            found.peak_bytes = found.peak_bytes.max(one.tally.peak.unwrap_or(0));
+            match told(&one.ended) {
+                None => found.unlimited_s.push(one.wall.as_secs_f64()),
+                Some(why) => {
+                    found.failure = Some(format!("fails without a limit: {why}"));
+                    return Ok(found);
+                }
+            }
+        }
+        let mut attempt = |limit: u64| {
+            let trial = self.trial(limit, run)?;
+            tell(&trial);
+            let survived = trial.survived();
+            found.trials.push(trial);
+            Ok(survived)
+        };
+        let smallest = self.bisect(found.peak_bytes, &mut attempt)?;
+        let Some(smallest) = smallest else {
+            found.failure = Some("does not finish under eight times its own peak".to_owned());
+            return Ok(found);
+        };
+        found.smallest_bytes = Some(smallest);
+        let usual = median(&found.unlimited_s);
+        for times in MULTIPLES {
+            let limit = ((smallest as f64 * times) as u64).next_multiple_of(STEP);
+            let known = |trial: &&Trial| trial.limit_bytes == limit && trial.survived();
+            let trial = match found.trials.iter().rfind(known) {
+                // The runs that found the smallest limit are those under it.
+                Some(trial) => trial.clone(),
+                None => self.trial(limit, run)?,
+            };
+            tell(&trial);
+            let slower = trial.median().zip(usual).map(|(here, usual)| here / usual);
+            found.at.push(Multiple {
+                times,
+                trial,
+                slower,
+            });
+        }
+        Ok(found)
+    }
+
+    /// The smallest limit that `survives`, to the precision; none where even the greatest does not.
+    fn bisect(
+        &self,
+        peak: u64,
+        survives: &mut dyn FnMut(u64) -> Result<bool, Error>,
+    ) -> Result<Option<u64>, Error> {
+        let (mut low, mut high) = (0, peak.max(STEP).next_multiple_of(STEP));
+        let mut doublings = 0;
+        while !survives(high)? {
+            if doublings == DOUBLINGS {
+                return Ok(None);
+            }
+            doublings += 1;
+            (low, high) = (high, 2 * high);
+        }
+        loop {
+            let near = ((high as f64 * self.precision) as u64).max(STEP);
+            if high - low <= near {
+                return Ok(Some(high));
+            }
+            let middle = (low + (high - low) / 2).next_multiple_of(STEP);
+            if middle >= high {
+                return Ok(Some(high));
+            }
+            match survives(middle)? {
+                true => high = middle,
+                false => low = middle,
+            }
+        }
+    }
+
+    /// Runs under one limit, until one does not finish.
+    fn trial(
+        &self,
+        limit: u64,
+        run: &mut dyn FnMut(Option<u64>) -> Result<Contained, Error>,
+    ) -> Result<Trial, Error> {
+        let mut trial = Trial {
+            limit_bytes: limit,
+            wall_s: Vec::new(),
+            failure: None,
+            limit_hits: 0,
+            oom_kills: 0,
+        };
+        for _ in 0..self.runs {
+            let one = run(Some(limit))?;
+            trial.limit_hits += one.tally.limit_hits.unwrap_or(0);
+            trial.oom_kills += one.tally.oom_kills.unwrap_or(0);
+            match told(&one.ended) {
+                None => trial.wall_s.push(one.wall.as_secs_f64()),
+                Some(why) => {
+                    trial.failure = Some(why);
+                    break;
+                }
+            }
+        }
+        Ok(trial)
+    }
+}
+
+/// Why a run did not finish.
+fn told(ended: &Ended) -> Option<String> {
+    match ended {
+        Ended::Finished => None,
+        Ended::OutOfMemory(1) => Some("a process was killed for memory".to_owned()),
+        Ended::OutOfMemory(count) => Some(format!("{count} processes were killed for memory")),
+        Ended::TooLong => Some("took too long and was stopped".to_owned()),
+        Ended::Failed(how) => Some(how.clone()),
+    }
+}
+
+fn median(values: &[f64]) -> Option<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+/// For how long a run may go on, from the time that it takes without a limit.
+#[must_use]
+pub fn patience(usual: Duration, times: f64) -> Duration {
+    const LEAST: Duration = Duration::from_secs(10);
+    LEAST.max(Duration::try_from_secs_f64(usual.as_secs_f64() * times).unwrap_or(Duration::MAX))
+}
+
+impl std::fmt::Display for Trial {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "under {}: ", Bytes(self.limit_bytes))?;
+        match (&self.failure, self.median()) {
+            (Some(why), _) => write!(f, "{why}"),
+            (None, Some(median)) => write!(f, "finishes, median {median:.3} s"),
+            (None, None) => write!(f, "not run"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tally;
+
+    const SEARCH: Search = Search {
+        runs: 3,
+        precision: 0.02,
+    };
+
+    fn contained(ended: Ended, seconds: f64) -> Contained {
+        Contained {
+            ended,
+            wall: Duration::from_secs_f64(seconds),
+            tally: Tally {
+                peak: Some(100 << 20),
+                limit_hits: Some(1),
+                ..Tally::default()
+            },
+        }
+    }
+
+    /// A command that needs so many bytes, and slows down below twice that.
+    fn needing(bytes: u64) -> impl FnMut(Option<u64>) -> Result<Contained, Error> {
+        move |limit| {
+            Ok(match limit {
+                Some(limit) if limit < bytes => contained(Ended::OutOfMemory(1), 0.1),
+                Some(limit) if limit < 2 * bytes => contained(Ended::Finished, 3.0),
+                _ => contained(Ended::Finished, 1.0),
+            })
+        }
+    }
+
+    #[test]
+    fn the_smallest_limit_is_found_to_the_precision() {
+        for needed in [1 << 20, 37 << 20, 99 << 20, 150 << 20] {
+            let mut told = 0;
+            let found = SEARCH.smallest(&mut needing(needed), &mut |_| told += 1);
+            let found = found.expect("nothing fails");
+            let smallest = found.smallest_bytes.expect("there is one");
+            assert!(smallest >= needed && smallest.is_multiple_of(STEP));
+            let most = (needed as f64 * 1.03) as u64 + STEP;
+            assert!(smallest <= most, "{needed} {smallest}");
+            assert_eq!(found.at.len(), 3);
+            assert_eq!(found.at[0].slower, Some(3.0));
+            assert_eq!(found.at[2].slower, Some(1.0));
+            assert_eq!(told, found.trials.len() + 3);
+        }
+    }
+
+    /// Two of three are not enough.
+    #[test]
+    fn one_run_of_three_that_is_killed_counts_as_killed() {
+        let mut runs = 0;
+        let mut flaky = |limit: Option<u64>| {
+            runs += 1;
+            Ok(match limit {
+                Some(limit) if limit < 50 << 20 && runs % 3 == 0 => {
+                    contained(Ended::OutOfMemory(2), 0.1)
+                }
+                Some(limit) if limit < 10 << 20 => contained(Ended::OutOfMemory(1), 0.1),
+                _ => contained(Ended::Finished, 1.0),
+            })
+        };
+        let found = SEARCH
+            .smallest(&mut flaky, &mut |_| {})
+            .expect("nothing fails");
+        assert!(found.smallest_bytes.expect("there is one") >= 50 << 20);
+    }
+
+    #[test]
+    fn what_never_finishes_is_told() {
+        let mut broken = |_| Ok(contained(Ended::Failed("exit status: 1".to_owned()), 0.1));
+        let found = SEARCH
+            .smallest(&mut broken, &mut |_| {})
+            .expect("nothing fails");
+        let why = found.failure.expect("a reason");
+        assert!(why.contains("without a limit") && why.contains("exit status: 1"));
+        let mut greedy = |limit: Option<u64>| {
+            Ok(match limit {
+                None => contained(Ended::Finished, 1.0),
+                Some(_) => contained(Ended::TooLong, 10.0),
+            })
+        };
+        let found = SEARCH
+            .smallest(&mut greedy, &mut |_| {})
+            .expect("nothing fails");
+        assert_eq!(found.smallest_bytes, None);
+        assert_eq!(found.trials.len(), 4);
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_search() {
+        let mut stopped = |_| Err(Error::Interrupted);
+        let found = SEARCH.smallest(&mut stopped, &mut |_| {});
+        assert!(matches!(found, Err(Error::Interrupted)));
+    }
+
+    #[test]
+    fn patience_has_a_least() {
+        assert_eq!(patience(Duration::from_millis(1), 20.0).as_secs(), 10);
+        assert_eq!(patience(Duration::from_secs(3), 20.0).as_secs(), 60);
+    }
+}
