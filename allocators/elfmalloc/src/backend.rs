@@ -250,7 +250,7 @@ impl<P: Pages> Backend<P> {
         self.heaps.lock().all()
     }
 
-    fn free_bitmap(&self, external: *mut u64, class: SizeClass) {
+    pub(crate) fn free_bitmap(&self, external: *mut u64, class: SizeClass) {
         if let Some(words) = NonNull::new(external) {
             // SAFETY: the words were allocated with this size for a slab that is no more.
             unsafe {
@@ -340,60 +340,6 @@ impl<P: Pages> Backend<P> {
             slabs.remote_frees += (blocks.len() - kept) as u64;
         }
         Ok((kept, empties, slabs.idle))
-    }
-
-    /// Gives empty slabs back to the pool, a list linked by `next`.
-    ///
-    /// # Safety
-    ///
-    /// They belong to no bin, and nobody else knows them.
-    pub unsafe fn retire(&self, empties: *mut Slab) {
-        let mut slab = empties;
-        while !slab.is_null() {
-            // SAFETY: the slab is this thread's.
-            let next = unsafe { (*slab).next };
-            // SAFETY: as above.
-            unsafe { self.retire_one(slab) };
-            slab = next;
-        }
-        if !empties.is_null() {
-            self.tick();
-        }
-    }
-
-    unsafe fn retire_one(&self, slab: *mut Slab) {
-        // SAFETY: the slab is this thread's until the pool has it; then the descriptors say that
-        // nothing is there.
-        unsafe {
-            let class = (*slab).class;
-            let units = (*slab).units as usize;
-            let base = NonNull::new_unchecked((*slab).base);
-            self.free_bitmap(Slab::external_bits(slab), class);
-            self.map.set(base, units, SizeClass::NONE);
-            for unit in 0..units {
-                (*slab.add(unit)).head_distance = 0;
-                (*slab.add(unit)).class = SizeClass::NONE;
-            }
-            self.with_pool(|pool| pool.free(base.as_ptr(), units, true));
-        }
-    }
-
-    /// Moves the partial slabs of a bin that is nobody's to where others find them.
-    pub fn evacuate(&self, bin: &Bin, class: SizeClass) {
-        let common = &self.bins[class.number()];
-        let mut target = common.lock();
-        // Whoever holds the lock gives blocks back, and will come here next.
-        let Some(mut source) = bin.try_lock() else {
-            return;
-        };
-        loop {
-            let slab = source.surrender();
-            if slab.is_null() {
-                return;
-            }
-            // SAFETY: the slab belongs to no bin, and both locks are held.
-            unsafe { target.adopt(common, slab) };
-        }
     }
 }
 

@@ -4,14 +4,13 @@ use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use heapdrome_pages::Pages;
-use heapdrome_pages::system::coarse_milliseconds;
 
 use crate::backend::Backend;
 use crate::bin::Bin;
-use crate::heap::{MOST_TICKS, ThreadHeap};
+use crate::heap::ThreadHeap;
 use crate::magazine::{Event, Magazine};
 use crate::misuse::report;
-use crate::size_class::{CLASSES, SizeClass, UNIT};
+use crate::size_class::{SizeClass, UNIT};
 
 /// All magazines together may hold about this part of what lives.
 const LIVE_PART: usize = 8;
@@ -19,120 +18,6 @@ const LIVE_PART: usize = 8;
 const LEAST_SHARE: usize = 256 << 10;
 
 impl<P: Pages> Backend<P> {
-    /// A heap for the calling thread; `None` where there is no memory.
-    pub fn attach(&self) -> Option<NonNull<ThreadHeap>> {
-        let budget = self.budget.load(Relaxed);
-        let mut heaps = self.heaps.lock();
-        if let Some(heap) = heaps.take_idle() {
-            drop(heaps);
-            // SAFETY: the heap is this thread's now.
-            unsafe { self.set_idle(heap, false) };
-            // Relaxed: a number that stands alone.
-            self.threads.fetch_add(1, Relaxed);
-            return Some(heap);
-        }
-        let bytes = size_of::<ThreadHeap>();
-        let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
-        // SAFETY: the memory is new, large enough, and aligned to its size or a page.
-        let heap = unsafe { ThreadHeap::write(memory, budget) };
-        heaps.add(heap);
-        // Relaxed: as above.
-        self.threads.fetch_add(1, Relaxed);
-        Some(heap)
-    }
-
-    /// Takes the heap of a thread that ends: its blocks go back, its slabs to where others find them.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's, which uses it no more.
-    pub unsafe fn detach(&self, heap: NonNull<ThreadHeap>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.empty_quarantine(heap);
-            self.empty_magazines(heap, true);
-            self.empty_depot(heap);
-            self.set_idle(heap, true);
-            let bins = &(*heap.as_ptr()).bins;
-            for (number, bin) in bins.iter().enumerate().skip(1) {
-                if bin.lock().slabs != 0 {
-                    self.evacuate(bin, SizeClass::from_number(number as u8));
-                }
-            }
-            (*heap.as_ptr()).budget = self.budget.load(Relaxed);
-        }
-        self.heaps.lock().put_idle(heap);
-        // Relaxed: a number that stands alone.
-        self.threads.fetch_sub(1, Relaxed);
-        self.tick();
-    }
-
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    unsafe fn set_idle(&self, heap: NonNull<ThreadHeap>, idle: bool) {
-        // SAFETY: bins may be used by any thread.
-        for bin in unsafe { &(*heap.as_ptr()).bins } {
-            bin.lock().idle = idle;
-        }
-    }
-
-    /// Notes for statistics how many blocks a magazine holds.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    #[inline]
-    pub(crate) unsafe fn note_length(&self, heap: NonNull<ThreadHeap>, class: SizeClass) {
-        // SAFETY: the heap is this thread's.
-        unsafe {
-            let place = heap.as_ptr();
-            let length = (*place).magazines[class.number()].length(&(*place).front, class);
-            // Relaxed: a number that stands alone.
-            (*place).cached[class.number()].store(length as u16, Relaxed);
-        }
-    }
-
-    /// Notes the same of all the thread's magazines, and gives back what is on its way.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    pub unsafe fn note_cached(&self, heap: NonNull<ThreadHeap>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.empty_coalescer(heap);
-            for number in 1..=CLASSES {
-                self.note_length(heap, SizeClass::from_number(number as u8));
-            }
-        }
-    }
-
-    /// Gives all blocks in magazines back; `discard` the slots too.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    pub unsafe fn empty_magazines(&self, heap: NonNull<ThreadHeap>, discard: bool) {
-        for number in 1..=CLASSES {
-            let class = SizeClass::from_number(number as u8);
-            // SAFETY: the caller's promise.
-            unsafe {
-                let place = heap.as_ptr();
-                let length = (*place).magazines[number].length(&(*place).front, class);
-                self.release_oldest(heap, class, length);
-                self.note_length(heap, class);
-                if discard {
-                    let magazine = &mut (*place).magazines[number];
-                    magazine.discard(&(*place).front, class, &self.metadata);
-                    (*place).front.set_own(class, 0, 0);
-                }
-            }
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.empty_coalescer(heap) };
-    }
-
     /// The bin that the heap's thread takes blocks of `class` from.
     ///
     /// # Safety
@@ -343,69 +228,6 @@ impl<P: Pages> Backend<P> {
             true
         }
     }
-
-    /// What a thread does every now and then: purge if it is time, and empty what it does not use.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    pub unsafe fn look_around(&self, heap: NonNull<ThreadHeap>) {
-        let now = coarse_milliseconds();
-        // SAFETY: the heap is this thread's.
-        unsafe {
-            let place = heap.as_ptr();
-            (*place).clock = next_look((*place).clock, now);
-            (*place).front.set_ticks((*place).clock.1);
-            if now.wrapping_sub((*place).looked) >= self.decay.load(Relaxed) / 4 {
-                (*place).looked = now;
-                self.as_idle(|| self.empty_unused(heap));
-            }
-        }
-        self.tick();
-    }
-
-    /// Empties the magazines that have not been refilled or flushed of late.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    unsafe fn empty_unused(&self, heap: NonNull<ThreadHeap>) {
-        for number in 1..=CLASSES {
-            // SAFETY: the heap is this thread's.
-            unsafe {
-                let magazine = &mut (*heap.as_ptr()).magazines[number];
-                magazine.refilled = false;
-                if !magazine.slots.is_null() && !core::mem::take(&mut magazine.busy) {
-                    self.shrink(heap, SizeClass::from_number(number as u8));
-                }
-            }
-        }
-        // SAFETY: as above.
-        unsafe { self.empty_coalescer(heap) };
-    }
-
-    /// Empties a magazine, and halves its capacity.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's, and the magazine has slots.
-    unsafe fn shrink(&self, heap: NonNull<ThreadHeap>, class: SizeClass) {
-        // SAFETY: the heap is this thread's.
-        unsafe {
-            let place = heap.as_ptr();
-            let magazine = &mut (*place).magazines[class.number()];
-            let length = magazine.length(&(*place).front, class);
-            self.release_oldest(heap, class, length);
-            let capacity = usize::from(magazine.capacity);
-            let first = Magazine::first_capacity(class, usize::MAX);
-            let smaller = (capacity / 2).max(first);
-            if smaller < capacity {
-                let front = &(*place).front;
-                magazine.resize(front, class, smaller, &self.metadata, &self.pages);
-                (*place).budget += (capacity - smaller) * class.size();
-            }
-        }
-    }
 }
 
 /// How many blocks a refill takes: half of what the magazine holds, and whole words of a bitmap where
@@ -413,15 +235,4 @@ impl<P: Pages> Backend<P> {
 fn batch(capacity: u16) -> usize {
     let half = usize::from(capacity).div_ceil(2);
     if half < 64 { half } else { half & !63 }
-}
-
-/// When to look at the clock next, after it was last looked at `last.0` and `last.1` frees went by until
-/// `now`: some tens of milliseconds from now, at this thread's pace.
-fn next_look(last: (u64, i32), now: u64) -> (u64, i32) {
-    let ticks = match now.wrapping_sub(last.0) {
-        0..10 => last.1 * 2,
-        10..50 => last.1,
-        passed => i32::try_from(u64::from(last.1.unsigned_abs()) * 25 / passed).unwrap_or(0),
-    };
-    (now, ticks.clamp(1, MOST_TICKS))
 }

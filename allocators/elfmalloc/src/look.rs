@@ -1,0 +1,88 @@
+//! What a thread does now and then, whatever else it does: it looks at the clock.
+
+use core::ptr::NonNull;
+use heapdrome_pages::atomic::Ordering::Relaxed;
+
+use heapdrome_pages::Pages;
+use heapdrome_pages::system::coarse_milliseconds;
+
+use crate::backend::Backend;
+use crate::heap::{MOST_TICKS, ThreadHeap};
+use crate::magazine::Magazine;
+use crate::size_class::{CLASSES, SizeClass};
+
+impl<P: Pages> Backend<P> {
+    /// What a thread does every now and then: purge if it is time, and empty what it does not use.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    pub unsafe fn look_around(&self, heap: NonNull<ThreadHeap>) {
+        let now = coarse_milliseconds();
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            let place = heap.as_ptr();
+            (*place).clock = next_look((*place).clock, now);
+            (*place).front.set_ticks((*place).clock.1);
+            if now.wrapping_sub((*place).looked) >= self.decay.load(Relaxed) / 4 {
+                (*place).looked = now;
+                self.as_idle(|| self.empty_unused(heap));
+            }
+        }
+        self.tick();
+    }
+
+    /// Empties the magazines that have not been refilled or flushed of late.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    unsafe fn empty_unused(&self, heap: NonNull<ThreadHeap>) {
+        for number in 1..=CLASSES {
+            // SAFETY: the heap is this thread's.
+            unsafe {
+                let magazine = &mut (*heap.as_ptr()).magazines[number];
+                magazine.refilled = false;
+                if !magazine.slots.is_null() && !core::mem::take(&mut magazine.busy) {
+                    self.shrink(heap, SizeClass::from_number(number as u8));
+                }
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.empty_coalescer(heap) };
+    }
+
+    /// Empties a magazine, and halves its capacity.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, and the magazine has slots.
+    unsafe fn shrink(&self, heap: NonNull<ThreadHeap>, class: SizeClass) {
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            let place = heap.as_ptr();
+            let magazine = &mut (*place).magazines[class.number()];
+            let length = magazine.length(&(*place).front, class);
+            self.release_oldest(heap, class, length);
+            let capacity = usize::from(magazine.capacity);
+            let first = Magazine::first_capacity(class, usize::MAX);
+            let smaller = (capacity / 2).max(first);
+            if smaller < capacity {
+                let front = &(*place).front;
+                magazine.resize(front, class, smaller, &self.metadata, &self.pages);
+                (*place).budget += (capacity - smaller) * class.size();
+            }
+        }
+    }
+}
+
+/// When to look at the clock next, after it was last looked at `last.0` and `last.1` frees went by until
+/// `now`: some tens of milliseconds from now, at this thread's pace.
+fn next_look(last: (u64, i32), now: u64) -> (u64, i32) {
+    let ticks = match now.wrapping_sub(last.0) {
+        0..10 => last.1 * 2,
+        10..50 => last.1,
+        passed => i32::try_from(u64::from(last.1.unsigned_abs()) * 25 / passed).unwrap_or(0),
+    };
+    (now, ticks.clamp(1, MOST_TICKS))
+}

@@ -1,0 +1,66 @@
+//! Slabs that leave their bin: empty ones for the pool, partial ones of ended threads for others.
+
+use core::ptr::NonNull;
+
+use heapdrome_pages::Pages;
+
+use crate::backend::Backend;
+use crate::bin::Bin;
+use crate::size_class::SizeClass;
+use crate::slab::Slab;
+
+impl<P: Pages> Backend<P> {
+    /// Gives empty slabs back to the pool, a list linked by `next`.
+    ///
+    /// # Safety
+    ///
+    /// They belong to no bin, and nobody else knows them.
+    pub unsafe fn retire(&self, empties: *mut Slab) {
+        let mut slab = empties;
+        while !slab.is_null() {
+            // SAFETY: the slab is this thread's.
+            let next = unsafe { (*slab).next };
+            // SAFETY: as above.
+            unsafe { self.retire_one(slab) };
+            slab = next;
+        }
+        if !empties.is_null() {
+            self.tick();
+        }
+    }
+
+    unsafe fn retire_one(&self, slab: *mut Slab) {
+        // SAFETY: the slab is this thread's until the pool has it; then the descriptors say that
+        // nothing is there.
+        unsafe {
+            let class = (*slab).class;
+            let units = (*slab).units as usize;
+            let base = NonNull::new_unchecked((*slab).base);
+            self.free_bitmap(Slab::external_bits(slab), class);
+            self.map.set(base, units, SizeClass::NONE);
+            for unit in 0..units {
+                (*slab.add(unit)).head_distance = 0;
+                (*slab.add(unit)).class = SizeClass::NONE;
+            }
+            self.with_pool(|pool| pool.free(base.as_ptr(), units, true));
+        }
+    }
+
+    /// Moves the partial slabs of a bin that is nobody's to where others find them.
+    pub fn evacuate(&self, bin: &Bin, class: SizeClass) {
+        let common = &self.bins[class.number()];
+        let mut target = common.lock();
+        // Whoever holds the lock gives blocks back, and will come here next.
+        let Some(mut source) = bin.try_lock() else {
+            return;
+        };
+        loop {
+            let slab = source.surrender();
+            if slab.is_null() {
+                return;
+            }
+            // SAFETY: the slab belongs to no bin, and both locks are held.
+            unsafe { target.adopt(common, slab) };
+        }
+    }
+}
