@@ -27,7 +27,7 @@ static void rest(size_t megabytes) {
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) exit(9);
     memset(memory, 1, megabytes << 20);
-    usleep(300000);
+    usleep(1500000);
     munmap(memory, (megabytes << 20) / 4 * 3);
     usleep(4000000);
 }
@@ -60,7 +60,7 @@ static void read_file(const char *path) {
 /* Three children that touch memory of their own at the same time. */
 static void fork_three(size_t megabytes) {
     for (int child = 0; child < 3; child++)
-        if (fork() == 0) { touch(megabytes, 500); _exit(0); }
+        if (fork() == 0) { touch(megabytes, 3000); _exit(0); }
     while (wait(NULL) > 0) {}
 }
 
@@ -92,7 +92,7 @@ static void without_pidfd(char **words) {
 int main(int count, char **words) {
     size_t megabytes = count > 2 ? strtoul(words[2], NULL, 10) : 0;
     if (count < 2) return 7;
-    if (!strcmp(words[1], "touch")) touch(megabytes, 200);
+    if (!strcmp(words[1], "touch")) touch(megabytes, 600);
     else if (!strcmp(words[1], "rest")) rest(megabytes);
     else if (!strcmp(words[1], "free-lazily")) free_lazily(megabytes);
     else if (!strcmp(words[1], "read")) read_file(words[3]);
