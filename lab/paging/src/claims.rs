@@ -44,7 +44,7 @@ struct Test {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Figure {
+pub(crate) enum Figure {
     Name(String),
     Quantile {
         distribution: String,
@@ -58,7 +58,8 @@ enum Figure {
 }
 
 impl Figure {
-    fn of(&self, report: &Report) -> Option<f64> {
+    /// It in a report.
+    pub(crate) fn of(&self, report: &Report) -> Option<f64> {
         match self {
             Self::Name(name) => report.figures.get(name).copied(),
             Self::Quantile {
@@ -134,7 +135,7 @@ fn judge(tests: &[Test], cells: &[&Cell], processors: usize) -> (Holds, String) 
 }
 
 /// The cell of this experiment and row.
-fn find<'a>(cells: &[&'a Cell], key: &str) -> Option<&'a Cell> {
+pub(crate) fn find<'a>(cells: &[&'a Cell], key: &str) -> Option<&'a Cell> {
     let (part, name) = key.split_once('/')?;
     let right = |cell: &&&Cell| cell.part == part && cell.name == name;
     cells.iter().find(right).copied()

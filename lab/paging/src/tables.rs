@@ -71,7 +71,7 @@ pub fn throughput_table(title: &str, cells: &[&Cell]) -> Table {
         };
         let times = cell.distribution("op");
         let mut row = vec![
-            job.variant.name().to_owned(),
+            way(cell).to_owned(),
             job.threads.to_string(),
             rate_of(cell, "ops_per_s"),
             or_dash(times.mean().map(time)),
@@ -90,6 +90,52 @@ pub fn throughput_table(title: &str, cells: &[&Cell]) -> Table {
         "max",
     ];
     table(title, &heads, cells.iter().filter_map(row).collect(), cells)
+}
+
+/// The way of taking regions that a cell of the throughput benchmark is named after.
+fn way(cell: &Cell) -> &str {
+    cell.name.rsplit_once(" x ").map_or(&cell.name, |one| one.0)
+}
+
+/// What one operation takes without the clock: a row for each way of taking regions, a column for each
+/// number of threads.
+#[must_use]
+pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
+    let threads = |cell: &Cell| match &cell.job {
+        Job::Throughput(job) => Some(job.threads),
+        _ => None,
+    };
+    let mut counts: Vec<usize> = cells.iter().filter_map(|cell| threads(cell)).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let mut ways: Vec<&str> = Vec::new();
+    for cell in cells {
+        if !ways.contains(&way(cell)) {
+            ways.push(way(cell));
+        }
+    }
+    let told = |name: &str, count: usize| {
+        let right = |cell: &&&Cell| way(cell) == name && threads(cell) == Some(count);
+        let cell = cells.iter().find(right);
+        or_dash(
+            cell.and_then(|cell| cell.median("op_without_clock_ns"))
+                .map(time),
+        )
+    };
+    let rows = ways.iter().map(|name| {
+        let times = counts.iter().map(|count| told(name, *count));
+        std::iter::once((*name).to_owned()).chain(times).collect()
+    });
+    let heads: Vec<String> = std::iter::once("benchmark".to_owned())
+        .chain(counts.iter().map(|count| format!("{count} thr")))
+        .collect();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut made = table(title, &heads, rows.collect(), &[]);
+    made.notes.push(
+        "medians of batches of about 50 us that were timed as a whole, over threads; medians of rounds"
+            .to_owned(),
+    );
+    made
 }
 
 /// Random reads at one number of threads, one row for each limit.

@@ -40,7 +40,7 @@ pub struct CommonArguments {
     /// A small form, in a minute or two
     #[arg(long)]
     pub quick: bool,
-    /// Rounds of all cells [default: 5; 1 for --quick and throughput]
+    /// Rounds of all cells [default: 5; 1 for --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: Option<u32>,
     /// How long each cell is measured in each round [default: 5s, 1s for --quick]
@@ -64,6 +64,10 @@ pub struct ThroughputArguments {
     #[arg(short, long, value_delimiter = ',', value_name = "N,...",
           default_value = "1,2,4,8,16", value_parser = threads)]
     pub threads: Vec<usize>,
+    /// Allocators of the catalogue whose malloc takes and returns regions too [default: mimalloc3 and
+    /// jemalloc]
+    #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
+    pub allocators: Vec<String>,
     /// The limit of memory; there is no swap under it
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
     pub ram: u64,

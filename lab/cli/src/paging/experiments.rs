@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use heapdrome_paging::{Cell, Limit, Plan};
+use heapdrome_paging::{Cell, Limit, Plan, targets};
 use heapdrome_record::Scale;
 
 use super::arguments::{
     CommonArguments, RandomArguments, SwapArguments, SweepArguments, ThroughputArguments,
 };
-use super::holding::holdings;
+use super::holding::{Holding, holdings, rivals};
 use super::parts::{self, Measuring, Part, Sweep};
 use super::session::{Publication, Session, failure};
 use crate::failure::Failure;
@@ -65,8 +65,24 @@ fn in_swap(name: &str, arguments: &SwapArguments, mut part: Part) -> Result<(), 
     let removed = swap.map_or(Ok(()), heapdrome_paging::Swap::remove);
     let all: Vec<&Cell> = cells.iter().collect();
     let tables = part.tables(&cells);
-    let published = session.publish(publication(name, common), tables, Vec::new(), &all);
+    let published = session.publish(publication(name, common), tables, targets(&all), &all);
     ran.and(removed.map_err(failure)).and(published)
+}
+
+/// The allocators beside lgalloc: those that were asked for, else the usual ones, or a remark.
+///
+/// # Errors
+/// When one that was asked for cannot be had.
+pub fn rivals_of(asked: &[String], session: &mut Session) -> Result<Vec<Holding>, Failure> {
+    if !asked.is_empty() {
+        let mut found = holdings(asked)?;
+        found.retain(|holding| holding.preload.is_some());
+        return Ok(found);
+    }
+    Ok(rivals()?.unwrap_or_else(|why| {
+        session.remarks.push(why);
+        Vec::new()
+    }))
 }
 
 /// The throughput benchmark.
@@ -90,10 +106,11 @@ pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
         true => (0.2, 0.5),
         false => (1.0, seconds(common)),
     };
-    let mut part = parts::throughput(&arguments.threads, limit, warm_up, seconds);
+    let rivals = rivals_of(&arguments.allocators, &mut session)?;
+    let mut part = parts::throughput(&arguments.threads, &rivals, limit, warm_up, seconds);
     let mut cells = part.take();
     let plan = Plan {
-        rounds: rounds(common, 1),
+        rounds: rounds(common, 5),
         mechanism,
         within: None,
     };
@@ -101,7 +118,7 @@ pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
     let all: Vec<&Cell> = cells.iter().collect();
     let tables = part.tables(&cells);
     let place = publication("lgalloc throughput", common);
-    let published = session.publish(place, tables, Vec::new(), &all);
+    let published = session.publish(place, tables, targets(&all), &all);
     ran.and(published)
 }
 

@@ -37,6 +37,12 @@ impl Holding {
         Self::plain(PUBLISHED, Holder::Published)
     }
 
+    /// The same, with the background worker that its own benchmark asks for.
+    pub fn published_with_worker() -> Self {
+        let holder = Holder::PublishedWorker;
+        Self::plain(holder.name(), holder)
+    }
+
     /// Mappings that are kept.
     pub fn mapped() -> Self {
         Self::plain(MAPPED, Holder::Mapped)
@@ -97,6 +103,20 @@ pub fn holdings(asked: &[String]) -> Result<Vec<Holding>, Failure> {
         }
     }
     Ok(found)
+}
+
+/// The allocators that take and return regions beside lgalloc when nobody asks for others; where they
+/// cannot be had, why.
+///
+/// # Errors
+/// When someone interrupts.
+pub fn rivals() -> Result<Result<Vec<Holding>, String>, Failure> {
+    const RIVALS: [&str; 2] = ["mimalloc3", "jemalloc"];
+    match holdings(&RIVALS.map(str::to_owned)) {
+        Ok(found) => Ok(Ok(found)),
+        Err(Failure::Interrupted) => Err(Failure::Interrupted),
+        Err(failure) => Ok(Err(format!("{} left out: {failure}", RIVALS.join(" and ")))),
+    }
 }
 
 /// An entrant that is to serve the child's `malloc`.

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use heapdrome_paging::{
     Cell, Job, Limit, Mechanism, Order, Plan, Swap, SwapKind, SwapRequest, claims, free_swap,
+    targets,
 };
 use heapdrome_record::Scale;
 
 use super::arguments::{MakeSwap, PagingSuiteArguments};
-use super::experiments::halves;
+use super::experiments::{halves, rivals_of};
 use super::holding::{Holding, holdings};
 use super::parts::{self, Measuring, Part, Sweep};
 use super::session::{Publication, Session, failure};
@@ -111,7 +112,8 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     };
     let mut session = Session::open()?;
     let mechanism = session.mechanism_if_any()?;
-    let mut parts = planned(arguments, &form, mechanism, more);
+    let rivals = rivals_of(&arguments.allocators, &mut session)?;
+    let mut parts = planned(arguments, &form, mechanism, more, &rivals);
     let needed = parts.iter().map(|part| part.swapped).max().unwrap_or(0);
     let swap = match mechanism {
         Some(_) if needed > 0 => swap(&mut session, &arguments.paging.make, needed)?,
@@ -168,6 +170,7 @@ fn planned(
     form: &Form,
     mechanism: Option<Mechanism>,
     more: Vec<Holding>,
+    rivals: &[Holding],
 ) -> Vec<Part> {
     let measuring = Measuring {
         seconds: form.seconds,
@@ -188,7 +191,7 @@ fn planned(
         false => &[None],
     };
     let make = |name: &str| match name {
-        "throughput" => parts::throughput(&[1, 2, 4, 8, 16], limit, warm_up, seconds),
+        "throughput" => parts::throughput(&[1, 2, 4, 8, 16], rivals, limit, warm_up, seconds),
         "paging" => parts::random("paging", [form.paging, 3 * form.paging], 1, &all, measuring),
         "heavy" => parts::random(
             "heavy",
@@ -294,7 +297,9 @@ fn report(
         output: &arguments.output,
         data: arguments.paging.data.as_deref(),
     };
-    session.publish(publication, tables, claims(&all, processors), &all)
+    let mut judged = claims(&all, processors);
+    judged.extend(targets(&all));
+    session.publish(publication, tables, judged, &all)
 }
 
 #[cfg(test)]
@@ -341,7 +346,7 @@ mod tests {
         let own = [Holding::lgalloc()];
         let all = [Some("always"), Some("madvise"), Some("never")];
         let mut parts = [
-            parts::throughput(&[1, 2, 4, 8, 16], None, 0.1, 0.1),
+            parts::throughput(&[1, 2, 4, 8, 16], &[], None, 0.1, 0.1),
             parts::random("paging", [512 << 20, 1536 << 20], 1, &own, measuring()),
             parts::sweep(&document_sweep(512 << 20), &own, measuring()),
             parts::strategies([64 << 20, 512 << 20], 1, &own, measuring()),

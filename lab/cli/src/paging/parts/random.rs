@@ -37,7 +37,12 @@ pub fn random(
             holding.with(Cell::new(part, name, job, under))
         }));
     }
-    let others = [Holding::published(), Holding::mapped(), Holding::sysalloc()];
+    let others = [
+        Holding::published(),
+        Holding::published_with_worker(),
+        Holding::mapped(),
+        Holding::sysalloc(),
+    ];
     for other in others {
         let same = |known: &Holding| known.holder == other.holder;
         if !holdings.iter().any(same) {

@@ -1,28 +1,50 @@
 //! Regions taken and returned.
 
-use heapdrome_paging::{Cell, Job, Limit, Throughput, Variant, throughput_table};
+use heapdrome_paging::{Cell, Job, Limit, Throughput, Variant, pair_table, throughput_table};
 
 use super::Part;
+use crate::paging::holding::Holding;
 
-/// The document's throughput benchmark at these numbers of threads.
-pub fn throughput(threads: &[usize], limit: Option<Limit>, warm_up: f64, seconds: f64) -> Part {
-    const PART: &str = "throughput";
-    let cell = |threads: &usize, variant: Variant| {
+const PART: &str = "throughput";
+
+/// The document's throughput benchmark at these numbers of threads; `malloc` is also that of each of
+/// `rivals`.
+pub fn throughput(
+    threads: &[usize],
+    rivals: &[Holding],
+    limit: Option<Limit>,
+    warm_up: f64,
+    seconds: f64,
+) -> Part {
+    let cell = |name: &str, threads: usize, variant: Variant| {
         let job = Job::Throughput(Throughput {
             variant,
-            threads: *threads,
+            threads,
             warm_up,
             seconds,
         });
-        Cell::new(PART, format!("{} x {threads}", variant.name()), job, limit)
+        Cell::new(PART, format!("{name} x {threads}"), job, limit)
     };
-    let per_count = |threads| Variant::ALL.map(|variant| cell(threads, variant));
+    let mut cells = Vec::new();
+    for count in threads {
+        cells.extend(Variant::ALL.map(|variant| cell(variant.name(), *count, variant)));
+        for rival in rivals {
+            let touching = format!("{}+touch", rival.name);
+            let both = [
+                cell(&rival.name, *count, Variant::Sysalloc),
+                cell(&touching, *count, Variant::SysallocTouch),
+            ];
+            cells.extend(both.map(|cell| rival.with(cell)));
+        }
+    }
     Part::new(
-        threads.iter().flat_map(per_count).collect(),
+        cells,
         0,
         Box::new(|cells| {
             let title = "Regions of 2 MiB, taken and returned; the warm-up is not counted";
-            vec![throughput_table(title, &cells.iter().collect::<Vec<_>>())]
+            let cells: Vec<&Cell> = cells.iter().collect();
+            let pairs = "Time of one operation without the clock, by threads";
+            vec![throughput_table(title, &cells), pair_table(pairs, &cells)]
         }),
     )
 }

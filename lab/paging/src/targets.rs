@@ -1,0 +1,153 @@
+//! What heapdrome's lgalloc is to reach beside the published crate and the memory itself.
+
+use heapdrome_record::{ClaimResult, Holds};
+use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Rule};
+use serde::Deserialize;
+
+use crate::Cell;
+use crate::claims::{Figure, find};
+
+const TEXT: &str = include_str!("../data/targets.toml");
+
+/// The probability that any of the intervals misses the true ratio.
+const ALPHA: f64 = 0.05;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    targets: Vec<Target>,
+}
+
+/// The ratio of a figure of one cell to that of another, in the same rounds, is at most so much.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Target {
+    claim: String,
+    of: String,
+    to: String,
+    figure: Figure,
+    at_most: f64,
+}
+
+/// Every target whose two cells were run. One is reached if the whole interval of the ratio lies at or
+/// below its bound, and missed if the whole interval lies above.
+///
+/// # Panics
+/// Never: a test reads the data that are part of the program.
+#[must_use]
+pub fn targets(cells: &[&Cell]) -> Vec<ClaimResult> {
+    let file: File = toml::from_str(TEXT).expect("the program's own data");
+    let run = |target: &Target| {
+        [&target.of, &target.to]
+            .iter()
+            .all(|key| find(cells, key).is_some())
+    };
+    let wanted: Vec<Target> = file.targets.into_iter().filter(run).collect();
+    let rule = Rule::new(ALPHA, wanted.len());
+    let judged = wanted.into_iter().map(|target| {
+        let (holds, because) = target.judge(cells, &rule);
+        ClaimResult {
+            claim: target.claim,
+            source: "heapdrome's own target".to_owned(),
+            target: true,
+            holds,
+            because,
+        }
+    });
+    judged.collect()
+}
+
+impl Target {
+    fn judge(&self, cells: &[&Cell], rule: &Rule) -> (Holds, String) {
+        let (own, other) = self.figures(cells);
+        let Some(estimate) = rule.compare(&own, &other, 0.0) else {
+            let why = format!(
+                "{} rounds of both, and {FEWEST_ROUNDS} are needed for an interval",
+                own.len()
+            );
+            return (Holds::Undecided, why);
+        };
+        let Estimate {
+            ratio,
+            low,
+            high,
+            rounds,
+            ..
+        } = estimate;
+        let holds = match () {
+            () if high <= self.at_most => Holds::Held,
+            () if low > self.at_most => Holds::NotHeld,
+            () => Holds::Undecided,
+        };
+        let because = format!(
+            "{ratio:.3} ({low:.3} to {high:.3}) in {rounds} rounds; at most {} is wanted",
+            self.at_most
+        );
+        (holds, because)
+    }
+
+    /// The figures of the rounds in which both cells have a sound report.
+    fn figures(&self, cells: &[&Cell]) -> (Vec<f64>, Vec<f64>) {
+        let (Some(of), Some(to)) = (find(cells, &self.of), find(cells, &self.to)) else {
+            return (Vec::new(), Vec::new());
+        };
+        let pairs = of.sound().filter_map(|report| {
+            let same = to.sound().find(|other| other.round == report.round)?;
+            Some((self.figure.of(report)?, self.figure.of(same)?))
+        });
+        pairs.unzip()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Job, Report};
+
+    fn cell(name: &str, times: &[f64]) -> Cell {
+        let mut cell = Cell::new("throughput", name, Job::Probe, None);
+        for (place, time) in times.iter().enumerate() {
+            cell.reports.push(Report {
+                round: place as u32 + 1,
+                figures: [("op_without_clock_ns".to_owned(), *time)].into(),
+                ..Report::default()
+            });
+        }
+        cell
+    }
+
+    fn judged(own: &[f64], other: &[f64]) -> Vec<ClaimResult> {
+        let cells = [
+            cell("lgalloc x 1", own),
+            cell("lgalloc-published x 1", other),
+        ];
+        targets(&cells.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_target_is_reached_missed_or_open_by_its_interval() {
+        let published = [40.0, 41.0, 42.0, 41.0, 40.0, 41.0, 42.0];
+        let times = |each: f64| published.map(|time| time * each);
+        let of = |own: &[f64]| judged(own, &published)[0].holds;
+        assert_eq!(of(&times(0.4)), Holds::Held);
+        assert_eq!(of(&times(0.6)), Holds::NotHeld);
+        let noisy = [10.0, 30.0, 12.0, 33.0, 9.0, 28.0, 15.0];
+        assert_eq!(of(&noisy), Holds::Undecided);
+        assert_eq!(of(&[1.0, 1.0]), Holds::Undecided, "too few rounds");
+    }
+
+    #[test]
+    fn what_was_not_run_is_not_spoken_of() {
+        let told = judged(&[1.0], &[2.0]);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].because.contains("1 rounds"), "{}", told[0].because);
+        assert!(targets(&[]).is_empty());
+    }
+
+    #[test]
+    fn every_target_can_be_read() {
+        let file: File = toml::from_str(TEXT).expect("the program's own data");
+        assert!(file.targets.len() >= 8);
+        assert!(file.targets.iter().all(|target| target.at_most > 0.0));
+    }
+}
