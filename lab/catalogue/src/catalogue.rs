@@ -251,6 +251,7 @@ impl Catalogue {
             library: located.library,
             preload: located.preload,
             settings: entry.settings.clone(),
+            hardened: entry.hardened,
             known_faults: entry.known_faults.clone(),
         })
     }
@@ -267,6 +268,7 @@ impl Catalogue {
             library: Some(path.clone()),
             preload: vec![path],
             settings: BTreeMap::new(),
+            hardened: false,
             known_faults: Vec::new(),
         })
     }

@@ -5,11 +5,15 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::compare::CompareArguments;
+use crate::examples;
+use crate::manual::{CompletionsArguments, ManArguments};
 use crate::paging::arguments::{PagingArguments, PagingSuiteArguments};
 use crate::report::{PlotArguments, ReportArguments};
 use crate::survive::SurviveArguments;
 use crate::values::{
-    MetricArgument, Processors, duration, key_value, metric, percentage, processors,
+    MetricArgument, Processors, SweepArgument, WorkArgument, duration, key_value, metric,
+    percentage, processors, sweep, work,
 };
 
 /// A racetrack for memory allocators.
@@ -28,39 +32,59 @@ Examples:
   heapdrome race -- ninja -C build
   heapdrome race -a system,mimalloc3,jemalloc,./mine.so --prepare 'ninja -C build clean' -- ninja -C build
   heapdrome report result.json -o report.html
+  heapdrome compare before.json after.json --fail-if 'mimalloc3 wall > 2%'
   heapdrome allocators
   heapdrome exec -a mimalloc3 -- ./my-program
 
-Exit status: 0 done; 1 an entrant failed; 2 wrong usage or input; 3 the command itself fails on the
-baseline; 4 heapdrome could not write or start something; 130 interrupted.";
+Exit status: 0 done; 1 an entrant failed, or a condition of compare is confirmed; 2 wrong usage or
+input; 3 the command itself fails on the baseline; 4 heapdrome could not write or start something;
+130 interrupted.";
 
 /// The things that heapdrome does.
 #[derive(Debug, Subcommand)]
 pub enum Action {
     /// Race a command under several allocators and say which differences are real
+    #[command(after_help = examples::RACE)]
     Race(Box<RaceArguments>),
     /// Print the table of a saved result again
+    #[command(after_help = examples::SHOW)]
     Show(ShowArguments),
+    /// Say what changed from one saved result to another, and fail if it is worse
+    Compare(CompareArguments),
     /// Make one HTML page of saved results, which opens anywhere without a network
+    #[command(after_help = examples::REPORT)]
     Report(ReportArguments),
     /// Draw the plots of saved results as SVG and PNG files
+    #[command(after_help = examples::PLOT)]
     Plot(PlotArguments),
     /// List, build, add and check allocators
+    #[command(after_help = examples::ALLOCATORS)]
     Allocators(AllocatorsArguments),
     /// Run a command under an allocator, without measuring
+    #[command(after_help = examples::EXEC)]
     Exec(ExecArguments),
     /// Examine this machine for what would bend a measurement
+    #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArguments),
     /// List and explain the workloads that heapdrome brings
+    #[command(after_help = examples::WORKLOADS)]
     Workloads(WorkloadsArguments),
     /// Run the workloads of a published document and print its tables, measured here
+    #[command(after_help = examples::SUITE)]
     Suite(SuiteArguments),
     /// Find the smallest memory limit under which a command still finishes, and how slow it is then
+    #[command(after_help = examples::SURVIVE)]
     Survive(SurviveArguments),
     /// Measure large objects, and what memory costs when it does not fit
+    #[command(after_help = examples::PAGING)]
     Paging(PagingArguments),
     /// Manage the cache of sources and built allocators
+    #[command(after_help = examples::CACHE)]
     Cache(CacheArguments),
+    /// Print the manual page of heapdrome or of a subcommand
+    Man(ManArguments),
+    /// Print the completions of a shell
+    Completions(CompletionsArguments),
 }
 
 /// `heapdrome race`.
@@ -80,10 +104,23 @@ pub struct RaceArguments {
     #[arg(short, long, value_name = "NAME",
           conflicts_with_all = ["directory", "prepare", "serve"])]
     pub workload: Option<String>,
-    /// Race the workload once for each of these numbers of threads, pinned to as many processors
+    /// Race once for each of these numbers of threads, pinned to as many processors: short for
+    /// --sweep threads=N,...
     #[arg(short, long, value_delimiter = ',', value_name = "N,...", conflicts_with = "pin",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub threads: Vec<u64>,
+    /// Race once for each of these values, which take the place of {NAME} in the command, set a
+    /// parameter of the workload, or an environment variable; several sweeps make every combination
+    #[arg(long = "sweep", value_name = "NAME|env:NAME=VALUE,...", value_parser = sweep)]
+    pub sweeps: Vec<SweepArgument>,
+    /// What counts as work in a sweep: the `value` that is swept, the `same` in every race, or a number
+    /// that the command prints [default: the operations of a workload; the value, if it is a number in
+    /// the command; else the same]
+    #[arg(long, value_name = "value|same|REGEX", value_parser = work)]
+    pub work: Option<WorkArgument>,
+    /// How much degradation per processor ends the scaling of a sweep [default: 25%]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub knee: Option<f64>,
     /// Few rounds, and the small form of a workload: a first impression
     #[arg(long)]
     pub quick: bool,
@@ -114,7 +151,7 @@ pub struct RaceArguments {
     pub output: OutputArguments,
     /// Go on with a race that was interrupted: the latest, or the one of this name
     #[arg(long, value_name = "RACE", num_args = 0..=1, default_missing_value = "latest",
-          conflicts_with_all = ["command", "workload", "threads", "allocators", "quick", "baseline",
+          conflicts_with_all = ["command", "workload", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
           "precision", "rounds", "min_rounds", "max_rounds", "max_time", "warmup", "setup",
           "prepare", "cleanup", "check", "pin", "timeout", "directory", "stdin", "environment",
           "discard_output", "memory_runs", "success", "serve", "ready", "idle", "metrics",

@@ -3,11 +3,16 @@
 mod allocators;
 mod arguments;
 mod cache;
+mod compare;
 mod doctor;
+#[cfg(test)]
+mod documents;
+mod examples;
 mod exec;
 mod failure;
 mod folders;
 mod interrupt;
+mod manual;
 mod output;
 mod paging;
 mod placement;
@@ -54,6 +59,7 @@ fn act(arguments: Arguments) -> Result<(), Failure> {
     match arguments.action {
         Action::Race(arguments) => race::race(&arguments),
         Action::Show(arguments) => show::show(&arguments),
+        Action::Compare(arguments) => compare::compare(&arguments),
         Action::Report(arguments) => report::report(&arguments),
         Action::Plot(arguments) => report::plot(&arguments),
         Action::Allocators(arguments) => allocators::allocators(arguments),
@@ -64,5 +70,7 @@ fn act(arguments: Arguments) -> Result<(), Failure> {
         Action::Survive(arguments) => survive::survive(&arguments),
         Action::Paging(arguments) => paging::paging(&arguments),
         Action::Cache(arguments) => cache::cache(arguments.action),
+        Action::Man(arguments) => manual::man(&arguments),
+        Action::Completions(arguments) => manual::completions(&arguments),
     }
 }

@@ -124,7 +124,11 @@ pub fn publish_collection(
 /// Makes the bytes of a file.
 type Form<'a> = &'a dyn Fn() -> Result<Vec<u8>, Failure>;
 
-fn write_one(
+/// Writes one file.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_one(
     path: &Path,
     mut bytes: Vec<u8>,
     output: &OutputArguments,

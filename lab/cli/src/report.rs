@@ -209,7 +209,10 @@ fn read_all(paths: &[PathBuf], redact: bool) -> Result<Vec<Source>, Failure> {
 }
 
 /// A result in which nothing was measured makes no page.
-fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
+///
+/// # Errors
+/// When it holds no complete round.
+pub fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
     let nothing = match saved {
         Saved::Race(result) => result.rounds == 0 || result.entrants.is_empty(),
         Saved::Collection(races) => {

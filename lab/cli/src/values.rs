@@ -85,18 +85,90 @@ pub fn metric(text: &str) -> Result<MetricArgument, String> {
     if name.is_empty() {
         return Err("the metric needs a name".to_owned());
     }
-    regex::Regex::new(pattern).map_err(|error| {
-        let error = error.to_string();
-        format!(
-            "not a regular expression: {}",
-            error.lines().last().unwrap_or_default()
-        )
-    })?;
+    regular(pattern)?;
     Ok(MetricArgument {
         name: name.to_owned(),
         pattern: pattern.to_owned(),
         better,
     })
+}
+
+/// `--sweep NAME=VALUE,...`, taken apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepArgument {
+    /// The parameter: a placeholder, or `env:` and a variable.
+    pub name: String,
+    /// Its values.
+    pub values: Vec<String>,
+}
+
+/// `NAME=a,b,c` or `env:NAME=a,b,c`.
+pub fn sweep(text: &str) -> Result<SweepArgument, String> {
+    let (name, values) = text
+        .split_once('=')
+        .ok_or("write NAME=VALUE,... or env:NAME=VALUE,...")?;
+    match name.strip_prefix("env:") {
+        Some("LD_PRELOAD") => {
+            return Err("heapdrome sets LD_PRELOAD itself; list allocators with -a".to_owned());
+        }
+        Some("") => return Err("the variable needs a name".to_owned()),
+        None if name.is_empty() => return Err("the sweep needs a name".to_owned()),
+        _ => {}
+    }
+    let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+    if values.iter().any(String::is_empty) {
+        return Err("a value is empty; write them as 1,2,4".to_owned());
+    }
+    Ok(SweepArgument {
+        name: name.to_owned(),
+        values,
+    })
+}
+
+/// `--work`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkArgument {
+    /// The value that is swept.
+    Value,
+    /// The same in every race.
+    Same,
+    /// A regular expression that finds it in the output.
+    Printed(String),
+}
+
+/// `value`, `same` or a regular expression.
+pub fn work(text: &str) -> Result<WorkArgument, String> {
+    match text {
+        "value" => Ok(WorkArgument::Value),
+        "same" => Ok(WorkArgument::Same),
+        pattern => regular(pattern).map(|()| WorkArgument::Printed(pattern.to_owned())),
+    }
+}
+
+/// Whether a text is a regular expression.
+fn regular(pattern: &str) -> Result<(), String> {
+    let wrong = |error: regex::Error| {
+        let error = error.to_string();
+        format!(
+            "not a regular expression: {}",
+            error.lines().last().unwrap_or_default()
+        )
+    };
+    regex::Regex::new(pattern).map(|_| ()).map_err(wrong)
+}
+
+/// The known name that is nearest to one that is not known, or all names where none is near.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<_> = known.collect();
+    let near = known
+        .iter()
+        .map(|known| (strsim::osa_distance(name, known), known))
+        .filter(|(distance, known)| *distance <= known.len() / 2)
+        .min();
+    match near {
+        Some((_, near)) => format!("did you mean {near}?"),
+        None => format!("there are: {}", known.join(", ")),
+    }
 }
 
 /// What clap says of a mistake, without its usage text, in one line.
@@ -151,6 +223,32 @@ mod tests {
         for wrong in ["", "x", "=a", "x:up=a", "x=("] {
             assert!(metric(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn sweeps() {
+        let jobs = sweep("jobs=1,2").expect("a sweep");
+        assert_eq!((jobs.name.as_str(), jobs.values.len()), ("jobs", 2));
+        assert_eq!(sweep("env:A=x=y").expect("a sweep").values, ["x=y"]);
+        for wrong in [
+            "",
+            "jobs",
+            "=1",
+            "jobs=",
+            "jobs=1,,2",
+            "env:=1",
+            "env:LD_PRELOAD=x",
+        ] {
+            assert!(sweep(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn work_is_a_word_or_a_pattern() {
+        assert_eq!(work("value"), Ok(WorkArgument::Value));
+        assert_eq!(work("same"), Ok(WorkArgument::Same));
+        assert!(matches!(work(r"(\d+) items"), Ok(WorkArgument::Printed(_))));
+        assert!(work("(").is_err());
     }
 
     #[test]

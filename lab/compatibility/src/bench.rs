@@ -112,6 +112,7 @@ impl Bench {
             sha256: None,
             preload: vec![library],
             settings: BTreeMap::new(),
+            hardened: false,
             known_faults: Vec::new(),
         };
         let home = folder.as_os_str().to_owned();

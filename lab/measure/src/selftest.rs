@@ -128,6 +128,7 @@ fn plan() -> Plan {
             sha256: None,
             preload: Vec::new(),
             settings: Default::default(),
+            hardened: false,
             known_faults: Vec::new(),
         }],
         seed: 0,

@@ -16,6 +16,7 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
         sha256: None,
         preload: Vec::new(),
         settings: Default::default(),
+        hardened: false,
         known_faults: Vec::new(),
     };
     Plan {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Machine, MisuseRun, Nanoseconds, RaceResult};
+use crate::{Machine, MisuseRun, Nanoseconds, RaceResult, SweepResult};
 
 /// How much of what a document published is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,7 +123,7 @@ pub struct Collection {
     pub started: String,
     /// How it was asked for: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// `sweep threads`, or the name of the suite.
+    /// `sweep threads` or `sweep jobs and size`, or the name of the suite.
     pub name: String,
     /// For a suite, how much of it was run.
     pub scale: Option<Scale>,
@@ -140,6 +140,9 @@ pub struct Collection {
     /// What came of each kind of misuse under each allocator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misuse: Vec<MisuseRun>,
+    /// What a sweep found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepResult>,
     /// The published sentences, tested.
     pub claims: Vec<ClaimResult>,
     /// The document's allocators that did not race.

@@ -34,6 +34,9 @@ pub struct Entrant {
     pub preload: Vec<PathBuf>,
     /// Environment variables that this entrant sets besides `LD_PRELOAD`.
     pub settings: BTreeMap<String, String>,
+    /// Whether it is hardened: it gives up speed for safety.
+    #[serde(default)]
+    pub hardened: bool,
     /// Faults of this allocator that a reader of the result should know.
     pub known_faults: Vec<String>,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Collection, RaceResult, SCHEMA};
+use crate::{Changes, Collection, RaceResult, SCHEMA};
 
 /// What went wrong with a file, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +116,14 @@ pub fn result_to_json(result: &RaceResult) -> Result<Vec<u8>, serde_json::Error>
 /// As [`result_to_json`].
 pub fn collection_to_json(collection: &Collection) -> Result<Vec<u8>, serde_json::Error> {
     indented(collection)
+}
+
+/// A comparison of two results as indented JSON that ends with a newline.
+///
+/// # Errors
+/// As [`result_to_json`].
+pub fn changes_to_json(changes: &Changes) -> Result<Vec<u8>, serde_json::Error> {
+    indented(changes)
 }
 
 fn indented(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {

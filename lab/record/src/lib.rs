@@ -7,9 +7,11 @@
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 compile_error!("heapdrome supports Linux with glibc only so far");
 
+mod changes;
 mod collection;
 mod condition;
 mod entrant;
+mod figure;
 mod file;
 mod journal;
 mod memory;
@@ -19,16 +21,20 @@ mod proof;
 mod redact;
 mod result;
 mod run;
+mod scaling;
 mod units;
 mod workload;
 
+pub use changes::{Change, Changes, ComparedResult, Factor, Judged, Outcome, RacePair};
 pub use collection::{
     Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Scale, Table,
 };
 pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role};
+pub use figure::{COMMON_FIGURES, resolution};
 pub use file::{
-    FileError, Saved, collection_to_json, read_result, read_saved, result_to_json, write_atomically,
+    FileError, Saved, changes_to_json, collection_to_json, read_result, read_saved, result_to_json,
+    write_atomically,
 };
 pub use journal::JournalLine;
 pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
@@ -41,5 +47,6 @@ pub use result::{
     Series, Status, Verdict,
 };
 pub use run::{Ending, Run};
+pub use scaling::{Knee, ScalingCurve, ScalingPoint, SweepResult, SweptParameter};
 pub use units::{Bytes, Nanoseconds};
 pub use workload::WorkloadReport;

@@ -129,6 +129,9 @@ pub struct EntrantResult {
     pub sha256: Option<String>,
     /// Environment variables that it set besides `LD_PRELOAD`.
     pub settings: BTreeMap<String, String>,
+    /// Whether it is hardened: it gives up speed for safety.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hardened: bool,
     /// Faults that a reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known_faults: Vec<String>,
@@ -254,7 +257,7 @@ pub struct RaceResult {
 }
 
 /// A number; JSON has no word for what is not one, and `null` stands for it.
-fn number_or_null<'de, D: Deserializer<'de>>(reader: D) -> Result<f64, D::Error> {
+pub(crate) fn number_or_null<'de, D: Deserializer<'de>>(reader: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(reader)?.unwrap_or(f64::NAN))
 }
 

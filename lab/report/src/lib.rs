@@ -4,7 +4,9 @@
 //! there are colours, and where the bytes go.
 
 pub mod adopt;
+mod advice;
 mod bars;
+mod changes;
 mod collection;
 mod csv;
 pub mod doctor;
@@ -19,6 +21,7 @@ mod paint;
 mod plot;
 mod prose;
 mod reproduce;
+mod scaling;
 mod sheet;
 mod sparkline;
 mod sweep;
@@ -26,6 +29,7 @@ mod table;
 mod terminal;
 mod words;
 
+pub use changes::{changes_markdown, changes_text};
 pub use collection::{collection_markdown, collection_text};
 pub use csv::{Csv, collection_csv};
 pub use json::Json;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use heapdrome_record::RaceResult;
 
+use crate::advice;
 use crate::foreign;
 use crate::grid::{self, Extent};
 use crate::memory;
@@ -57,7 +58,7 @@ impl Page {
             page.table(&grid::metric_table(&sheet, &metric, usize::MAX));
         }
         page.memory(&sheet);
-        page.labelled("Conclusion", &prose::conclusion(&sheet));
+        page.labelled("Conclusion", &advice::conclusion(&sheet));
         page.not_counted(&sheet);
         page.numbered("Notes", &sheet.notes);
         page.list("In full", &prose::in_full(&sheet, Extent::WHOLE));

@@ -2,10 +2,12 @@
 
 use heapdrome_record::{Collection, Comparison, EntrantResult, Member, Role, Series, Status};
 
+use crate::advice;
 use crate::foreign;
 use crate::markdown;
 use crate::prose;
 use crate::reproduce;
+use crate::scaling;
 use crate::sheet::{Sheet, WALL, versus};
 use crate::table::Column;
 use crate::terminal::{self, Page, Terminal};
@@ -52,7 +54,7 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
         let sheet = Sheet::new(&race.result);
         page.title(&race.result, &format!("{}, after {rounds}", race.cell));
         page.main_table(&sheet);
-        page.section("Conclusion", &prose::conclusion(&sheet));
+        page.section("Conclusion", &advice::conclusion(&sheet));
         let out = sheet.out.iter().map(|out| terminal::not_counted(out));
         page.list("Not counted", out.collect());
         page.list("Notes", terminal::numbered(&sheet.notes));
@@ -65,6 +67,11 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
             page.blocks(&names, &columns);
         }
     }
+    for table in scaling::tables(collection, 24) {
+        page.heading(&table.heading);
+        page.blocks(&table.names, &table.columns);
+    }
+    page.list("Notes", scaling::notes(collection));
     if let Some(first) = collection.races.first() {
         page.proof(&Sheet::new(&first.result));
     }
@@ -89,6 +96,12 @@ pub(crate) fn sweep_markdown(collection: &Collection) -> String {
             page.table(&columns);
         }
     }
+    for table in scaling::tables(collection, usize::MAX) {
+        page.paragraph(&format!("#### {}", markdown::escaped(&table.heading)));
+        let columns: Vec<_> = std::iter::once(table.names).chain(table.columns).collect();
+        page.table(&columns);
+    }
+    page.list("Notes", &scaling::notes(collection));
     page.list("Processors", &placements(collection));
     page.list("Remarks", &remarks(collection));
     page.labelled("Machine", &prose::machine(&collection.machine));
@@ -185,7 +198,10 @@ pub(crate) fn placements(collection: &Collection) -> Vec<String> {
         let list: Vec<_> = race.processors.iter().map(usize::to_string).collect();
         let cell = foreign::line(&race.cell);
         match list.as_slice() {
-            [] => format!("{cell}: all; the machine has fewer processors than threads"),
+            [] if cell.contains("threads=") => {
+                format!("{cell}: all; the machine has fewer processors than threads")
+            }
+            [] => format!("{cell}: all"),
             list => format!("{cell}: {}", list.join(",")),
         }
     };

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use heapdrome_record::{RaceResult, Role, Verdict};
 use unicode_width::UnicodeWidthStr;
 
+use crate::advice;
 use crate::bars;
 use crate::foreign;
 use crate::grid::{self, Extent};
@@ -43,7 +44,7 @@ impl Exporter for Terminal {
         page.figures(&sheet);
         page.metrics(&sheet);
         page.memory(&sheet);
-        page.section("Conclusion", &prose::conclusion(&sheet));
+        page.section("Conclusion", &advice::conclusion(&sheet));
         page.list(
             "Not counted",
             sheet.out.iter().map(|out| not_counted(out)).collect(),

@@ -142,14 +142,18 @@ pub(crate) fn number(series: Option<&Series>) -> String {
 
 /// The median of a figure, whose name ends in its unit.
 pub(crate) fn figure(name: &str, series: Option<&Series>) -> String {
+    median(series, |value| amount(name, value))
+}
+
+/// A value of a figure, whose name ends in its unit.
+pub(crate) fn amount(name: &str, value: f64) -> String {
     match name {
-        rate if rate.contains("_per_") => number(series),
-        size if size.ends_with("_bytes") => bytes(series),
-        time if time.ends_with("_ns") => median(series, |value| {
-            Nanoseconds(value.round() as u64).to_string()
-        }),
-        time if time.ends_with("_s") => seconds(series),
-        _ => number(series),
+        _ if !value.is_finite() => NONE.to_owned(),
+        rate if rate.contains("_per_") => short_number(value),
+        size if size.ends_with("_bytes") => Bytes(value.round() as u64).to_string(),
+        time if time.ends_with("_ns") => Nanoseconds(value.round() as u64).to_string(),
+        time if time.ends_with("_s") => Nanoseconds::from_seconds(value).to_string(),
+        _ => short_number(value),
     }
 }
 

@@ -214,7 +214,7 @@ fn the_page_says_what_markdown_says() {
     let markdown = String::from_utf8(markdown)
         .expect("UTF-8")
         .replace('\\', "");
-    assert!(verdict.contains("mimalloc3 leads"), "{verdict}");
+    assert!(verdict.contains("Take mimalloc3"), "{verdict}");
     assert!(markdown.contains(&verdict), "{verdict}");
     let cells: HashSet<String> = all(&document, "td")
         .iter()

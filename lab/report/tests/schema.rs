@@ -9,8 +9,9 @@ mod workload;
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
-    Absent, Better, Ccdf, CcdfPoint, ClaimResult, Collection, Ending, Holds, Metric, MisuseOutcome,
-    MisuseRun, MisuseStage, Nanoseconds, RaceResult, Series, Server, Table,
+    Absent, Better, Ccdf, CcdfPoint, Change, Changes, ClaimResult, Collection, ComparedResult,
+    Ending, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun, MisuseStage, Nanoseconds,
+    Outcome, RacePair, RaceResult, Series, Server, Table,
 };
 use heapdrome_report::{Exporter, Json};
 use serde_json::Value;
@@ -101,6 +102,72 @@ fn collection() -> Collection {
     collection
 }
 
+/// A comparison of two results in which nothing is left out.
+fn changes() -> Changes {
+    let side = || ComparedResult {
+        file: "r.json".to_owned(),
+        started: String::new(),
+        heapdrome: String::new(),
+        machine: heapdrome_record::Machine::default(),
+    };
+    let factor = Some(Factor {
+        ratio: 1.1,
+        low: 1.0,
+        high: 1.2,
+    });
+    let change = Change {
+        allocator: "a".to_owned(),
+        figure: "wall_s".to_owned(),
+        old: 1.0,
+        new: 1.1,
+        itself: factor,
+        beside_baseline: factor,
+        verdict: None,
+    };
+    let judged = Judged {
+        condition: "c".to_owned(),
+        outcome: Outcome::Undecided,
+        because: Vec::new(),
+    };
+    let pair = RacePair {
+        cell: None,
+        command: Vec::new(),
+        baseline: None,
+        old_rounds: 5,
+        new_rounds: 5,
+        changes: vec![change],
+        differs: Vec::new(),
+        not_compared: Vec::new(),
+    };
+    Changes {
+        schema: heapdrome_record::SCHEMA,
+        heapdrome: String::new(),
+        old: side(),
+        new: side(),
+        same_machine: true,
+        rests_on: Vec::new(),
+        alpha: 0.05,
+        pairs: vec![pair],
+        conditions: vec![judged],
+        unmatched: Vec::new(),
+    }
+}
+
+#[test]
+fn a_comparison_fits_into_every_terminal() {
+    use unicode_width::UnicodeWidthStr;
+    for width in 40..=140 {
+        let terminal = heapdrome_report::Terminal {
+            width,
+            colour: false,
+        };
+        let told = heapdrome_report::changes_text(&changes(), terminal);
+        for line in told.lines() {
+            assert!(line.width() <= width, "{width}: {line}");
+        }
+    }
+}
+
 /// Every name of a field in `value`.
 fn fields(value: &Value, found: &mut BTreeSet<String>) {
     match value {
@@ -123,6 +190,8 @@ fn every_field_is_described() {
     fields(&value, &mut found);
     let sweep = serde_json::to_value(collection()).expect("JSON");
     fields(&sweep, &mut found);
+    let compared = serde_json::to_value(changes()).expect("JSON");
+    fields(&compared, &mut found);
     assert!(found.len() > 90, "{}", found.len());
     let described = |name: &String| {
         let in_example = name == "killed" && DESCRIPTION.contains("{\"killed\": SIGNAL}");

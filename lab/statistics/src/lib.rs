@@ -7,13 +7,14 @@
 //! - [`Rule::compare`] gives the ratio of an entrant to the baseline with an interval that holds at
 //!   every round at which one looks, over all comparisons of the race together;
 //! - [`Stopping::decide`] says whether the race has run long enough;
-//! - [`ratio_of_means`] is for series of different races, whose rounds do not pair;
+//! - [`change`] and [`ratio_of_means`] are for series of different races, whose rounds do not pair;
 //! - [`geometric_mean`] puts the ratios of several races together;
 //! - [`drift`], [`outliers`] and the summaries describe one series.
 //!
 //! Which rule is used, why it holds and what was measured about it: `docs/statistics.md`.
 
 mod boundary;
+mod change;
 mod drift;
 mod geometric;
 mod independent;
@@ -23,6 +24,7 @@ mod stopping;
 mod summary;
 mod trimmed;
 
+pub use change::{Figures, change};
 pub use drift::{Drift, drift};
 pub use geometric::geometric_mean;
 pub use independent::{Interval, mean_interval, ratio_of_means};

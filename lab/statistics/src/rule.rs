@@ -236,30 +236,43 @@ fn step(resolution: f64) -> f64 {
     }
 }
 
+/// Whether a figure has a logarithm, a figure below one step counting as one step.
+fn usable(figure: f64, step: f64) -> bool {
+    figure.is_finite() && figure >= 0.0 && figure.max(step) > 0.0
+}
+
 /// The logarithms of the ratios of the rounds in which both figures are there.
-fn log_ratios(entrant: &[f64], baseline: &[f64], resolution: f64) -> Vec<f64> {
+pub(crate) fn log_ratios(entrant: &[f64], baseline: &[f64], resolution: f64) -> Vec<f64> {
     let step = step(resolution);
-    let usable = |figure: f64| figure.is_finite() && figure >= 0.0 && figure.max(step) > 0.0;
     entrant
         .iter()
         .zip(baseline)
-        .filter(|(own, other)| usable(**own) && usable(**other))
+        .filter(|(own, other)| usable(**own, step) && usable(**other, step))
         .map(|(own, other)| own.max(step).ln() - other.max(step).ln())
         .collect()
 }
 
+/// The logarithms of the figures that are there.
+pub(crate) fn logarithms(figures: &[f64], resolution: f64) -> Vec<f64> {
+    let step = step(resolution);
+    let known = figures.iter().filter(|figure| usable(**figure, step));
+    known.map(|figure| figure.max(step).ln()).collect()
+}
+
 /// The least half-width on the log scale: both figures may be wrong by half a step.
 fn resolution_floor(entrant: &[f64], baseline: &[f64], resolution: f64) -> f64 {
+    half_a_step(entrant, resolution) + half_a_step(baseline, resolution)
+}
+
+/// Half a step on the log scale, as a share of the typical figure.
+pub(crate) fn half_a_step(figures: &[f64], resolution: f64) -> f64 {
     let step = step(resolution);
-    let share = |figures: &[f64]| {
-        let typical = median(figures).unwrap_or(0.0).max(step);
-        if typical > 0.0 {
-            step / typical / 2.0
-        } else {
-            0.0
-        }
-    };
-    share(entrant) + share(baseline)
+    let typical = median(figures).unwrap_or(0.0).max(step);
+    if typical > 0.0 {
+        step / typical / 2.0
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Entrants that race, and one of them beside others.
 
-use heapdrome_record::Member;
+use heapdrome_record::{Member, resolution};
 use heapdrome_statistics::{Estimate, Interval, geometric_mean, mean, median};
 
-use crate::figures::{resolution, row, samples};
 use crate::tables::{ALPHA, rule};
 use crate::{Contender, Suite};
 
@@ -35,7 +34,7 @@ pub(crate) fn takes_part(member: &Member, racer: &Racer<'_>) -> bool {
 
 /// The samples of a figure of an allocator in a race, if its row counts.
 pub(crate) fn figure_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
-    samples(row(&member.result, allocator)?, figure)
+    member.result.row(allocator)?.samples(figure)
 }
 
 /// One allocator's figure over another's, within the rounds of one race.

@@ -23,6 +23,7 @@ fn system() -> Expected {
         sha256: None,
         preload: Vec::new(),
         settings: Default::default(),
+        hardened: false,
         known_faults: Vec::new(),
     })
 }
@@ -42,6 +43,7 @@ fn rival() -> (Expected, String) {
         sha256: None,
         preload: vec![library],
         settings: Default::default(),
+        hardened: false,
         known_faults: Vec::new(),
     };
     (Expected::new(&entrant), path)

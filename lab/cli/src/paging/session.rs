@@ -197,6 +197,7 @@ impl Session {
             tables,
             ccdfs: ccdfs(cells),
             misuse: Vec::new(),
+            sweep: None,
             claims,
             absent: Vec::new(),
             remarks: self.remarks.clone(),

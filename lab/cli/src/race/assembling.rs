@@ -147,6 +147,7 @@ fn row(material: &Material<'_>, rule: &Rule, entrant: usize) -> EntrantResult {
         library: described.library.clone(),
         sha256: described.sha256.clone(),
         settings: described.settings.clone(),
+        hardened: described.hardened,
         known_faults: described.known_faults.clone(),
         status: material.status(entrant),
         failure: material.failures.get(&entrant).cloned(),

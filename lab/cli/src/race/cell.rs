@@ -11,19 +11,45 @@ use super::store::ProofStore;
 use crate::failure::Failure;
 use crate::folders::Folders;
 
-/// A race of a workload, as a collection asks for it.
+/// What races.
+#[derive(Clone, Debug)]
+pub enum Load {
+    /// A workload.
+    Workload {
+        /// Its name.
+        name: String,
+        /// Its parameters, as words.
+        words: Vec<String>,
+        /// Whether its small form is wanted, where the words name no preset.
+        quick: bool,
+    },
+    /// A command of the user's own.
+    Command(Vec<String>),
+}
+
+impl Load {
+    /// The name of the workload, or of the program.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Workload { name, .. } => name.clone(),
+            Self::Command(words) => {
+                let program = words.first().map(std::path::Path::new);
+                let name = program.and_then(std::path::Path::file_name);
+                name.unwrap_or_default().to_string_lossy().into_owned()
+            }
+        }
+    }
+}
+
+/// A race, as a collection asks for it.
 #[derive(Clone, Debug)]
 pub struct CellRequest {
     /// Which cell of the collection it is, such as `threadtest-small threads=2`; unique in it.
     pub cell: String,
     /// What lines of progress begin with, such as `[3 of 40] threadtest small, 2 threads`.
     pub title: String,
-    /// The name of the workload.
-    pub workload: String,
-    /// Its parameters, as words.
-    pub words: Vec<String>,
-    /// Whether the workload's small form is wanted, where the words name no preset.
-    pub quick: bool,
+    /// What races.
+    pub load: Load,
     /// Names, paths or groups of allocators; the baseline need not be among them.
     pub allocators: Vec<String>,
     /// The allocator that the others are compared with.

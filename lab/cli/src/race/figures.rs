@@ -13,6 +13,14 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// What the verdicts on the figure of this name are about.
+    pub fn of(figure: &str) -> Self {
+        match figure {
+            "wall_s" | "cpu_s" | "user_s" | "system_s" => Self::Time,
+            _ => Self::Amount,
+        }
+    }
+
     /// What an interval wholly on one side of 1 means.
     pub fn verdict(self, shown: Shown) -> Verdict {
         match (self, shown) {

@@ -25,7 +25,8 @@ use crate::{interrupt, output};
 
 use contest::{Contest, Ended};
 
-pub use cell::{CellRequest, run_cell};
+pub use cell::{CellRequest, Load, run_cell};
+pub use figures::Kind;
 pub use options::is_own_figure;
 pub use options::usual_options;
 pub use planning::seed_from_clock;
@@ -40,7 +41,8 @@ pub use store::ProofStore;
 /// been printed and written.
 pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     output::check_writable(&arguments.output)?;
-    if arguments.threads.len() > 1 {
+    let swept = arguments.threads.len() > 1 || !arguments.sweeps.is_empty();
+    if swept || !arguments.threads.is_empty() && arguments.workload.is_none() {
         return sweep::sweep(arguments);
     }
     let interrupt = interrupt::flag()?;

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use heapdrome_record::{Nanoseconds, Options, Plan, Stopping};
 
-use super::cell::CellRequest;
+use super::cell::{CellRequest, Load};
 use super::entrants::entrants;
 use super::options::{check_command, options};
 use crate::arguments::{RaceArguments, StoppingArguments};
@@ -78,10 +78,15 @@ pub fn plan_cell(
     folders: &Folders,
     interrupt: &AtomicBool,
 ) -> Result<Planned, Failure> {
-    let workload = Asked::parse(&request.workload, &request.words, request.quick)?;
+    let (command, workload) = match &request.load {
+        Load::Workload { name, words, quick } => {
+            (&[][..], Some(Asked::parse(name, words, *quick)?))
+        }
+        Load::Command(words) => (words.as_slice(), None),
+    };
     let wanted = Wanted {
-        command: &[],
-        workload: Some(&workload),
+        command,
+        workload: workload.as_ref(),
         allocators: &request.allocators,
         baseline: &request.baseline,
         options: request.options.clone(),
@@ -99,9 +104,6 @@ pub fn plan_cell(
 pub fn workload(arguments: &RaceArguments) -> Result<Option<Asked>, Failure> {
     match &arguments.workload {
         Some(name) => Asked::parse(name, &arguments.command, arguments.quick).map(Some),
-        None if !arguments.threads.is_empty() => Err(Failure::usage(
-            "-t sets the threads of a workload; name one with -w (see heapdrome workloads)",
-        )),
         None if arguments.command.is_empty() => Err(Failure::usage(
             "there is no command to race; write: heapdrome race -- COMMAND, or -w WORKLOAD",
         )),

@@ -98,6 +98,7 @@ fn empty(name: &str, scale: Scale) -> Collection {
         tables: Vec::new(),
         ccdfs: Vec::new(),
         misuse: Vec::new(),
+        sweep: None,
         claims: Vec::new(),
         absent: Vec::new(),
         remarks: Vec::new(),

@@ -13,7 +13,7 @@ use heapdrome_suites::{Race, Suite, evaluate};
 use crate::arguments::{OutputArguments, SuiteArguments};
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::race::{CellRequest, ProofStore, run_cell, usual_options};
+use crate::race::{CellRequest, Load, ProofStore, run_cell, usual_options};
 use crate::workload::Workload;
 use crate::{interrupt, output, placement};
 
@@ -128,9 +128,11 @@ impl<'a> Session<'a> {
         let request = CellRequest {
             cell: label(race),
             title: title.to_owned(),
-            workload: race.workload.clone(),
-            words: race.words.clone(),
-            quick: false,
+            load: Load::Workload {
+                name: race.workload.clone(),
+                words: race.words.clone(),
+                quick: false,
+            },
             allocators: race.allocators.clone(),
             baseline: race.baseline.clone(),
             stopping: Stopping {

@@ -41,6 +41,7 @@ pub fn publish(
         tables: vec![table(&rows)],
         ccdfs: Vec::new(),
         misuse: Vec::new(),
+        sweep: None,
         claims: Vec::new(),
         absent: Vec::new(),
         remarks: session.remarks.clone(),

@@ -9,6 +9,7 @@ use heapdrome_programs::{Availability, Program, Settings};
 use heapdrome_workloads::{Description, Parameters, Refusal};
 
 use crate::failure::Failure;
+use crate::values::nearest;
 
 pub use explain::workloads;
 pub use ready::Ready;
@@ -49,15 +50,7 @@ impl Workload {
             return Ok(*found);
         }
         let names: Vec<_> = all.iter().map(Self::name).collect();
-        let near = names
-            .iter()
-            .map(|known| (strsim::osa_distance(name, known), known))
-            .filter(|(distance, known)| *distance <= known.len() / 2)
-            .min();
-        let advice = match near {
-            Some((_, near)) => format!("did you mean {near}?"),
-            None => format!("there are: {}", names.join(", ")),
-        };
+        let advice = nearest(name, names.into_iter());
         Err(Failure::Usage(format!(
             "there is no workload named {name}; {advice}"
         )))

@@ -2,10 +2,12 @@
 //! here by gcc, some of them broken on purpose.
 
 mod bad_input;
+mod compare;
 mod failing_entrants;
 mod misuse;
 mod paging;
 mod proof;
+mod readme;
 mod reports;
 mod results;
 mod resume;

@@ -36,6 +36,15 @@ fn a_sweep_is_a_collection_of_races() {
     }
     assert_eq!(races[0]["processors"].as_array().map(Vec::len), Some(1));
     outcome.tells("Operations per CPU second");
+    outcome.tells("work: the operations of the workload");
+    let curves = collection["sweep"]["curves"].as_array().expect("curves");
+    let point = &curves[1]["points"][1];
+    let twice = point["work"].as_f64().expect("a ratio of work");
+    assert!(
+        (twice - 2.0).abs() < 1e-6,
+        "two threads do twice the work: {twice}"
+    );
+    assert!(point["degradation"]["low"].is_number(), "{point}");
     for line in outcome
         .stdout
         .lines()
@@ -63,6 +72,94 @@ fn a_proof_holds_for_every_cell_with_the_same_program() {
     assert_eq!(proof(1)["taken_in"], "threads=1");
     assert_eq!(proof(0)["calls"], proof(1)["calls"]);
     outcome.tells("the proof, with its calls, is that of threads=1");
+}
+
+#[test]
+fn placeholders_and_variables_are_swept_in_every_combination() {
+    let site = Site::new();
+    let program = site.file(
+        "say",
+        "#!/bin/sh\necho did $1 items of $SIZE\nexec \"$2\" work \"$3\"\n",
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).expect("it can be made executable");
+    let program = program.to_str().expect("plain");
+    let options = [
+        "--sweep",
+        "items=10,20",
+        "--sweep",
+        "env:SIZE=small,large",
+        "--work",
+        "did ([0-9]+) items",
+        "--rounds",
+        "5",
+        "--memory-runs",
+        "0",
+    ];
+    let fixture = crate::support::program();
+    let command = [program, "{items}", &fixture, "20"];
+    let (outcome, collection) = site.race(&[&allocator("")], &options, &command);
+    outcome.ends_with(0);
+    assert_eq!(collection["name"], "sweep items and env:SIZE");
+    let races = collection["races"].as_array().expect("races");
+    let cells: Vec<_> = races.iter().map(|race| race["cell"].as_str()).collect();
+    assert_eq!(cells.len(), 4);
+    assert_eq!(cells[2], Some("items=20 env:SIZE=small"));
+    assert_eq!(races[2]["result"]["command"][1], "20");
+    assert_eq!(
+        races[2]["result"]["options"]["environment"]["SIZE"],
+        "small"
+    );
+    let curves = collection["sweep"]["curves"].as_array().expect("curves");
+    assert_eq!(curves.len(), 4, "two allocators, two sizes");
+    assert_eq!(curves[0]["others"], "env:SIZE=small");
+    assert_eq!(curves[0]["points"][1]["work"], 2.0);
+    outcome.tells("work: what the command printed");
+    let shown = site.run(&["show", "result.json"]);
+    assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
+    let plots = [
+        "plot",
+        "result.json",
+        "-o",
+        "plots",
+        "--format",
+        "svg",
+        "--only",
+        "degradation",
+    ];
+    let drawn = site.run(&plots);
+    assert_eq!(
+        drawn.ends_with(0).stdout.lines().count(),
+        2,
+        "{}",
+        drawn.stdout
+    );
+}
+
+#[test]
+fn a_sweep_that_cannot_be_is_one_line() {
+    let site = Site::new();
+    let refused = |words: &[&str], told: &[&str]| {
+        let all = [&["race", "-a", "nothing"], words, &["--", "true", "{n}"]].concat();
+        site.run(&all).complains(2, told);
+    };
+    refused(&["--sweep", "m=1,2"], &["no {m}", "env:m"]);
+    refused(&["--sweep", "n=1,1"], &["given twice"]);
+    refused(&["-t", "1,2"], &["no {threads}"]);
+    refused(&["--sweep", "n"], &["NAME=VALUE"]);
+    refused(
+        &["--sweep", "n=a,b", "--work", "value"],
+        &["not all numbers"],
+    );
+    refused(
+        &["--sweep", "n=1,2", "--work", "("],
+        &["regular expression"],
+    );
+    refused(
+        &["--sweep", "n=1,2", "--pin", "0", "-t", "1,2"],
+        &["cannot be used with"],
+    );
+    assert_eq!(site.visible_files(), Vec::<String>::new());
 }
 
 #[test]
@@ -94,9 +191,9 @@ fn what_was_done_before_an_interrupt_is_reported() {
     }
     running.signal(libc::SIGINT);
     let outcome = running.wait();
-    outcome.says(130, &["race the rest with -t 2"]);
+    outcome.says(130, &["race the rest", "threads=2"]);
     let text = std::fs::read_to_string(site.path("result.json")).expect("written");
     let collection: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(collection["races"].as_array().map(Vec::len), Some(1));
-    assert_eq!(collection["remarks"][0], "not raced: 2 threads");
+    assert_eq!(collection["remarks"][0], "not raced: threads=2");
 }

@@ -48,6 +48,7 @@ fn plan(word: &str, command: &[String]) -> Plan {
         sha256: None,
         preload: Vec::new(),
         settings: Default::default(),
+        hardened: false,
         known_faults: Vec::new(),
     };
     Plan {

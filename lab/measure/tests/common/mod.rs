@@ -25,6 +25,7 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
         sha256: None,
         preload: Vec::new(),
         settings: Default::default(),
+        hardened: false,
         known_faults: Vec::new(),
     };
     Plan {

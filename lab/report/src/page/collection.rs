@@ -5,11 +5,13 @@ use maud::{Markup, html};
 
 use super::parts::{self, Place};
 use super::race;
+use crate::advice;
 use crate::collection as suite;
 use crate::foreign;
 use crate::plot;
 use crate::prose;
 use crate::reproduce;
+use crate::scaling;
 use crate::sheet::Sheet;
 use crate::sweep;
 use crate::words;
@@ -67,7 +69,7 @@ fn verdict(collection: &Collection) -> String {
         };
         return told.to_owned();
     };
-    let conclusion = prose::conclusion(&Sheet::new(&last.result));
+    let conclusion = advice::conclusion(&Sheet::new(&last.result));
     format!("At {}: {conclusion}", foreign::line(&last.cell))
 }
 
@@ -136,6 +138,11 @@ fn figures(collection: &Collection, place: Place) -> Markup {
                 (parts::table(&sweep::heading(collection, figure), &columns))
             }
         }
+        @for table in scaling::tables(collection, usize::MAX) {
+            @let columns: Vec<_> = std::iter::once(table.names).chain(table.columns).collect();
+            (parts::table(&table.heading, &columns))
+        }
+        (parts::list(place.below(), "What degradation is", &scaling::notes(collection)))
         (parts::list(place.below(), "Processors", &sweep::placements(collection)))
     }
 }

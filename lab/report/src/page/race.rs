@@ -4,6 +4,7 @@ use heapdrome_record::{Better, EntrantResult, RaceResult, Role};
 use maud::{Markup, html};
 
 use super::parts::{self, Place};
+use crate::advice;
 use crate::foreign;
 use crate::grid::{self, Extent};
 use crate::memory;
@@ -40,7 +41,7 @@ pub(super) fn body(result: &RaceResult, place: Place, prefix: &str) -> Markup {
     let known = measures(&sheet);
     let plots = plot::of_race(result, prefix);
     html! {
-        p class="verdict" { (prose::conclusion(&sheet)) }
+        p class="verdict" { (advice::conclusion(&sheet)) }
         p { (parts_of(result)) }
         @if !sheet.rows.is_empty() {
             @let keys = keys(&sheet, &known);

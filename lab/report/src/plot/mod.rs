@@ -8,6 +8,7 @@
 mod canvas;
 mod ccdf;
 mod forest;
+mod group;
 mod look;
 mod measures;
 mod parts;
@@ -20,10 +21,10 @@ mod timeline;
 
 pub(crate) use ccdf::plots as ccdfs;
 pub(crate) use forest::ratio_range;
+pub(crate) use group::{Group, groups};
 pub(crate) use look::{COLOURS, DARK_COLOURS};
 pub(crate) use measures::{Measure, measures};
 pub(crate) use scale::{Scale, ratio_text};
-pub(crate) use sweep::groups;
 
 use heapdrome_record::{Collection, RaceResult, Saved};
 use maud::Markup;
@@ -106,7 +107,7 @@ pub(crate) fn member_prefix(place: usize, cell: &str) -> String {
 }
 
 /// The curves of one group of races, their names after `prefix`.
-pub(crate) fn of_group(group: &sweep::Group<'_>, prefix: &str) -> Vec<Plot> {
+pub(crate) fn of_group(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
     sweep::plots(group, prefix)
 }
 

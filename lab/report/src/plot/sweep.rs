@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use heapdrome_record::{Collection, EntrantResult, Member, Role, Series, Status};
+use heapdrome_record::{EntrantResult, Factor, Role, ScalingPoint, Series, Status};
 use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, Label, n};
+use super::group::{At, Group};
 use super::look::Look;
 use super::measures::Unit;
 use super::scale::{Scale, ratio_text};
@@ -17,47 +18,25 @@ const HEIGHT: f64 = 400.0;
 const ACROSS: [f64; 2] = [76.0, 490.0];
 const UP: [f64; 2] = [344.0, 34.0];
 
-/// The races of a collection that differ in one parameter alone.
-pub(crate) struct Group<'a> {
-    /// The cell, or the name of the sweep.
-    pub(crate) name: String,
-    /// At least two, by rising value.
-    races: Vec<(u64, &'a Member)>,
-}
-
 /// One allocator's values over a group.
+#[derive(Clone)]
 struct Curve {
     name: String,
     look: Look,
-    points: Vec<(u64, f64)>,
+    points: Vec<Point>,
 }
 
-/// The groups of races that sweep a parameter.
-pub(crate) fn groups(collection: &Collection) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for race in &collection.races {
-        let Some(value) = race.swept else { continue };
-        let name = match collection.scale {
-            Some(_) => foreign::line(&race.cell),
-            None => foreign::line(&format!("{}, {}", race.workload, collection.name)),
-        };
-        match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.races.push((value, race)),
-            None => groups.push(Group {
-                name,
-                races: vec![(value, race)],
-            }),
-        }
-    }
-    for group in &mut groups {
-        group.races.sort_by_key(|(value, _)| *value);
-        group.races.dedup_by_key(|(value, _)| *value);
-    }
-    groups.retain(|group| group.races.len() >= 2);
-    groups
+/// One value, where it stands, and its interval where there is one.
+#[derive(Clone)]
+struct Point {
+    place: f64,
+    label: String,
+    value: f64,
+    ends: Option<[f64; 2]>,
 }
 
-/// The curves of a group: wall time, and the degradation where the workload counts operations.
+/// The curves of a group: wall time, and the degradation where it is known or the workload counts
+/// operations.
 pub(super) fn plots(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
     let wall = curves(group, |row| row.wall_s.as_ref());
     let mut plots: Vec<Plot> = draw(
@@ -68,6 +47,10 @@ pub(super) fn plots(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
     )
     .into_iter()
     .collect();
+    if !group.curves.is_empty() {
+        plots.extend(scaled(group, prefix));
+        return plots;
+    }
     let degraded = degradation(&curves(group, |row| row.metrics.get(OPERATIONS)));
     plots.extend(draw(
         (group, prefix),
@@ -83,13 +66,63 @@ pub(super) fn plots(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
     plots
 }
 
+/// The degradation with its intervals; per processor, too, where that is another figure.
+fn scaled(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
+    let names = curves(group, |row| row.wall_s.as_ref());
+    let take = |pick: fn(&ScalingPoint) -> Option<&Factor>| -> Vec<Curve> {
+        let of = |curve: &Curve| {
+            let mut known = group.curves.iter();
+            let own = known.find(|one| one.allocator == curve.name);
+            let points = group.races.iter().filter_map(|race| {
+                let points = own?.points.iter();
+                let of_race = |point: &&ScalingPoint| point.cell == race.member.cell;
+                let factor = points.into_iter().find(of_race).and_then(pick)?;
+                Some(Point {
+                    place: race.place,
+                    label: race.label.clone(),
+                    value: factor.ratio,
+                    ends: Some([factor.low, factor.high]),
+                })
+            });
+            Curve {
+                points: points.filter(|point| point.value > 0.0).collect(),
+                ..curve.clone()
+            }
+        };
+        names.iter().map(of).collect()
+    };
+    let plain = take(|point| point.degradation.as_ref());
+    let each = take(|point| point.per_processor.as_ref());
+    let differ = plain.iter().zip(&each).any(|(plain, each)| {
+        let values = |curve: &Curve| curve.points.iter().map(|one| one.value).collect::<Vec<_>>();
+        values(plain) != values(each)
+    });
+    let note = "degradation: the ratio of wall times over the ratio of work, 1 at the first; lower is \
+                better; the bars are intervals";
+    let told = (
+        "degradation",
+        Unit::Number,
+        "time over work, 1 = at the first",
+    );
+    let mut plots: Vec<Plot> = draw((group, prefix), &plain, told, note)
+        .into_iter()
+        .collect();
+    if differ {
+        let told = (
+            "degradation-per-processor",
+            Unit::Number,
+            "time over work per processor, 1 = at the first",
+        );
+        plots.extend(draw((group, prefix), &each, told, note));
+    }
+    plots
+}
+
 /// The medians of a figure, the baseline first.
 fn curves(group: &Group<'_>, of: fn(&EntrantResult) -> Option<&Series>) -> Vec<Curve> {
     let rows = || {
-        group
-            .races
-            .iter()
-            .flat_map(|(_, race)| &race.result.entrants)
+        let members = group.races.iter().map(|race| race.member);
+        members.flat_map(|member| &member.result.entrants)
     };
     let mut names: Vec<(&str, Role)> = Vec::new();
     for role in [Role::Baseline, Role::Rival] {
@@ -107,13 +140,19 @@ fn curves(group: &Group<'_>, of: fn(&EntrantResult) -> Option<&Series>) -> Vec<C
             rivals += 1;
             Look::rival(rivals - 1)
         };
-        let point = |(value, race): &(u64, &Member)| {
+        let point = |race: &At<'_>| {
             let counts = |row: &&EntrantResult| {
                 row.allocator == name && row.role != Role::Twin && row.status == Status::Ok
             };
-            let row = race.result.entrants.iter().find(counts)?;
-            let median = of(row)?.median;
-            (median.is_finite() && median > 0.0).then_some((*value, median))
+            let row = race.member.result.entrants.iter().find(counts)?;
+            let value = of(row)?.median;
+            let known = value.is_finite() && value > 0.0;
+            known.then(|| Point {
+                place: race.place,
+                label: race.label.clone(),
+                value,
+                ends: None,
+            })
         };
         Curve {
             name: name.to_owned(),
@@ -127,15 +166,14 @@ fn curves(group: &Group<'_>, of: fn(&EntrantResult) -> Option<&Series>) -> Vec<C
 /// Operations per CPU second at the first value over those at each: how much dearer one became.
 fn degradation(operations: &[Curve]) -> Vec<Curve> {
     let degraded = |curve: &Curve| {
-        let first = curve.points.first().map_or(1.0, |(_, first)| *first);
-        let points = curve
-            .points
-            .iter()
-            .map(|(value, rate)| (*value, first / rate));
+        let first = curve.points.first().map_or(1.0, |first| first.value);
+        let points = curve.points.iter().map(|point| Point {
+            value: first / point.value,
+            ..point.clone()
+        });
         Curve {
-            name: curve.name.clone(),
-            look: curve.look,
             points: points.collect(),
+            ..curve.clone()
         }
     };
     operations.iter().map(degraded).collect()
@@ -149,9 +187,9 @@ fn draw(
 ) -> Option<Plot> {
     let (id, unit, title) = what;
     let values = || {
-        curves
-            .iter()
-            .flat_map(|curve| curve.points.iter().map(|(_, value)| *value))
+        let points = curves.iter().flat_map(|curve| &curve.points);
+        let ends = points.map(|point| point.ends.unwrap_or([point.value; 2]));
+        ends.flatten().filter(|end| end.is_finite() && *end > 0.0)
     };
     if !curves.iter().any(|curve| curve.points.len() >= 2) {
         return None;
@@ -182,11 +220,11 @@ fn draw(
 
 /// The swept values by their logarithms, as they usually double.
 fn across(group: &Group<'_>) -> Scale {
-    let values = || group.races.iter().map(|(value, _)| *value as f64);
+    let values = || group.races.iter().map(|race| race.place);
     let low = values().fold(f64::INFINITY, f64::min);
     let high = values().fold(0.0, f64::max);
     let paper = [ACROSS[0] + 12.0, ACROSS[1] - 12.0];
-    if low > 0.0 {
+    if group.by_logarithm {
         Scale::logarithmic([low, high], paper)
     } else {
         Scale::linear([low, high], paper)
@@ -194,13 +232,12 @@ fn across(group: &Group<'_>) -> Scale {
 }
 
 fn axes(group: &Group<'_>, title: &str, unit: Unit, [x, y]: [&Scale; 2]) -> Markup {
-    let swept = foreign::name(swept(group));
     html! {
         (canvas::text([ACROSS[0], 18.0], Anchor::Start, &format!("{title} (log scale)")))
-        @for (value, _) in &group.races {
-            @let at = x.at(*value as f64);
+        @for race in &group.races {
+            @let at = x.at(race.place);
             (canvas::grid([at, UP[0]], [at, UP[1]]))
-            (canvas::faint([at, UP[0] + 17.0], Anchor::Middle, &value.to_string()))
+            (canvas::faint([at, UP[0] + 17.0], Anchor::Middle, &foreign::shorten(&race.label, 10)))
         }
         @for tick in y.ratio_ticks(30.0) {
             (canvas::grid([ACROSS[0], y.at(tick)], [ACROSS[1], y.at(tick)]))
@@ -209,42 +246,41 @@ fn axes(group: &Group<'_>, title: &str, unit: Unit, [x, y]: [&Scale; 2]) -> Mark
         }
         (canvas::axis([ACROSS[0], UP[0]], [ACROSS[1], UP[0]]))
         (canvas::axis([ACROSS[0], UP[0]], [ACROSS[0], UP[1]]))
-        (canvas::text([(ACROSS[0] + ACROSS[1]) / 2.0, HEIGHT - 14.0], Anchor::Middle, &swept))
+        (canvas::text([(ACROSS[0] + ACROSS[1]) / 2.0, HEIGHT - 14.0], Anchor::Middle,
+                      &group.parameter))
     }
-}
-
-/// The name of the parameter that differs between the races.
-fn swept<'a>(group: &Group<'a>) -> &'a str {
-    let Some((value, race)) = group.races.first() else {
-        return "value";
-    };
-    let ending = format!("={value}");
-    let found = race
-        .parameters
-        .iter()
-        .find_map(|word| word.strip_suffix(&ending));
-    found.unwrap_or("threads")
 }
 
 fn line(curve: &Curve, unit: Unit, [x, y]: [&Scale; 2], end: f64) -> Markup {
     let look = curve.look;
     let mut path = String::new();
-    for (value, at) in &curve.points {
+    for point in &curve.points {
         let start = if path.is_empty() { 'M' } else { 'L' };
-        let _ = write!(path, "{start}{} {}", n(x.at(*value as f64)), n(y.at(*at)));
+        let _ = write!(
+            path,
+            "{start}{} {}",
+            n(x.at(point.place)),
+            n(y.at(point.value))
+        );
     }
     let name = foreign::name(&curve.name);
     html! {
-        @if let Some((last, at)) = curve.points.last() {
+        @if let Some(last) = curve.points.last() {
             g class="curve" data-name=(name) {
                 path class={ (look.class()) " line" } d=(path) fill="none" stroke=(look.colour())
                     stroke-width="1.8" stroke-dasharray=(look.dashes()) {}
-                @for (value, at) in &curve.points {
-                    @let says = format!("{name} at {value}: {}", unit.tell(*at));
-                    (look.marker([x.at(*value as f64), y.at(*at)], 4.5, false, Some(&says)))
+                @for point in &curve.points {
+                    @let at = x.at(point.place);
+                    @if let Some([low, high]) = point.ends.filter(|[low, high]| low < high) {
+                        path class={ (look.class()) " line" } fill="none" stroke=(look.colour())
+                            stroke-width="1.2"
+                            d={ "M" (n(at)) " " (n(y.at(low))) "L" (n(at)) " " (n(y.at(high))) } {}
+                    }
+                    @let says = format!("{name} at {}: {}", point.label, told(point, unit));
+                    (look.marker([at, y.at(point.value)], 4.5, false, Some(&says)))
                 }
                 path class="grid" fill="none" stroke=(canvas::GRID)
-                    d={ "M" (n(x.at(*last as f64) + 6.0)) " " (n(y.at(*at)))
+                    d={ "M" (n(x.at(last.place) + 6.0)) " " (n(y.at(last.value)))
                         "L" (n(ACROSS[1] + 8.0)) " " (n(end)) } {}
                 (look.marker([ACROSS[1] + 14.0, end], 4.0, false, None))
                 (canvas::text([ACROSS[1] + 23.0, end + 4.5], Anchor::Start,
@@ -261,7 +297,7 @@ fn ends(curves: &[Curve], up: &Scale) -> Vec<f64> {
         curve
             .points
             .last()
-            .map_or(f64::INFINITY, |(_, at)| up.at(*at))
+            .map_or(f64::INFINITY, |last| up.at(last.value))
     };
     let mut order: Vec<usize> = (0..curves.len()).collect();
     order.sort_by(|a, b| wanted(&curves[*a]).total_cmp(&wanted(&curves[*b])));
@@ -284,15 +320,24 @@ fn ends(curves: &[Curve], up: &Scale) -> Vec<f64> {
     places
 }
 
+/// A value with its interval.
+fn told(point: &Point, unit: Unit) -> String {
+    let value = unit.tell(point.value);
+    match point.ends {
+        Some([low, high]) if low < high => {
+            format!("{value} ({} to {})", unit.tell(low), unit.tell(high))
+        }
+        _ => value,
+    }
+}
+
 fn described(curves: &[Curve], unit: Unit) -> String {
     let told = curves
         .iter()
         .filter(|curve| !curve.points.is_empty())
         .map(|curve| {
-            let points = curve
-                .points
-                .iter()
-                .map(|(value, at)| format!("{} at {value}", unit.tell(*at)));
+            let points = curve.points.iter();
+            let points = points.map(|point| format!("{} at {}", told(point, unit), point.label));
             format!(
                 "{}: {}",
                 foreign::name(&curve.name),

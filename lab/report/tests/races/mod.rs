@@ -41,6 +41,7 @@ pub fn bare(name: &str, role: Role) -> EntrantResult {
         library: None,
         sha256: None,
         settings: BTreeMap::new(),
+        hardened: false,
         known_faults: Vec::new(),
         status: Status::Ok,
         failure: None,
@@ -167,6 +168,7 @@ fn entrants() -> Vec<EntrantResult> {
         compared(Verdict::Slower, 1.25, 0.02),
         compared(Verdict::More, 2.5, 0.1),
     );
+    slow.hardened = true;
     slow.wall_s.as_mut().expect("it has one").outliers = vec![2];
     let mut even = rival(
         "rpmalloc",

@@ -6,7 +6,6 @@ use heapdrome_statistics::{Interval, Rule};
 use super::parts::sized;
 use super::{EVERYONE, Sizes};
 use crate::Suite;
-use crate::figures::{row, samples};
 use crate::racers::racers;
 use crate::tables::{ALPHA, degradation, interval};
 
@@ -90,7 +89,7 @@ fn all(suite: &Suite, both: [&Member; 2], ratio: f64) -> Vec<Racer> {
     let racer = |(contender, allocator): &(&crate::Contender, &str)| {
         Some(Racer {
             name: contender.name.clone(),
-            wall: samples(row(&both[0].result, allocator)?, "wall_s")?,
+            wall: both[0].result.row(allocator)?.samples("wall_s")?,
             degradation: degradation(both, allocator, ratio, confidence)?,
         })
     };

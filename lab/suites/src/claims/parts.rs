@@ -3,13 +3,13 @@
 //! A claim is one statement, whatever the number of its comparisons: their intervals hold together
 //! with 95%, so that one of many that strays by chance does not contradict it.
 
-use heapdrome_record::Member;
+use heapdrome_record::{Member, resolution};
 use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
 
 use super::evidence::{Found, Part};
 use super::{EVERYONE, Family, Range, Scope, Sizes, Test};
 use crate::Suite;
-use crate::figures::{missing, of_cell, resolution, row, samples};
+use crate::figures::{missing, of_cell};
 use crate::racers::{Racer, racers, takes_part};
 use crate::tables::{ALPHA, data_ratio, degradation, pair, rule};
 
@@ -40,7 +40,7 @@ pub(super) fn ratios(
     }
     compared.retain(|(member, one, other)| takes_part(member, one) && takes_part(member, other));
     // Of everyone, those count whose rows do; one that is named and failed leaves the claim open.
-    let counts = |member: &Member, one: &Racer<'_>| row(&member.result, one.1).is_some();
+    let counts = |member: &Member, one: &Racer<'_>| member.result.row(one.1).is_some();
     compared.retain(|(member, _, other)| !of_everyone || counts(member, other));
     let family = |member: &Member| match scope.family {
         Family::Claim => compared.len(),
@@ -290,7 +290,8 @@ pub(super) fn cannot(absent: &[String], more: &[String]) -> Found {
 }
 
 fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>, String> {
-    let found = row(&member.result, allocator).and_then(|row| samples(row, figure));
+    let row = member.result.row(allocator);
+    let found = row.and_then(|row| row.samples(figure));
     found.ok_or_else(|| format!("{allocator} {}", missing(&member.result, allocator)))
 }
 

@@ -10,11 +10,10 @@ mod text;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use heapdrome_record::{Member, Table};
+use heapdrome_record::{Member, Table, resolution};
 use heapdrome_statistics::Rule;
 use serde::Deserialize;
 
-use crate::figures::resolution;
 use crate::racers::EVERYONE;
 use crate::{Contender, PublishedTable, Suite};
 

@@ -1,11 +1,11 @@
 //! Tables of one race: its runs summarised.
 
-use heapdrome_record::Member;
+use heapdrome_record::{Member, resolution};
 use heapdrome_statistics::{mean, standard_deviation};
 
 use super::{NONE, Parts, Unit, figure_of, interval, number, racing, rule_of};
 use crate::Suite;
-use crate::figures::{of_cell, resolution};
+use crate::figures::of_cell;
 
 /// Mean, deviation, user, system, least, greatest: what hyperfine prints.
 pub(super) fn runs(suite: &Suite, cell: &str, members: &[&Member]) -> Option<Parts> {
@@ -103,7 +103,7 @@ pub(super) fn savings(
     heads.extend(figures.iter().map(head));
     let rivals = racing(suite).filter(|(_, allocator)| allocator != baseline);
     let row = |(contender, allocator): (&crate::Contender, &str)| {
-        crate::figures::row(&member.result, allocator)?;
+        member.result.row(allocator)?;
         let cells = figures.iter().map(|figure| saved(allocator, figure));
         let mut row = vec![contender.label()];
         row.extend(cells.map(|cell| cell.unwrap_or_else(|| NONE.to_owned())));

@@ -120,6 +120,7 @@ pub fn entrant(name: &str, preload: &[PathBuf]) -> Entrant {
         sha256: None,
         preload: preload.to_vec(),
         settings: BTreeMap::new(),
+        hardened: false,
         known_faults: Vec::new(),
     }
 }

@@ -15,7 +15,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use noise::{Condition, log_normal, parse_recorded, read_recorded};
-use table::{FalseVerdicts, Needed, Power, Rate, Tables};
+use table::{FalseVerdicts, Needed, Power, Rate, Tables, TwoRaces};
 
 /// Rivals of the two kinds of race.
 const RIVALS: [usize; 2] = [1, 8];
@@ -94,6 +94,7 @@ fn run(arguments: &Arguments) -> Result<String, String> {
                 .join()
                 .map_err(|_| "a simulation failed".to_owned())?;
             tables.false_verdicts.append(&mut part.false_verdicts);
+            tables.two_races.append(&mut part.two_races);
             tables.power.append(&mut part.power);
             tables.needed.append(&mut part.needed);
         }
@@ -166,6 +167,10 @@ fn rows(arguments: &Arguments, condition: &Condition) -> Tables {
         tables
             .false_verdicts
             .push(false_verdicts(arguments, condition, &rule));
+        for slower in [0.0, 0.05] {
+            let counted = two_races(arguments, condition, &rule, slower);
+            tables.two_races.push(counted);
+        }
         for rounds in [10, 20, 40] {
             tables
                 .power
@@ -180,17 +185,46 @@ fn rows(arguments: &Arguments, condition: &Condition) -> Tables {
     tables
 }
 
-fn false_verdicts(arguments: &Arguments, condition: &Condition, rule: &Rule) -> FalseVerdicts {
-    let stopping = Stopping {
+fn stopping(arguments: &Arguments) -> Stopping {
+    Stopping {
         precision: Some(arguments.precision),
         min_rounds: arguments.min_rounds,
         max_rounds: arguments.max_rounds.max(1),
-    };
+    }
+}
+
+/// Two races in which nothing changed but, perhaps, the speed of the machine.
+fn two_races(arguments: &Arguments, condition: &Condition, rule: &Rule, slower: f64) -> TwoRaces {
+    let stopping = stopping(arguments);
+    let mut random = ChaCha8Rng::seed_from_u64(arguments.seed);
+    let mut counts = [0_u64; 3];
+    for _ in 0..arguments.races {
+        let errs = race::two_races_err(condition, rule, &stopping, slower, &mut random);
+        for (count, event) in counts.iter_mut().zip([errs.itself, errs.beside, errs.both]) {
+            *count += u64::from(event);
+        }
+    }
+    let [itself, beside, both] = counts.map(|count| Rate {
+        count,
+        of: arguments.races,
+    });
+    TwoRaces {
+        condition: condition.name.clone(),
+        rivals: rule.comparisons(),
+        slower,
+        itself,
+        beside,
+        both,
+    }
+}
+
+fn false_verdicts(arguments: &Arguments, condition: &Condition, rule: &Rule) -> FalseVerdicts {
+    let stopping = stopping(arguments);
     let mut random = ChaCha8Rng::seed_from_u64(arguments.seed);
     let mut rounds = Vec::new();
     let mut counts = [0_u64; 4];
     for _ in 0..arguments.races {
-        let outcome = race::race_of_equals(condition, rule, &stopping, &mut random);
+        let (outcome, _) = race::race_of_equals(condition, rule, &stopping, &mut random);
         let usual = race::usual_way_errs(
             condition,
             rule.comparisons(),

@@ -1,6 +1,8 @@
 //! One simulated race, judged by the very rule that judges real ones.
 
-use heapdrome_statistics::{Decision, Estimate, Rule, Shown, Stopping, typical, welch};
+use heapdrome_statistics::{
+    Decision, Estimate, Figures, Rule, Shown, Stopping, change, typical, welch,
+};
 use rand_chacha::ChaCha8Rng;
 
 use crate::noise::{Condition, Stream};
@@ -42,13 +44,13 @@ fn estimates(rule: &Rule, times: &Times) -> Vec<Option<Estimate>> {
         .collect()
 }
 
-/// Runs a race in which all entrants are equal, with adaptive stopping.
+/// Runs a race in which all entrants are equal, with adaptive stopping; returns all times, too.
 pub fn race_of_equals(
     condition: &Condition,
     rule: &Rule,
     stopping: &Stopping,
     random: &mut ChaCha8Rng,
-) -> Outcome {
+) -> (Outcome, Times) {
     let mut stream = condition.stream(random);
     let mut times: Times = vec![Vec::new(); BASELINE_AND_TWIN + rule.comparisons()];
     let mut at_any_look = false;
@@ -61,15 +63,65 @@ pub fn race_of_equals(
         let decision = stopping.decide(rounds, &estimates);
         if decision != Decision::GoOn {
             let precise = decision == Decision::Precise;
-            return Outcome {
+            let outcome = Outcome {
                 rounds,
                 precise,
                 at_the_end,
                 at_any_look,
             };
+            return (outcome, times);
         }
     }
     unreachable!("the rounds are bounded by the stopping rule")
+}
+
+/// How a comparison of two races in which nothing changed may err.
+#[derive(Clone, Copy, Debug)]
+pub struct Errs {
+    /// A rival compared with itself seems changed.
+    pub itself: bool,
+    /// A rival's ratio to the baseline does.
+    pub beside: bool,
+    /// Both say so of the same rival: what a comparison on one machine calls a change.
+    pub both: bool,
+}
+
+/// Compares two races of equals, the second on a machine that is `slower` by this fraction, as
+/// `heapdrome compare` does.
+pub fn two_races_err(
+    condition: &Condition,
+    rule: &Rule,
+    stopping: &Stopping,
+    slower: f64,
+    random: &mut ChaCha8Rng,
+) -> Errs {
+    let (_, old) = race_of_equals(condition, rule, stopping, random);
+    let (_, mut new) = race_of_equals(condition, rule, stopping, random);
+    new.iter_mut()
+        .flatten()
+        .for_each(|time| *time *= 1.0 + slower);
+    let confidence = 1.0 - rule.alpha() / rule.comparisons() as f64;
+    let changed = |rival: usize, beside: bool| {
+        let figures = |times| {
+            let times: &Times = times;
+            Figures {
+                own: &times[rival],
+                baseline: beside.then_some(&times[0][..]),
+            }
+        };
+        change(figures(&old), figures(&new), 0.0, confidence).map_or(0, |found| {
+            i32::from(found.low > 1.0) - i32::from(found.high < 1.0)
+        })
+    };
+    let rivals = BASELINE_AND_TWIN..old.len();
+    let found: Vec<[i32; 2]> = rivals
+        .map(|rival| [changed(rival, false), changed(rival, true)])
+        .collect();
+    Errs {
+        itself: found.iter().any(|[itself, _]| *itself != 0),
+        beside: found.iter().any(|[_, beside]| *beside != 0),
+        both: found.iter().any(|[itself, beside]| itself * beside > 0),
+    }
 }
 
 /// Whether the usual way errs: all runs of the first, then all of the next, and so on, each compared

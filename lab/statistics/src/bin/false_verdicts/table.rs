@@ -64,6 +64,23 @@ pub struct FalseVerdicts {
     pub usual: Rate,
 }
 
+/// False verdicts of comparisons of two races.
+#[derive(Clone, Debug)]
+pub struct TwoRaces {
+    /// The condition's name.
+    pub condition: String,
+    /// Rivals in each race.
+    pub rivals: usize,
+    /// How much slower the machine was in the second race, as a fraction.
+    pub slower: f64,
+    /// Comparisons in which a rival's own time seemed changed.
+    pub itself: Rate,
+    /// Comparisons in which its ratio to the baseline did.
+    pub beside: Rate,
+    /// Comparisons in which both did.
+    pub both: Rate,
+}
+
 /// The power at the announced difference.
 #[derive(Clone, Debug)]
 pub struct Power {
@@ -99,6 +116,8 @@ pub struct Needed {
 pub struct Tables {
     /// False verdicts.
     pub false_verdicts: Vec<FalseVerdicts>,
+    /// Comparisons of two races.
+    pub two_races: Vec<TwoRaces>,
     /// Power.
     pub power: Vec<Power>,
     /// Rounds needed.
@@ -106,7 +125,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Three Markdown tables.
+    /// Four Markdown tables.
     pub fn markdown(&self) -> String {
         let mut text = String::from(
             "| condition | rivals | races | stopped as precise | median rounds | false verdicts at \
@@ -123,6 +142,19 @@ impl Tables {
                 row.at_the_end.text(),
                 row.at_any_look.text(),
                 row.usual.text(),
+            );
+        }
+        text += "\n| condition | rivals | second race | itself | beside the baseline | both |\n";
+        text += "|---|---|---|---|---|---|\n";
+        for row in &self.two_races {
+            text += &format!(
+                "| {} | {} | {:.0}% slower | {} | {} | {} |\n",
+                row.condition,
+                row.rivals,
+                100.0 * row.slower,
+                row.itself.text(),
+                row.beside.text(),
+                row.both.text(),
             );
         }
         text += "\n| condition | rivals | rounds | announced (median) | shown |\n";
@@ -165,6 +197,13 @@ impl Tables {
                 "false_at_any_look": row.at_any_look.json(), "usual_way": row.usual.json(),
             })
         });
+        let two_races = self.two_races.iter().map(|row| {
+            json!({
+                "condition": row.condition, "rivals": row.rivals, "slower": row.slower,
+                "itself": row.itself.json(), "beside_baseline": row.beside.json(),
+                "both": row.both.json(),
+            })
+        });
         let power = self.power.iter().map(|row| {
             json!({
                 "condition": row.condition, "rivals": row.rivals, "rounds": row.rounds,
@@ -179,6 +218,7 @@ impl Tables {
         });
         json!({
             "false_verdicts": false_verdicts.collect::<Vec<_>>(),
+            "two_races": two_races.collect::<Vec<_>>(),
             "power": power.collect::<Vec<_>>(), "rounds_needed": needed.collect::<Vec<_>>(),
         })
     }

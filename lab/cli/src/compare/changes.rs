@@ -1,0 +1,192 @@
+//! From two races to the factors by which figures changed.
+
+use std::collections::BTreeMap;
+
+use heapdrome_record::{
+    COMMON_FIGURES, Change, EntrantResult, Factor, RacePair, Verdict, resolution,
+};
+use heapdrome_statistics::{Figures, Interval, Shown, change, median};
+
+use super::differences::differs;
+use super::pairing::{Both, Pair, Pairs, what};
+use crate::race::Kind;
+
+/// Probability of one or more false verdicts on one figure, over all allocators and races.
+pub const ALPHA: f64 = 0.05;
+
+/// All that is compared at once: how many comparisons of each figure share the probability of error.
+pub struct Family {
+    same_machine: bool,
+    comparisons: BTreeMap<String, usize>,
+}
+
+impl Family {
+    /// Counts what is to be compared.
+    pub fn of(pairs: &Pairs<'_>, same_machine: bool) -> Self {
+        let mut comparisons = BTreeMap::new();
+        for pair in &pairs.pairs {
+            for both in pair.compared(same_machine) {
+                for figure in figures(&both) {
+                    *comparisons.entry(figure).or_insert(0) += 1;
+                }
+            }
+        }
+        Self {
+            same_machine,
+            comparisons,
+        }
+    }
+
+    /// Every figure of every allocator that counts in both races.
+    pub fn compare(&self, pair: &Pair<'_>) -> RacePair {
+        let mut changes = Vec::new();
+        for both in pair.compared(self.same_machine) {
+            let of = |figure: String| self.change(pair, &both, figure);
+            changes.extend(figures(&both).into_iter().filter_map(of));
+        }
+        let not_compared = pair.not_compared().into_iter();
+        RacePair {
+            cell: pair.cell.clone(),
+            command: what(pair.new),
+            baseline: pair.baseline().map(|both| both.new.allocator.clone()),
+            old_rounds: pair.old.rounds,
+            new_rounds: pair.new.rounds,
+            changes,
+            differs: differs(pair),
+            not_compared: not_compared
+                .map(|(name, why)| format!("{name}: {why}"))
+                .collect(),
+        }
+    }
+
+    fn change(&self, pair: &Pair<'_>, both: &Both<'_>, figure: String) -> Option<Change> {
+        let comparisons = self.comparisons.get(&figure).copied().unwrap_or(1);
+        let confidence = 1.0 - ALPHA / comparisons as f64;
+        let (old, new) = (both.old.samples(&figure)?, both.new.samples(&figure)?);
+        let itself = if self.same_machine {
+            let (old, new) = (alone(&old), alone(&new));
+            change(old, new, resolution(&figure), confidence)
+        } else {
+            None
+        };
+        let beside_baseline = beside(pair, both, &figure, confidence);
+        let mut change = Change {
+            allocator: both.new.allocator.clone(),
+            old: median(&old)?,
+            new: median(&new)?,
+            verdict: None,
+            itself: itself.map(factor),
+            beside_baseline: beside_baseline.map(factor),
+            figure,
+        };
+        change.verdict = verdict(&change, self.same_machine);
+        Some(change)
+    }
+}
+
+/// The factors that a verdict on a change rests on; all of them must show it.
+///
+/// Between machines only the ratio to the baseline tells anything. On one machine the figure itself must
+/// show it, too; and a time alone proves nothing, as the machine's speed wanders from race to race.
+pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
+    let time = Kind::of(&change.figure) == Kind::Time;
+    match (same_machine, change.beside_baseline) {
+        (false, beside) => beside.into_iter().collect(),
+        (true, None) if time => Vec::new(),
+        (true, beside) => change.itself.into_iter().chain(beside).collect(),
+    }
+}
+
+fn alone(own: &[f64]) -> Figures<'_> {
+    Figures {
+        own,
+        baseline: None,
+    }
+}
+
+/// The change of the ratio to the baseline; the baseline has none to itself.
+fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Option<Interval> {
+    let baseline = pair.baseline()?;
+    if baseline.new.allocator == both.new.allocator {
+        return None;
+    }
+    let samples = |row: &EntrantResult| row.samples(figure);
+    let own = [samples(both.old)?, samples(both.new)?];
+    let base = [samples(baseline.old)?, samples(baseline.new)?];
+    let [old, new] = [0, 1].map(|which| Figures {
+        own: &own[which],
+        baseline: Some(&base[which]),
+    });
+    change(old, new, resolution(figure), confidence)
+}
+
+/// What all factors that count say together: a difference is shown only where each shows it.
+fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
+    let shown = |found: Factor| match (found.low, found.high) {
+        (_, high) if high < 1.0 => Shown::Below,
+        (low, _) if low > 1.0 => Shown::Above,
+        _ => Shown::Nothing,
+    };
+    let together = |a, b| if a == b { a } else { Shown::Nothing };
+    let counting = counting(change, same_machine).into_iter();
+    let all = counting.map(shown).reduce(together)?;
+    Some(Kind::of(&change.figure).verdict(all))
+}
+
+fn factor(found: Interval) -> Factor {
+    Factor {
+        ratio: found.estimate,
+        low: found.low,
+        high: found.high,
+    }
+}
+
+/// The names of the figures that both rows have.
+fn figures(both: &Both<'_>) -> Vec<String> {
+    let metrics = both.new.metrics.keys().map(String::as_str);
+    let known = COMMON_FIGURES.into_iter().chain(metrics);
+    let in_both =
+        |figure: &&str| both.old.samples(figure).is_some() && both.new.samples(figure).is_some();
+    known.filter(in_both).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(figure: &str, itself: Option<[f64; 2]>, beside: Option<[f64; 2]>) -> Change {
+        let factor = |[low, high]: [f64; 2]| Factor {
+            ratio: f64::midpoint(low, high),
+            low,
+            high,
+        };
+        Change {
+            allocator: "a".to_owned(),
+            figure: figure.to_owned(),
+            old: 1.0,
+            new: 1.0,
+            itself: itself.map(factor),
+            beside_baseline: beside.map(factor),
+            verdict: None,
+        }
+    }
+
+    #[test]
+    fn a_verdict_needs_every_factor_that_counts() {
+        let slower = Some([1.05, 1.10]);
+        let told = |beside| verdict(&change("wall_s", slower, beside), true);
+        assert_eq!(told(slower), Some(Verdict::Slower));
+        assert_eq!(told(Some([0.98, 1.04])), Some(Verdict::Undecided));
+        assert_eq!(told(Some([0.8, 0.9])), Some(Verdict::Undecided));
+        let elsewhere = change("wall_s", None, Some([0.8, 0.9]));
+        assert_eq!(verdict(&elsewhere, false), Some(Verdict::Faster));
+    }
+
+    #[test]
+    fn a_time_alone_proves_nothing_and_memory_does() {
+        let alone = |figure| verdict(&change(figure, Some([1.05, 1.10]), None), true);
+        assert_eq!(alone("wall_s"), None);
+        assert_eq!(alone("peak_rss_bytes"), Some(Verdict::More));
+        assert_eq!(verdict(&change("wall_s", None, None), true), None);
+    }
+}

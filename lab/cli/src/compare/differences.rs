@@ -1,0 +1,197 @@
+//! How two races were not made alike, and what a comparison of them therefore rests on.
+
+use heapdrome_record::{Changes, Machine, Options, RaceResult, Role};
+
+use super::pairing::{Both, Pair, Pairs};
+
+/// What was not the same in the two races, besides their outcome.
+pub fn differs(pair: &Pair<'_>) -> Vec<String> {
+    let (old, new) = (pair.old, pair.new);
+    let mut told = Vec::new();
+    let mut tell = |what: &str, old: String, new: String| {
+        if old != new {
+            let known = |text: String| {
+                if text.is_empty() {
+                    "none".to_owned()
+                } else {
+                    text
+                }
+            };
+            told.push(format!("{what}: {}, then {}", known(old), known(new)));
+        }
+    };
+    tell("baseline", old.baseline.clone(), new.baseline.clone());
+    for (what, of) in OPTIONS {
+        tell(what, of(&old.options), of(&new.options));
+    }
+    tell("program", program(old), program(new));
+    for both in &pair.compared(true) {
+        let name = &both.new.allocator;
+        tell(
+            &format!("{name}, version"),
+            both.old.version.clone(),
+            both.new.version.clone(),
+        );
+        tell(
+            &format!("{name}, settings"),
+            settings(both).0,
+            settings(both).1,
+        );
+        if both.old.version == both.new.version && !both.is_same_library() {
+            let hashes = [&both.old.sha256, &both.new.sha256];
+            let [old, new] = hashes.map(|hash| hash.clone().unwrap_or_default());
+            tell(&format!("{name}, SHA-256"), brief(&old), brief(&new));
+        }
+    }
+    told
+}
+
+/// An option, and how it is told.
+type Told = (&'static str, fn(&Options) -> String);
+
+/// The options that bear on the figures.
+const OPTIONS: [Told; 7] = [
+    ("environment", |options| {
+        let pairs = options.environment.iter();
+        let pairs: Vec<_> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+        pairs.join(" ")
+    }),
+    ("processors", |options| {
+        let list: Vec<_> = options.pin.iter().map(usize::to_string).collect();
+        list.join(",")
+    }),
+    ("prepare", |options| {
+        options.prepare.clone().unwrap_or_default()
+    }),
+    ("setup", |options| options.setup.clone().unwrap_or_default()),
+    ("standard input", |options| {
+        let file = options.stdin.as_ref();
+        file.map(|file| file.display().to_string())
+            .unwrap_or_default()
+    }),
+    ("server", |options| {
+        let server = options.server.as_ref();
+        server
+            .map(|server| server.serve.clone())
+            .unwrap_or_default()
+    }),
+    ("warm-up rounds", |options| {
+        options.warmup_rounds.to_string()
+    }),
+];
+
+/// Where the program lies, if the command is the user's own.
+fn program(result: &RaceResult) -> String {
+    match &result.options.workload {
+        Some(_) => String::new(),
+        None => result.command.first().cloned().unwrap_or_default(),
+    }
+}
+
+fn settings(both: &Both<'_>) -> (String, String) {
+    let words = |settings: &std::collections::BTreeMap<String, String>| {
+        let pairs = settings.iter().map(|(key, value)| format!("{key}={value}"));
+        pairs.collect::<Vec<_>>().join(" ")
+    };
+    (words(&both.old.settings), words(&both.new.settings))
+}
+
+/// The beginning of a hash, which is enough to tell two apart.
+fn brief(hash: &str) -> String {
+    hash.chars().take(12).collect()
+}
+
+/// What the verdicts rest on, and what speaks against it.
+pub fn rests_on(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
+    let mut told = Vec::new();
+    let machines = differing_machines(&changes.old.machine, &changes.new.machine);
+    let baseline = pairs
+        .pairs
+        .first()
+        .map_or("", |pair| pair.new.baseline.as_str());
+    if changes.same_machine {
+        told.push(format!(
+            "The machines are described alike, so each figure is compared with itself, which rests on \
+             the machine running at the same speed in both races. No interval covers that; therefore \
+             a change of time is shown only where the ratio to {baseline} shows it, too."
+        ));
+    } else {
+        told.push(format!(
+            "The machines differ, or count as different, so ratios to {baseline} are compared: how \
+             much each allocator gained or lost against {baseline}. That rests on {baseline}; what \
+             a machine does to one allocator and not to {baseline} counts as a change."
+        ));
+    }
+    if !machines.is_empty() {
+        told.push(format!("The machines: {}.", machines.join("; ")));
+    }
+    let changed = pairs
+        .pairs
+        .iter()
+        .any(|pair| pair.baseline().is_some_and(|both| !both.is_same_library()));
+    if changed {
+        told.push(format!(
+            "{baseline} is not the same library or has not the same settings in both: part of a change \
+             beside it may be its own."
+        ));
+    }
+    told.extend(drifted(changes, pairs));
+    told
+}
+
+/// How two machines are described differently.
+fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
+    let gib = |machine: &Machine| heapdrome_record::Bytes(machine.memory_bytes).to_string();
+    let parts = [
+        ("processor", old.processor.clone(), new.processor.clone()),
+        (
+            "processors",
+            old.processors.to_string(),
+            new.processors.to_string(),
+        ),
+        ("memory", gib(old), gib(new)),
+        ("kernel", old.kernel.clone(), new.kernel.clone()),
+        ("C library", old.libc.clone(), new.libc.clone()),
+        (
+            "distribution",
+            old.distribution.clone(),
+            new.distribution.clone(),
+        ),
+    ];
+    let parts = parts.into_iter().filter(|(_, old, new)| old != new);
+    parts
+        .map(|(what, old, new)| format!("{what} {old}, then {new}"))
+        .collect()
+}
+
+/// The baseline's own wall time, where it shows that the machine did not stay the same.
+fn drifted(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
+    let mut told = Vec::new();
+    for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {
+        let own = |row: &&heapdrome_record::EntrantResult| row.role == Role::Baseline;
+        let Some(baseline) = pair.new.entrants.iter().find(own) else {
+            continue;
+        };
+        let wall = compared
+            .changes
+            .iter()
+            .find(|change| change.allocator == baseline.allocator && change.figure == "wall_s");
+        let Some(factor) = wall
+            .and_then(|change| change.itself)
+            .filter(|factor| factor.low > 1.0 || factor.high < 1.0)
+            .filter(|_| pair.same_baseline())
+        else {
+            continue;
+        };
+        let place = pair
+            .cell
+            .as_ref()
+            .map_or(String::new(), |cell| format!(" in {cell}"));
+        told.push(format!(
+            "{}, the same library in both, took {:.3} times as long{place} ({:.3} to {:.3}): the \
+             machine, the command or its input changed, too.",
+            baseline.allocator, factor.ratio, factor.low, factor.high
+        ));
+    }
+    told
+}

@@ -1,0 +1,44 @@
+//! The command lines of the documents are read as a person's would be.
+
+use std::path::Path;
+
+use clap::Parser;
+
+use crate::arguments::Arguments;
+
+/// Every call of heapdrome in the code blocks of a document, continued lines joined.
+fn calls(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\n", " ");
+    let mut fenced = false;
+    let mut calls = Vec::new();
+    for line in joined.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        let is_code = fenced || line.starts_with("    ");
+        let line = line.trim();
+        if is_code && line.starts_with("heapdrome ") && !line.contains("...") {
+            calls.push(line.to_owned());
+        }
+    }
+    calls
+}
+
+#[test]
+fn every_command_line_of_the_documents_is_one() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (document, least) in [
+        ("docs/ci.md", 4),
+        ("docs/report.md", 2),
+        ("docs/sweeps.md", 4),
+        ("README.md", 10),
+    ] {
+        let text = std::fs::read_to_string(root.join(document)).expect("the document is there");
+        let calls = calls(&text);
+        assert!(calls.len() >= least, "{document}: {calls:?}");
+        for call in calls {
+            let words = shlex::split(&call).unwrap_or_else(|| panic!("{document}: {call}"));
+            if let Err(error) = Arguments::try_parse_from(&words) {
+                panic!("{document}: {call}: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What `--help` and the manual show last: command lines to start from. A test types each of them.
+
+/// `heapdrome race`.
+pub const RACE: &str = "\
+Examples:
+  heapdrome race -- ninja -C build
+  heapdrome race -a system,mimalloc3,./mine.so --prepare 'ninja -C build clean' -- ninja -C build
+  heapdrome race -a default --max-time 5m --json result.json -- ./program
+  heapdrome race -w rptest -t 1,2,4 -- 16-1000
+  heapdrome race -a default --sweep items=1000,10000 -- ./parse --items {items}
+  heapdrome race -a system --sweep env:MALLOC_ARENA_MAX=1,2,4 -a jemalloc -- ./program
+  heapdrome race --serve 'redis-server --save \"\"' --ready 'redis-cli ping' -- redis-benchmark -q
+  heapdrome race --resume";
+
+/// `heapdrome show`.
+pub const SHOW: &str = "\
+Examples:
+  heapdrome show result.json
+  heapdrome show result.json --markdown result.md --csv samples.csv --redact";
+
+/// `heapdrome report`.
+pub const REPORT: &str = "\
+Examples:
+  heapdrome report result.json -o report.html
+  heapdrome report before.json after.json -o both.html --redact";
+
+/// `heapdrome plot`.
+pub const PLOT: &str = "\
+Examples:
+  heapdrome plot result.json -o plots
+  heapdrome plot result.json -o plots --only ranking,time-memory --format svg";
+
+/// `heapdrome allocators`.
+pub const ALLOCATORS: &str = "\
+Examples:
+  heapdrome allocators
+  heapdrome allocators install mimalloc3 jemalloc
+  heapdrome allocators add mine ./mine.so --env MINE_CACHE=64
+  heapdrome allocators check mine";
+
+/// `heapdrome exec`.
+pub const EXEC: &str = "\
+Examples:
+  heapdrome exec -a mimalloc3 -- ./program --with arguments
+  heapdrome exec -a ./mine.so -- ./program";
+
+/// `heapdrome doctor`.
+pub const DOCTOR: &str = "\
+Examples:
+  heapdrome doctor
+  heapdrome doctor --self-test";
+
+/// `heapdrome workloads`.
+pub const WORKLOADS: &str = "\
+Examples:
+  heapdrome workloads
+  heapdrome workloads show rptest
+  heapdrome workloads install redis";
+
+/// `heapdrome suite`.
+pub const SUITE: &str = "\
+Examples:
+  heapdrome suite rpmalloc --quick
+  heapdrome suite alloc-perf-test --estimate
+  heapdrome suite all --quick --markdown report.md --json suite.json";
+
+/// `heapdrome paging`.
+pub const PAGING: &str = "\
+Examples:
+  heapdrome paging check
+  heapdrome paging throughput --quick
+  heapdrome paging random --swap file:4G --ram 256M
+  heapdrome paging clean";
+
+/// `heapdrome cache`.
+pub const CACHE: &str = "\
+Examples:
+  heapdrome cache path
+  heapdrome cache clean";
+
+/// `heapdrome survive`.
+pub const SURVIVE: &str = "\
+Examples:
+  heapdrome survive -- ./program
+  heapdrome survive -a system,mimalloc3 --runs 5 -- ./program --with arguments";

@@ -1,0 +1,208 @@
+//! `heapdrome man` and `heapdrome completions`: written from the same definition as the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use heapdrome_record::write_atomically;
+
+use crate::arguments::Arguments;
+use crate::failure::Failure;
+use crate::output;
+use crate::values::nearest;
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  heapdrome man
+  heapdrome man race
+  heapdrome man --dir ~/.local/share/man/man1";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  heapdrome completions bash
+  heapdrome completions zsh
+  heapdrome completions fish
+
+Put what is printed where your shell looks for it: for bash into
+~/.local/share/bash-completion/completions/heapdrome, for fish into
+~/.config/fish/completions/heapdrome.fish, for zsh into _heapdrome in a folder of $fpath.";
+
+/// `heapdrome man`.
+#[derive(Args, Debug)]
+#[command(after_help = MAN_EXAMPLES)]
+pub struct ManArguments {
+    /// The subcommand, such as `race` or `paging random`; without it, heapdrome itself
+    #[arg(value_name = "SUBCOMMAND", conflicts_with = "dir")]
+    pub subcommand: Vec<String>,
+    /// Write the pages of heapdrome and of every subcommand into this folder, which is made if it is
+    /// missing
+    #[arg(long, value_name = "FOLDER")]
+    pub dir: Option<PathBuf>,
+}
+
+/// `heapdrome completions`.
+#[derive(Args, Debug)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// Prints a page, or writes all of them into a folder.
+///
+/// # Errors
+/// When there is no such subcommand, or something cannot be written.
+pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
+    let whole = definition();
+    let Some(folder) = &arguments.dir else {
+        let found = find(&whole, &arguments.subcommand)?;
+        return output::print(&page(found)?.1);
+    };
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::Machine(format!(
+            "cannot make the folder {}: {error}",
+            folder.display()
+        ))
+    })?;
+    for command in all(&whole) {
+        let (name, page) = page(command)?;
+        let path = folder.join(name);
+        write_atomically(&path, &page).map_err(Failure::machine)?;
+        output::print(format!("{}\n", path.display()).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Prints the completions of a shell.
+///
+/// # Errors
+/// When they cannot be printed.
+pub fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    let mut whole = Arguments::command();
+    clap_complete::generate(arguments.shell, &mut whole, "heapdrome", &mut text);
+    output::print(&text)
+}
+
+/// The command line, every subcommand with its full name.
+fn definition() -> Command {
+    let mut whole = Arguments::command().disable_help_subcommand(true);
+    whole.build();
+    whole
+}
+
+/// A command and all below it.
+fn all(command: &Command) -> Vec<&Command> {
+    let below = command.get_subcommands().flat_map(all);
+    std::iter::once(command).chain(below).collect()
+}
+
+fn find<'a>(whole: &'a Command, words: &[String]) -> Result<&'a Command, Failure> {
+    words.iter().try_fold(whole, |command, word| {
+        command.find_subcommand(word).ok_or_else(|| {
+            let known = command.get_subcommands().map(Command::get_name);
+            let told = format!("there is no subcommand {word}; {}", nearest(word, known));
+            Failure::Usage(told)
+        })
+    })
+}
+
+/// The name of a page's file, and the page.
+fn page(command: &Command) -> Result<(String, Vec<u8>), Failure> {
+    let man = Man::new(command.clone());
+    let mut text = Vec::new();
+    man.render(&mut text).map_err(Failure::machine)?;
+    Ok((man.get_filename(), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    /// Everything of a page but what roff needs.
+    fn plain(command: &Command) -> String {
+        let (_, page) = page(command).unwrap_or_else(|error| panic!("{error}"));
+        String::from_utf8(page).expect("UTF-8").replace('\\', "")
+    }
+
+    #[test]
+    fn the_pages_name_every_subcommand_and_option() {
+        let whole = definition();
+        let commands = all(&whole);
+        assert!(commands.len() > 20, "{}", commands.len());
+        for command in commands {
+            let page = plain(command);
+            let name = command.get_name();
+            for below in command.get_subcommands() {
+                let below = below.get_display_name().unwrap_or(below.get_name());
+                assert!(page.contains(below), "{name}: {below}");
+            }
+            for option in command.get_arguments().filter_map(clap::Arg::get_long) {
+                assert!(page.contains(&format!("--{option}")), "{name}: --{option}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_pages_have_names_of_their_own() {
+        let whole = definition();
+        let pages: std::collections::BTreeSet<_> = all(&whole)
+            .into_iter()
+            .map(|command| page(command).unwrap_or_else(|error| panic!("{error}")).0)
+            .collect();
+        assert_eq!(pages.len(), all(&whole).len());
+        assert!(pages.contains("heapdrome.1") && pages.contains("heapdrome-paging-random.1"));
+    }
+
+    #[test]
+    fn every_subcommand_has_examples_that_can_be_typed() {
+        let whole = definition();
+        for command in whole.get_subcommands() {
+            let name = command.get_name();
+            let help = command.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_default();
+            let lines = help.lines().map(str::trim);
+            let examples: Vec<_> = lines
+                .filter(|line| line.starts_with("heapdrome "))
+                .collect();
+            let own = format!("heapdrome {name}");
+            assert!(
+                examples.iter().any(|line| line.starts_with(&own)),
+                "{name}: {help}"
+            );
+            for example in examples {
+                let words = shlex::split(example).unwrap_or_default();
+                if let Err(error) = Arguments::try_parse_from(&words) {
+                    panic!("{name}: {example}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_shell_completes_every_subcommand() {
+        let whole = definition();
+        for shell in [
+            Shell::Bash,
+            Shell::Zsh,
+            Shell::Fish,
+            Shell::Elvish,
+            Shell::PowerShell,
+        ] {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "heapdrome", &mut text);
+            let text = String::from_utf8(text).expect("UTF-8");
+            for command in whole.get_subcommands() {
+                assert!(
+                    text.contains(command.get_name()),
+                    "{shell}: {}",
+                    command.get_name()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! `heapdrome race -t 1,2,4`, `--sweep jobs=1,4`: one race for each combination of values.
+
+mod points;
+mod scaling;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+use heapdrome_record::{
+    Better, Collection, Member, Metric, Options, RaceResult, SCHEMA, Status, SweptParameter,
+};
+
+use super::cell::{CellRequest, Load, run_cell};
+use super::options::{check_command, options};
+use super::planning::{seed_from_clock, stopping};
+use super::store::ProofStore;
+use crate::arguments::RaceArguments;
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::values::WorkArgument;
+use crate::{interrupt, output};
+
+use points::{Point, parameters};
+use scaling::{WORK, Work, scaling};
+
+/// How much degradation per processor a curve may have before its knee, where nothing is said: time
+/// per work a quarter above that of the first value is an efficiency of 80%.
+const SHARE: f64 = 0.25;
+
+/// A sweep that is going to be run.
+struct Sweep {
+    parameters: Vec<SweptParameter>,
+    points: Vec<Point>,
+    work: Work,
+    share: f64,
+}
+
+/// Runs the races, and reports what came of them: also of those that were done before an interrupt.
+///
+/// # Errors
+/// As a race; when several end with a failure, the first is told.
+pub fn sweep(arguments: &RaceArguments) -> Result<(), Failure> {
+    let sweep = planned(arguments)?;
+    let interrupt = interrupt::flag()?;
+    let folders = Folders::find()?.interrupted_by(&interrupt);
+    let requests = requests(arguments, &sweep)?;
+    let mut collection = empty(&sweep.parameters);
+    let ended = run(&sweep, &requests, &mut collection, &folders, &interrupt);
+    if collection.races.is_empty() {
+        return ended;
+    }
+    let left: Vec<_> = sweep.points[collection.races.len()..]
+        .iter()
+        .map(|point| point.cell.as_str())
+        .collect();
+    if ended.is_err() && !left.is_empty() {
+        let left = left.join(", ");
+        collection.remarks.push(format!("not raced: {left}"));
+        output::tell(format_args!(
+            "what was done is reported; race the rest, too: {left}"
+        ));
+    }
+    let values: Vec<_> = sweep
+        .points
+        .iter()
+        .map(|point| point.values.clone())
+        .collect();
+    let found = scaling(
+        &collection,
+        &sweep.parameters,
+        &values,
+        sweep.work,
+        sweep.share,
+    );
+    collection.sweep = Some(found);
+    output::publish_collection(&collection, &arguments.output, Some(&folders.redaction()))?;
+    ended.and_then(|()| outcome(&collection))
+}
+
+/// Everything that can be wrong is found before anything is built.
+fn planned(arguments: &RaceArguments) -> Result<Sweep, Failure> {
+    let parameters = parameters(arguments)?;
+    let mut options = options(arguments)?;
+    let work = work(arguments, &parameters, &mut options)?;
+    let points = points::points(arguments, &parameters, &options)?;
+    for point in &points {
+        if let Load::Command(command) = &point.load {
+            check_command(&command[0], &point.options)?;
+        }
+    }
+    Ok(Sweep {
+        parameters,
+        points,
+        work,
+        share: arguments.knee.unwrap_or(SHARE),
+    })
+}
+
+/// What counts as work; where it is printed, the metric that reads it is added.
+fn work(
+    arguments: &RaceArguments,
+    parameters: &[SweptParameter],
+    options: &mut Options,
+) -> Result<Work, Failure> {
+    let along = &parameters[points::along(parameters)];
+    let positive = |value: &String| value.parse().is_ok_and(|number: f64| number > 0.0);
+    let numeric = along.values.iter().all(positive);
+    match &arguments.work {
+        Some(WorkArgument::Value) if !numeric => Err(Failure::Usage(format!(
+            "--work value: the values of {} are not all numbers above 0",
+            along.name
+        ))),
+        Some(WorkArgument::Value) => Ok(Work::Value),
+        Some(WorkArgument::Same) => Ok(Work::Same),
+        Some(WorkArgument::Printed(_)) if options.metrics.iter().any(|one| one.name == WORK) => {
+            Err(Failure::usage(
+                "--work and --metric work: there can be only one figure 'work'",
+            ))
+        }
+        Some(WorkArgument::Printed(pattern)) => {
+            options.metrics.push(Metric {
+                name: WORK.to_owned(),
+                pattern: pattern.clone(),
+                better: Better::Higher,
+            });
+            Ok(Work::Printed)
+        }
+        None if arguments.workload.is_some() => Ok(Work::Operations),
+        None if numeric && !along.name.starts_with(points::VARIABLE) => Ok(Work::Value),
+        None => Ok(Work::Same),
+    }
+}
+
+fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>, Failure> {
+    let stopping = stopping(&arguments.stopping, arguments.quick)?;
+    let seed = arguments.seed.unwrap_or_else(seed_from_clock);
+    let of = sweep.points.len();
+    let request = |(place, point): (usize, &Point)| CellRequest {
+        cell: point.cell.clone(),
+        title: format!(
+            "[{} of {of}] {}, {}",
+            place + 1,
+            point.load.name(),
+            point.cell
+        ),
+        load: point.load.clone(),
+        allocators: arguments.allocators.clone(),
+        baseline: arguments.baseline.clone(),
+        stopping: stopping.clone(),
+        options: point.options.clone(),
+        seed,
+        asked: std::env::args().skip(1).collect(),
+    };
+    Ok(sweep.points.iter().enumerate().map(request).collect())
+}
+
+/// Runs one race after the other, each of which joins the collection as soon as it is done.
+fn run(
+    sweep: &Sweep,
+    requests: &[CellRequest],
+    collection: &mut Collection,
+    folders: &Folders,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<(), Failure> {
+    let mut proofs = ProofStore::default();
+    let along = points::along(&sweep.parameters);
+    for (request, point) in requests.iter().zip(&sweep.points) {
+        interrupt::check(interrupt)?;
+        output::tell(&request.title);
+        let result = run_cell(request, folders, Some(&mut proofs), interrupt)?;
+        if collection.races.is_empty() {
+            collection.machine = result.machine.clone();
+        }
+        let named = sweep.parameters.iter().zip(&point.values);
+        let named = named.map(|(parameter, value)| format!("{}={value}", parameter.name));
+        collection.races.push(Member {
+            cell: request.cell.clone(),
+            workload: request.load.name(),
+            parameters: match &request.load {
+                Load::Workload { words, .. } => words.clone(),
+                Load::Command(_) => named.collect(),
+            },
+            swept: point.values[along].parse().ok(),
+            processors: request.options.pin.clone(),
+            factor: None,
+            result,
+        });
+    }
+    Ok(())
+}
+
+fn empty(parameters: &[SweptParameter]) -> Collection {
+    let names: Vec<_> = parameters.iter().map(|one| one.name.as_str()).collect();
+    Collection {
+        schema: SCHEMA,
+        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        asked: std::env::args().skip(1).collect(),
+        name: format!("sweep {}", names.join(" and ")),
+        scale: None,
+        machine: heapdrome_record::Machine::default(),
+        races: Vec::new(),
+        ccdfs: Vec::new(),
+        misuse: Vec::new(),
+        sweep: None,
+        claims: Vec::new(),
+        absent: Vec::new(),
+        tables: Vec::new(),
+        remarks: Vec::new(),
+    }
+}
+
+/// The exit status of a sweep that has been reported.
+fn outcome(collection: &Collection) -> Result<(), Failure> {
+    let out = |result: &RaceResult| {
+        let rows = result.entrants.iter();
+        let failed = rows.filter(|row| row.status != Status::Ok);
+        failed
+            .map(|row| row.allocator.clone())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let named: Vec<_> = collection
+        .races
+        .iter()
+        .map(|race| (&race.cell, out(&race.result)))
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(cell, names)| format!("{names} ({cell})"))
+        .collect();
+    match named.as_slice() {
+        [] => Ok(()),
+        named => Err(Failure::Entrant(format!(
+            "not in the race: {}",
+            named.join("; ")
+        ))),
+    }
+}

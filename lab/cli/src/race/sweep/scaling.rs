@@ -1,0 +1,280 @@
+//! How the time of each allocator grew over a sweep: degradation, and the knee of its curve.
+
+use heapdrome_record::{
+    Collection, EntrantResult, Factor, Knee, Member, Role, ScalingCurve, ScalingPoint, Status,
+    SweepResult, SweptParameter,
+};
+use heapdrome_statistics::{Figures, Interval, change, median};
+
+use super::points::along;
+
+/// Probability that any interval of a sweep does not hold the true degradation.
+const ALPHA: f64 = 0.05;
+
+/// The name of the metric from which `--work` reads.
+pub const WORK: &str = "work";
+
+/// What counts as the work of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The value that is swept.
+    Value,
+    /// Nothing that a sweep changes.
+    Same,
+    /// The operations that the workload counts.
+    Operations,
+    /// The metric that is read from the output.
+    Printed,
+}
+
+impl Work {
+    /// In words, for a heading.
+    fn words(self, parameter: &str) -> String {
+        match self {
+            Self::Value => format!("the value of {parameter}"),
+            Self::Same => "the same in every race".to_owned(),
+            Self::Operations => "the operations of the workload".to_owned(),
+            Self::Printed => "what the command printed".to_owned(),
+        }
+    }
+
+    /// The work of each run of a row; `None` where it is not known.
+    fn of(self, row: &EntrantResult, value: &str) -> Option<Vec<f64>> {
+        let runs = row.samples("wall_s")?.len();
+        match self {
+            Self::Value => Some(vec![value.parse().ok()?; runs]),
+            Self::Same => Some(vec![1.0; runs]),
+            Self::Operations => {
+                let rate = row.samples("operations_per_cpu_s")?;
+                let time = row.samples("measured_cpu_s")?;
+                Some(rate.iter().zip(&time).map(|(a, b)| a * b).collect())
+            }
+            Self::Printed => row.samples(WORK),
+        }
+    }
+}
+
+/// One race of a curve.
+struct Place<'a> {
+    member: &'a Member,
+    value: &'a str,
+    processors: f64,
+}
+
+/// What the races of a sweep found so far; `values` are those of each race.
+pub fn scaling(
+    collection: &Collection,
+    parameters: &[SweptParameter],
+    values: &[Vec<String>],
+    work: Work,
+    share: f64,
+) -> SweepResult {
+    let along = along(parameters);
+    let groups = groups(collection, parameters, values, along);
+    let tried = groups.iter().map(|(_, places)| {
+        let more = places.len().saturating_sub(1);
+        more * names(places).len()
+    });
+    let comparisons = tried.sum::<usize>().max(1);
+    let confidence = 1.0 - ALPHA / comparisons as f64;
+    let mut curves = Vec::new();
+    for (others, places) in &groups {
+        for allocator in names(places) {
+            let points = points(places, &allocator, work, confidence);
+            let knee = knee(&points, share, work);
+            curves.push(ScalingCurve {
+                allocator,
+                others: others.clone(),
+                points,
+                knee,
+            });
+        }
+    }
+    let name = parameters.get(along).map_or("", |one| one.name.as_str());
+    SweepResult {
+        parameters: parameters.to_vec(),
+        along: name.to_owned(),
+        work: work.words(name),
+        share,
+        curves,
+    }
+}
+
+/// The races that differ in the followed parameter alone, by the values of the others.
+fn groups<'a>(
+    collection: &'a Collection,
+    parameters: &[SweptParameter],
+    values: &'a [Vec<String>],
+    along: usize,
+) -> Vec<(String, Vec<Place<'a>>)> {
+    let mut groups: Vec<(String, Vec<Place<'a>>)> = Vec::new();
+    for (member, values) in collection.races.iter().zip(values) {
+        let named = parameters.iter().zip(values).enumerate();
+        let others = named.filter(|(place, _)| *place != along);
+        let others: Vec<_> = others
+            .map(|(_, (parameter, value))| format!("{}={value}", parameter.name))
+            .collect();
+        let others = others.join(" ");
+        let used = match member.processors.len() {
+            0 => collection.machine.processors,
+            pinned => pinned,
+        };
+        let place = Place {
+            member,
+            value: &values[along],
+            processors: used.max(1) as f64,
+        };
+        match groups.iter_mut().find(|(own, _)| *own == others) {
+            Some((_, places)) => places.push(place),
+            None => groups.push((others, vec![place])),
+        }
+    }
+    groups
+}
+
+/// Who counts in any of the races, the baseline first.
+fn names(places: &[Place<'_>]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for role in [Role::Baseline, Role::Rival] {
+        let rows = places
+            .iter()
+            .flat_map(|place| &place.member.result.entrants);
+        for row in rows.filter(|row| row.role == role && row.status == Status::Ok) {
+            if !names.contains(&row.allocator) {
+                names.push(row.allocator.clone());
+            }
+        }
+    }
+    names
+}
+
+/// The degradation of an allocator at each race of its curve.
+fn points(places: &[Place<'_>], allocator: &str, work: Work, confidence: f64) -> Vec<ScalingPoint> {
+    let Some((start, _)) = places.split_first() else {
+        return Vec::new();
+    };
+    let first = per_work(start, allocator, work);
+    let point = |(number, place): (usize, &Place<'_>)| {
+        let own = per_work(place, allocator, work);
+        let ratio = first.as_ref().zip(own.as_ref());
+        let grown = ratio.and_then(|(first, own)| Some(median(&own.1)? / median(&first.1)?));
+        let found = ratio.and_then(|(first, own)| match number {
+            0 => Some(Interval {
+                estimate: 1.0,
+                low: 1.0,
+                high: 1.0,
+            }),
+            _ => change(alone(&first.0), alone(&own.0), 0.0, confidence),
+        });
+        let processors = place.processors / start.processors;
+        ScalingPoint {
+            cell: place.member.cell.clone(),
+            value: place.value.to_owned(),
+            work: grown.unwrap_or(f64::NAN),
+            degradation: found.map(factor),
+            per_processor: found.map(|found| factor(found.scaled(processors))),
+        }
+    };
+    places.iter().enumerate().map(point).collect()
+}
+
+fn alone(own: &[f64]) -> Figures<'_> {
+    Figures {
+        own,
+        baseline: None,
+    }
+}
+
+/// The time per work of each run, and the work.
+fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>, Vec<f64>)> {
+    let row = place.member.result.row(allocator)?;
+    let work = work.of(row, place.value)?;
+    let times = row.samples("wall_s")?;
+    let per_work = times.iter().zip(&work).map(|(time, work)| time / work);
+    Some((per_work.collect(), work))
+}
+
+fn factor(found: Interval) -> Factor {
+    Factor {
+        ratio: found.estimate,
+        low: found.low,
+        high: found.high,
+    }
+}
+
+/// The last values up to which degradation per processor stays within the share.
+fn knee(points: &[ScalingPoint], share: f64, work: Work) -> Option<Knee> {
+    let numbers: Option<Vec<f64>> = points.iter().map(|one| one.value.parse().ok()).collect();
+    let rising = numbers?.windows(2).all(|pair| pair[0] < pair[1]);
+    if !rising || points.len() < 2 || work == Work::Same {
+        return None;
+    }
+    let found: Option<Vec<&Factor>> = points
+        .iter()
+        .map(|one| one.per_processor.as_ref())
+        .collect();
+    let found = found?;
+    let limit = 1.0 + share;
+    let last = |within: &dyn Fn(&Factor) -> bool| {
+        let kept = found.iter().take_while(|factor| within(factor)).count();
+        points[kept.max(1) - 1].value.clone()
+    };
+    Some(Knee {
+        certain: last(&|factor| factor.high <= limit),
+        possible: last(&|factor| factor.low <= limit),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(value: &str, low: f64, high: f64) -> ScalingPoint {
+        let found = Some(Factor {
+            ratio: (low * high).sqrt(),
+            low,
+            high,
+        });
+        ScalingPoint {
+            cell: format!("threads={value}"),
+            value: value.to_owned(),
+            work: 1.0,
+            degradation: found,
+            per_processor: found,
+        }
+    }
+
+    fn knee_of(points: &[ScalingPoint]) -> Option<(String, String)> {
+        let knee = knee(points, 0.25, Work::Operations)?;
+        Some((knee.certain, knee.possible))
+    }
+
+    #[test]
+    fn the_knee_lies_between_what_is_sure_and_what_is_possible() {
+        let curve = [
+            at("1", 1.0, 1.0),
+            at("2", 0.98, 1.04),
+            at("4", 1.1, 1.4),
+            at("8", 1.6, 1.9),
+            at("16", 0.9, 1.0),
+        ];
+        let told = |certain: &str, possible: &str| Some((certain.to_owned(), possible.to_owned()));
+        assert_eq!(knee_of(&curve), told("2", "4"));
+        assert_eq!(knee_of(&curve[..2]), told("2", "2"));
+        let steep = [at("1", 1.0, 1.0), at("2", 1.5, 1.6)];
+        assert_eq!(knee_of(&steep), told("1", "1"));
+    }
+
+    #[test]
+    fn only_rising_work_has_a_knee() {
+        let named = [at("small", 1.0, 1.0), at("large", 1.0, 1.1)];
+        assert_eq!(knee_of(&named), None);
+        let falling = [at("4", 1.0, 1.0), at("2", 1.0, 1.1)];
+        assert_eq!(knee_of(&falling), None);
+        let one = [at("1", 1.0, 1.0), at("2", 1.0, 1.0)];
+        assert_eq!(knee(&one, 0.25, Work::Same), None);
+        let mut unknown = one;
+        unknown[1].per_processor = None;
+        assert_eq!(knee_of(&unknown), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! `heapdrome compare`: what changed, and what fails a build.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::{Outcome, Site};
+
+/// A result that is kept in the repository.
+fn kept(name: &str) -> Value {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let text = std::fs::read_to_string(path.join(name)).expect("the result is there");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Multiplies the wall times of an allocator; an empty name means everyone's.
+fn slow_down(result: &mut Value, allocator: &str, factor: f64) {
+    let rows = result["entrants"].as_array_mut().expect("rows");
+    for row in rows {
+        let own = allocator.is_empty() || row["allocator"] == allocator;
+        let Some(samples) = row["wall_s"]["samples"].as_array_mut().filter(|_| own) else {
+            continue;
+        };
+        for sample in samples {
+            *sample = Value::from(sample.as_f64().expect("a time") * factor);
+        }
+    }
+}
+
+/// Compares the kept race with one that `change` made of it.
+fn compared(change: impl Fn(&mut Value), options: &[&str]) -> (Site, Outcome) {
+    let site = Site::new();
+    let old = kept("python.json");
+    let mut new = old.clone();
+    change(&mut new);
+    site.file("old.json", old.to_string());
+    site.file("new.json", new.to_string());
+    let words = [&["compare", "old.json", "new.json"], options].concat();
+    let outcome = site.run(&words);
+    (site, outcome)
+}
+
+#[test]
+fn nothing_has_changed_between_a_race_and_itself() {
+    let (_, outcome) = compared(|_| {}, &["--fail-if", "any wall > 5%"]);
+    outcome.ends_with(0).tells("No change was shown");
+    // The intervals of one hardened allocator are wider than that.
+    outcome.tells("any wall > 5%: undecided");
+}
+
+#[test]
+fn a_confirmed_condition_fails_and_others_do_not() {
+    let slower = |new: &mut Value| slow_down(new, "mimalloc3", 1.06);
+    let conditions = [
+        "mimalloc3 wall > 2%",
+        "mimalloc3 wall > 6%",
+        "rpmalloc wall > 2%",
+    ];
+    let options: Vec<&str> = conditions
+        .iter()
+        .flat_map(|one| ["--fail-if", one])
+        .collect();
+    let (_, outcome) = compared(slower, &options);
+    outcome.complains(1, &["confirmed: mimalloc3 wall > 2%"]);
+    outcome.tells("mimalloc3 wall > 2%: confirmed");
+    outcome.tells("mimalloc3 wall > 6%: undecided");
+    outcome.tells("rpmalloc wall > 2%: ruled out");
+    outcome.tells("mimalloc3: wall time 1.06x slower");
+    let (_, undecided) = compared(slower, &options[2..]);
+    undecided.ends_with(0);
+}
+
+#[test]
+fn what_slowed_down_everyone_is_the_machines_change() {
+    let slower = |new: &mut Value| slow_down(new, "", 1.5);
+    let (_, outcome) = compared(slower, &["--fail-if", "any wall > 2%"]);
+    outcome.ends_with(0).tells("any wall > 2%: undecided");
+    outcome.tells("took 1.500 times as long");
+}
+
+#[test]
+fn between_machines_ratios_to_the_baseline_count() {
+    let moved = |new: &mut Value| {
+        slow_down(new, "", 0.5);
+        slow_down(new, "mimalloc3", 1.06);
+        new["machine"]["processor"] = Value::from("another");
+    };
+    let (site, outcome) = compared(
+        moved,
+        &[
+            "--fail-if",
+            "mimalloc3 wall > 2%",
+            "--json",
+            "c.json",
+            "--markdown",
+            "c.md",
+        ],
+    );
+    outcome.says(1, &["confirmed: mimalloc3 wall > 2%"]);
+    let text = std::fs::read_to_string(site.path("c.json")).expect("written");
+    let changes: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(changes["same_machine"], false);
+    assert_eq!(changes["conditions"][0]["outcome"], "confirmed");
+    let rows = changes["pairs"][0]["changes"].as_array().expect("changes");
+    assert!(
+        rows.iter()
+            .all(|row| row["allocator"] != "system" && row["itself"].is_null())
+    );
+    let markdown = std::fs::read_to_string(site.path("c.md")).expect("written");
+    assert!(markdown.contains("| mimalloc3 |"), "{markdown}");
+}
+
+#[test]
+fn an_allocator_that_fails_now_is_a_confirmed_change() {
+    let broken = |new: &mut Value| {
+        let rows = new["entrants"].as_array_mut().expect("rows");
+        let own = rows.iter_mut().find(|row| row["allocator"] == "rpmalloc");
+        own.expect("rpmalloc raced")["status"] = Value::from("failed");
+    };
+    let (_, outcome) = compared(broken, &["--fail-if", "rpmalloc wall > 2%"]);
+    outcome.complains(1, &["rpmalloc wall > 2%"]);
+    outcome.tells("rpmalloc: sound in the old race, failed in the new");
+}
+
+#[test]
+fn suites_are_compared_race_by_race() {
+    let site = Site::new();
+    let mut suite = kept("suite-alloc-perf-test.json");
+    site.file("old.json", suite.to_string());
+    suite["races"].as_array_mut().expect("races").remove(0);
+    site.file("new.json", suite.to_string());
+    let outcome = site.run(&["compare", "old.json", "new.json"]);
+    outcome.ends_with(0).tells("No change was shown");
+    outcome.tells("in the old result only");
+}
+
+#[test]
+fn a_mistake_is_one_line() {
+    let other = |new: &mut Value| new["command"][2] = Value::from("other");
+    compared(other, &[]).1.complains(2, &["different commands"]);
+    let newer = |new: &mut Value| new["schema"] = Value::from(2);
+    compared(newer, &[]).1.complains(2, &["schema 2"]);
+    let empty = |new: &mut Value| new["rounds"] = Value::from(0);
+    compared(empty, &[]).1.complains(2, &["no complete round"]);
+    let stranger = |new: &mut Value| {
+        for row in new["entrants"].as_array_mut().expect("rows") {
+            row["allocator"] = Value::from(format!("other-{}", row["allocator"]));
+        }
+        new["baseline"] = Value::from("other");
+    };
+    compared(stranger, &[])
+        .1
+        .complains(2, &["no allocator counts in both"]);
+    for (condition, told) in [
+        ("mimaloc3 wall > 2%", "did you mean mimalloc3?"),
+        ("any wal > 2%", "did you mean wall?"),
+        ("any wall", "one > or <"),
+        ("any wall > 2", "a percentage"),
+        ("any wall < 2%", "negative percentage"),
+    ] {
+        let (_, outcome) = compared(|_| {}, &["--fail-if", condition]);
+        outcome.complains(2, &["--fail-if", told]);
+        assert_eq!(
+            outcome.stdout, "",
+            "nothing is compared before the mistake is found"
+        );
+    }
+}
+
+#[test]
+fn files_that_are_no_results_are_named() {
+    let site = Site::new();
+    let race = kept("python.json").to_string();
+    site.file("race.json", &race);
+    site.file("cut.json", &race[..race.len() / 2]);
+    site.file("foreign.json", "{\"name\": \"x\"}");
+    site.file("suite.json", kept("suite-real.json").to_string());
+    let compare = |other: &str| site.run(&["compare", "race.json", other]);
+    compare("cut.json").complains(2, &["cut.json", "cut short"]);
+    compare("foreign.json").complains(2, &["foreign.json", "not a result"]);
+    compare("missing.json").complains(2, &["cannot read missing.json"]);
+    compare("suite.json").complains(2, &["a race and the new one a collection"]);
+}

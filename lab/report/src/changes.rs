@@ -1,0 +1,288 @@
+//! What changed from one result to another, as text for a terminal and as Markdown.
+
+use heapdrome_record::{Change, Changes, Comparison, Factor, Outcome, RacePair, Verdict};
+
+use crate::foreign;
+use crate::markdown::{self, escaped};
+use crate::reproduce;
+use crate::sheet::{OPERATIONS, OVERHEAD, PEAK_RSS, PEAK_TREE, WALL};
+use crate::table::{self, Column};
+use crate::terminal::{Page, Terminal};
+use crate::words::{self, NONE};
+
+/// What a figure without a shown change says.
+const NO_CHANGE: &str = "no change shown";
+
+/// The figures that every comparison tells, with their names; metrics of the race follow.
+const TOLD: [(&str, &str); 6] = [
+    (WALL, "wall time"),
+    ("cpu_s", "CPU time"),
+    (OPERATIONS, "operations per CPU second"),
+    (PEAK_RSS, "peak RSS"),
+    (PEAK_TREE, "peak of the process tree"),
+    (OVERHEAD, "overhead"),
+];
+
+/// Figures that are in the JSON and judged, and that no table tells.
+const UNTOLD: [&str; 6] = [
+    "user_s",
+    "system_s",
+    "minor_faults",
+    "major_faults",
+    "voluntary_switches",
+    "involuntary_switches",
+];
+
+/// How many figures of a workload's own are too many for tables.
+const MOST_METRICS: usize = 6;
+
+/// The comparison as text for a terminal.
+pub fn changes_text(changes: &Changes, terminal: Terminal) -> String {
+    let mut page = Page::new(terminal);
+    page.section("Old", &side(&changes.old));
+    page.section("New", &side(&changes.new));
+    for pair in &changes.pairs {
+        page.heading(&foreign::shorten(&headline(pair), terminal.width.max(40)));
+        let mut tables = tables(pair);
+        if changes.pairs.len() > 1 {
+            // The others are in the files; what changed is told below.
+            tables.truncate(1);
+        }
+        for (heading, rows) in tables {
+            page.heading(&foreign::shorten(&heading, terminal.width.max(40)));
+            let choices = [(24, true), (16, true), (13, true), (24, false), (10, false)];
+            let choices = choices.map(|(name, factors)| columns(changes, &rows, name, factors));
+            for line in table::first_that_fits(choices.into_iter(), terminal.width.max(40)).1 {
+                page.line(&line);
+            }
+        }
+        page.list("Not compared", lines(&pair.not_compared));
+        page.list("Not alike", lines(&pair.differs));
+    }
+    page.section("Conclusion", &conclusion(changes));
+    page.list("Conditions", conditions(changes));
+    page.list("In one result only", lines(&changes.unmatched));
+    page.list("Rests on", rests_on(changes));
+    page.text.trim_start().to_owned()
+}
+
+/// The comparison as Markdown.
+pub fn changes_markdown(changes: &Changes) -> String {
+    let mut page = markdown::Page(String::new());
+    page.paragraph("### What changed");
+    page.labelled("Old", &side(&changes.old));
+    page.labelled("New", &side(&changes.new));
+    page.labelled("Conclusion", &conclusion(changes));
+    let judged = conditions(changes)
+        .into_iter()
+        .map(|lines| lines.join(": "));
+    page.list("Conditions", &judged.collect::<Vec<_>>());
+    for pair in &changes.pairs {
+        page.paragraph(&format!("#### {}", escaped(&headline(pair))));
+        for (heading, rows) in tables(pair) {
+            page.paragraph(&format!("**{}**:", escaped(&heading)));
+            page.table(&columns(changes, &rows, usize::MAX, true));
+        }
+        page.list("Not compared", &lines(&pair.not_compared));
+        page.list("Not alike", &lines(&pair.differs));
+    }
+    page.list("In one result only", &lines(&changes.unmatched));
+    page.list("Rests on", &rests_on(changes));
+    page.0
+}
+
+fn lines(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| foreign::line(text)).collect()
+}
+
+fn side(result: &heapdrome_record::ComparedResult) -> String {
+    format!(
+        "{} ({} by heapdrome {})",
+        foreign::line(&result.file),
+        foreign::line(&result.started),
+        foreign::line(&result.heapdrome)
+    )
+}
+
+/// `threads=2: rptest threads=2, 12 rounds, then 10`.
+fn headline(pair: &RacePair) -> String {
+    let command = reproduce::for_the_eye(&pair.command);
+    let cell = pair.cell.as_ref();
+    let cell = cell.map_or(String::new(), |cell| format!("{}: ", foreign::line(cell)));
+    let old = words::count(u64::from(pair.old_rounds), "round");
+    format!(
+        "{cell}{}, {old}, then {}",
+        foreign::shorten(&command, 60),
+        pair.new_rounds
+    )
+}
+
+/// The figures to tell, with the rows of each.
+fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
+    let rows = |figure: &str| -> Vec<&Change> {
+        let all = pair.changes.iter();
+        all.filter(|change| change.figure == figure).collect()
+    };
+    let mut found: Vec<_> = TOLD
+        .iter()
+        .map(|(figure, name)| (capital(name), rows(figure)))
+        .collect();
+    let metrics = metrics(pair);
+    if metrics.len() <= MOST_METRICS {
+        let table = |name: &&str| (foreign::line(name), rows(name));
+        found.extend(metrics.iter().map(table));
+    }
+    found.retain(|(_, rows)| !rows.is_empty());
+    found
+}
+
+/// With its first letter large.
+fn capital(name: &str) -> String {
+    let mut letters = name.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// The names of the figures that are no other race's.
+fn metrics(pair: &RacePair) -> Vec<&str> {
+    let common = |name: &str| TOLD.iter().any(|(told, _)| *told == name) || UNTOLD.contains(&name);
+    let mut names: Vec<&str> = Vec::new();
+    for change in &pair.changes {
+        if !common(&change.figure) && !names.contains(&change.figure.as_str()) {
+            names.push(&change.figure);
+        }
+    }
+    names
+}
+
+/// The columns of one figure: both medians, the factors that there are, and the verdict.
+fn columns(changes: &Changes, rows: &[&Change], name: usize, factors: bool) -> Vec<Column> {
+    let all = |tell: &dyn Fn(&Change) -> String| -> Vec<String> {
+        rows.iter().map(|change| tell(change)).collect()
+    };
+    let names = all(&|change| foreign::short_name(&change.allocator, name));
+    let amount = |change: &Change, value| words::amount(&change.figure, value);
+    let mut columns = vec![
+        Column::text("allocator", names),
+        Column::figures("old", all(&|change| amount(change, change.old))),
+        Column::figures("new", all(&|change| amount(change, change.new))),
+    ];
+    if factors && changes.same_machine {
+        let cells = all(&|change| change.itself.as_ref().map_or(NONE.to_owned(), factor));
+        columns.push(Column::figures("itself", cells));
+    }
+    if factors {
+        let cells = all(&|change| {
+            change
+                .beside_baseline
+                .as_ref()
+                .map_or(NONE.to_owned(), factor)
+        });
+        columns.push(Column::figures("beside baseline", cells));
+    }
+    columns.push(Column::text("verdict", all(&verdict)));
+    columns
+}
+
+/// `1.032 (1.010 to 1.055)`.
+fn factor(factor: &Factor) -> String {
+    let Factor { ratio, low, high } = factor;
+    format!("{ratio:.3} ({low:.3} to {high:.3})")
+}
+
+/// The verdict on a change in words, without its interval.
+fn verdict(change: &Change) -> String {
+    match (change.verdict, counting(change)) {
+        (Some(Verdict::Undecided), _) => NO_CHANGE.to_owned(),
+        (Some(verdict), Some(factor)) => words::comparison(&compared(verdict, factor), false),
+        _ if change.itself.is_some() => "not judged alone".to_owned(),
+        _ => "no interval: too few runs".to_owned(),
+    }
+}
+
+/// The factor that is told: of the figure itself, where there is one.
+fn counting(change: &Change) -> Option<Factor> {
+    change.itself.or(change.beside_baseline)
+}
+
+fn compared(verdict: Verdict, factor: Factor) -> Comparison {
+    Comparison {
+        ratio: factor.ratio,
+        low: factor.low,
+        high: factor.high,
+        rounds: 0,
+        verdict,
+        rounds_to_show_one_percent: None,
+    }
+}
+
+/// What was shown to have changed, and for how much nothing was.
+fn conclusion(changes: &Changes) -> String {
+    let mut shown = Vec::new();
+    let mut judged = 0;
+    for pair in &changes.pairs {
+        let place = pair.cell.as_ref();
+        let place = place.map_or(String::new(), |cell| format!(" in {}", foreign::line(cell)));
+        let main = |change: &&Change| TOLD.iter().any(|(figure, _)| *figure == change.figure);
+        for change in pair.changes.iter().filter(main) {
+            let (Some(verdict), Some(factor)) = (change.verdict, counting(change)) else {
+                continue;
+            };
+            judged += 1;
+            if verdict != Verdict::Undecided {
+                let name = TOLD.iter().find(|(figure, _)| *figure == change.figure);
+                shown.push(format!(
+                    "{}{place}: {} {}",
+                    foreign::name(&change.allocator),
+                    name.map_or("", |(_, name)| name),
+                    words::comparison(&compared(verdict, factor), true)
+                ));
+            }
+        }
+    }
+    if judged == 0 {
+        return "Nothing can be said: an interval needs five rounds in each race.".to_owned();
+    }
+    let figures = words::count(judged, "figure");
+    if shown.is_empty() {
+        return format!("No change was shown in any of {figures}.");
+    }
+    format!(
+        "{} of {figures} changed: {}.",
+        shown.len(),
+        shown.join("; ")
+    )
+}
+
+/// The conditions with their outcomes, what decides them underneath.
+fn conditions(changes: &Changes) -> Vec<Vec<String>> {
+    let told = |judged: &heapdrome_record::Judged| {
+        let outcome = match judged.outcome {
+            Outcome::Confirmed => "confirmed",
+            Outcome::RuledOut => "ruled out",
+            Outcome::Undecided => "undecided",
+        };
+        let mut told = vec![format!("{}: {outcome}", foreign::line(&judged.condition))];
+        told.extend(lines(&judged.because));
+        told
+    };
+    changes.conditions.iter().map(told).collect()
+}
+
+fn rests_on(changes: &Changes) -> Vec<String> {
+    let mut told = lines(&changes.rests_on);
+    told.push(format!(
+        "At most {} risk that any verdict on one figure is false, over all allocators and races.",
+        words::fraction(changes.alpha)
+    ));
+    if changes
+        .pairs
+        .iter()
+        .any(|pair| metrics(pair).len() > MOST_METRICS)
+    {
+        told.push(
+            "The other figures of the workload are in the JSON, and can be judged.".to_owned(),
+        );
+    }
+    told
+}

@@ -1,0 +1,124 @@
+//! Which races of a collection make a curve, and where each stands on it.
+
+use heapdrome_record::{Collection, Member, ScalingCurve, SweepResult};
+
+use crate::foreign;
+use crate::scaling;
+
+/// The races of a collection that differ in one parameter alone.
+pub(crate) struct Group<'a> {
+    /// The cell, or the name of the sweep.
+    pub(crate) name: String,
+    /// The parameter that differs.
+    pub(super) parameter: String,
+    /// At least two, from left to right.
+    pub(super) races: Vec<At<'a>>,
+    /// The degradation of each allocator, where it is known with its intervals.
+    pub(super) curves: Vec<&'a ScalingCurve>,
+    /// Whether the values are numbers above 0, which stand by their logarithms.
+    pub(super) by_logarithm: bool,
+}
+
+/// A race and where it stands.
+pub(super) struct At<'a> {
+    pub(super) place: f64,
+    pub(super) label: String,
+    pub(super) member: &'a Member,
+}
+
+/// The groups of races that sweep a parameter.
+pub(crate) fn groups(collection: &Collection) -> Vec<Group<'_>> {
+    let mut groups = match &collection.sweep {
+        Some(sweep) => of_sweep(collection, sweep),
+        None => of_cells(collection),
+    };
+    groups.retain(|group| group.races.len() >= 2);
+    groups
+}
+
+/// One group for each combination of the parameters that the curves do not follow.
+fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group<'a>> {
+    let of_others = |others: String| {
+        let curves: Vec<_> = sweep
+            .curves
+            .iter()
+            .filter(|curve| curve.others == others)
+            .collect();
+        let points = curves.iter().map(|curve| &curve.points);
+        let points = points.max_by_key(|points| points.len());
+        let numbers: Vec<Option<f64>> = points
+            .into_iter()
+            .flatten()
+            .map(|point| point.value.parse().ok().filter(|number| *number > 0.0))
+            .collect();
+        let by_logarithm = numbers.iter().all(Option::is_some);
+        let found = points.into_iter().flatten().zip(&numbers).enumerate();
+        let mut races: Vec<_> = found
+            .filter_map(|(number, (point, value))| {
+                let mut members = collection.races.iter();
+                Some(At {
+                    place: value.filter(|_| by_logarithm).unwrap_or(number as f64),
+                    label: foreign::line(&point.value),
+                    member: members.find(|member| member.cell == point.cell)?,
+                })
+            })
+            .collect();
+        races.sort_by(|a, b| a.place.total_cmp(&b.place));
+        let workload = races
+            .first()
+            .map_or("", |race| race.member.workload.as_str());
+        let mut name = format!("{workload}, {}", collection.name);
+        if !others.is_empty() {
+            name = format!("{name}, {others}");
+        }
+        Group {
+            name: foreign::line(&name),
+            parameter: foreign::line(&sweep.along),
+            races,
+            curves,
+            by_logarithm,
+        }
+    };
+    scaling::others(sweep).into_iter().map(of_others).collect()
+}
+
+/// One group for each cell whose races differ in a number.
+fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for member in &collection.races {
+        let Some(value) = member.swept else { continue };
+        let name = match collection.scale {
+            Some(_) => foreign::line(&member.cell),
+            None => foreign::line(&format!("{}, {}", member.workload, collection.name)),
+        };
+        let race = At {
+            place: value as f64,
+            label: value.to_string(),
+            member,
+        };
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.races.push(race),
+            None => groups.push(Group {
+                name,
+                parameter: swept(member, value),
+                races: vec![race],
+                curves: Vec::new(),
+                by_logarithm: true,
+            }),
+        }
+    }
+    for group in &mut groups {
+        group.races.sort_by(|a, b| a.place.total_cmp(&b.place));
+        group.races.dedup_by_key(|race| race.label.clone());
+        group.by_logarithm = group.races.iter().all(|race| race.place > 0.0);
+    }
+    groups
+}
+
+/// The name of the parameter that has this value.
+fn swept(member: &Member, value: u64) -> String {
+    let ending = format!("={value}");
+    let mut words = member.parameters.iter();
+    let found = words.find_map(|word| word.strip_suffix(&ending));
+    foreign::name(found.unwrap_or("threads"))
+}

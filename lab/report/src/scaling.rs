@@ -1,0 +1,171 @@
+//! What a sweep found: degradation with its intervals, and the knee of each curve.
+
+use heapdrome_record::{Collection, Factor, Knee, ScalingCurve, ScalingPoint, SweepResult};
+
+use crate::foreign;
+use crate::table::Column;
+use crate::words::{self, NONE};
+
+/// A table of one combination of the other parameters.
+pub(crate) struct Scaling {
+    /// What it shows.
+    pub(crate) heading: String,
+    /// The allocators.
+    pub(crate) names: Column,
+    /// One column for each value, then the knee.
+    pub(crate) columns: Vec<Column>,
+}
+
+/// Takes an interval from a point.
+type Pick = fn(&ScalingPoint) -> Option<&Factor>;
+
+/// The tables of a sweep: degradation, and degradation per processor where it is another figure.
+pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
+    let Some(sweep) = &collection.sweep else {
+        return Vec::new();
+    };
+    let mut tables = Vec::new();
+    for others in others(sweep) {
+        let curves: Vec<_> = curves(sweep, &others).collect();
+        if !curves.iter().any(|curve| curve.points.len() > 1) {
+            continue;
+        }
+        let differ = has_own_processors(&curves);
+        let plain: Pick = |point| point.degradation.as_ref();
+        let heading = heading(sweep, &curves, &others);
+        tables.push(table(&curves, heading, plain, !differ, width));
+        if differ {
+            let each: Pick = |point| point.per_processor.as_ref();
+            let heading = format!("Degradation per processor{}", suffix(&others));
+            tables.push(table(&curves, heading, each, true, width));
+        }
+    }
+    tables
+}
+
+/// The combinations of the other parameters, in their order.
+pub(crate) fn others(sweep: &SweepResult) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for curve in &sweep.curves {
+        if !all.contains(&curve.others) {
+            all.push(curve.others.clone());
+        }
+    }
+    all
+}
+
+/// The curves of one of them.
+pub(crate) fn curves<'a>(
+    sweep: &'a SweepResult,
+    others: &'a str,
+) -> impl Iterator<Item = &'a ScalingCurve> {
+    sweep.curves.iter().filter(move |one| one.others == others)
+}
+
+/// Whether the races had different numbers of processors.
+fn has_own_processors(curves: &[&ScalingCurve]) -> bool {
+    let mut points = curves.iter().flat_map(|curve| &curve.points);
+    points.any(|point| point.degradation != point.per_processor)
+}
+
+fn suffix(others: &str) -> String {
+    if others.is_empty() {
+        String::new()
+    } else {
+        format!(", {}", foreign::line(others))
+    }
+}
+
+fn heading(sweep: &SweepResult, curves: &[&ScalingCurve], others: &str) -> String {
+    let first = curves.iter().find_map(|curve| curve.points.first());
+    let first = first.map_or("", |point| point.value.as_str());
+    let start = format!("{}={}", foreign::line(&sweep.along), foreign::line(first));
+    let work = foreign::line(&sweep.work);
+    format!(
+        "Degradation: time over work, relative to {start} (less is better; work: {work}){}",
+        suffix(others)
+    )
+}
+
+fn table(
+    curves: &[&ScalingCurve],
+    heading: String,
+    pick: Pick,
+    with_knee: bool,
+    width: usize,
+) -> Scaling {
+    let shown = |curve: &&ScalingCurve| foreign::short_name(&curve.allocator, width);
+    let names = Column::text("allocator", curves.iter().map(shown).collect());
+    let count = curves.iter().map(|curve| curve.points.len()).max();
+    // At the first value every degradation is 1.
+    let places = 1..count.unwrap_or(0);
+    let column = |place: usize| {
+        let head = curves.iter().find_map(|curve| curve.points.get(place));
+        let head = head.map_or(String::new(), |point| foreign::line(&point.value));
+        let cell = |curve: &&ScalingCurve| {
+            let factor = curve.points.get(place).and_then(pick);
+            factor.map_or(NONE.to_owned(), interval)
+        };
+        Column::figures(head, curves.iter().map(cell).collect())
+    };
+    let mut columns: Vec<_> = places.map(column).collect();
+    if with_knee && curves.iter().any(|curve| curve.knee.is_some()) {
+        let cells = curves.iter().map(|curve| knee(curve)).collect();
+        columns.push(Column::figures("knee", cells));
+    }
+    Scaling {
+        heading,
+        names,
+        columns,
+    }
+}
+
+/// `0.98 (0.95 to 1.02)`.
+pub(crate) fn interval(factor: &Factor) -> String {
+    let Factor { ratio, low, high } = factor;
+    format!("{ratio:.2} ({low:.2} to {high:.2})")
+}
+
+/// `4`, `2 to 8`, `beyond 16`.
+fn knee(curve: &ScalingCurve) -> String {
+    let Some(Knee { certain, possible }) = &curve.knee else {
+        return NONE.to_owned();
+    };
+    let last = curve.points.last().map(|point| &point.value);
+    let (certain, possible, last) = (
+        foreign::line(certain),
+        foreign::line(possible),
+        last.map(|last| foreign::line(last)),
+    );
+    let beyond = last.as_ref() == Some(&possible);
+    match (certain == possible, beyond) {
+        (true, true) => format!("beyond {possible}"),
+        (true, false) => certain,
+        (false, true) => format!("{certain} or later"),
+        (false, false) => format!("{certain} to {possible}"),
+    }
+}
+
+/// What a reader should know about these tables.
+pub(crate) fn notes(collection: &Collection) -> Vec<String> {
+    let Some(sweep) = &collection.sweep else {
+        return Vec::new();
+    };
+    if !sweep.curves.iter().any(|curve| curve.points.len() > 1) {
+        return Vec::new();
+    }
+    let mut notes = vec![
+        "degradation is the ratio of wall times over the ratio of work. Its intervals know the noise \
+         within the races alone; a machine whose speed wanders from race to race makes them too \
+         narrow. The ratios to the baseline above are free of that"
+            .to_owned(),
+    ];
+    if sweep.curves.iter().any(|curve| curve.knee.is_some()) {
+        notes.push(format!(
+            "the knee is the last value up to which degradation per processor stays within {}; \
+             '2 to 8' is sure up to 2 and possible up to 8",
+            words::fraction(sweep.share)
+        ));
+    }
+    notes
+}
