@@ -18,7 +18,7 @@ mod reading;
 
 /// Each program takes a fraction of a second and a few dozen MiB, unless it runs wild.
 const LIMITS: Limits = Limits {
-    time: Duration::from_secs(5),
+    time: Duration::from_secs(20),
     memory: Some(Bytes(1 << 30)),
 };
 

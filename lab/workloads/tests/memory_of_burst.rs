@@ -66,7 +66,7 @@ fn figures(frugal: bool) -> BTreeMap<String, f64> {
 
 /// The kernel's counters may lag by some pages on each processor, and threads touch their stacks.
 fn near(found: f64, due: f64) {
-    assert!((found - due).abs() < 2.0 * MIB, "{found}, not {due}");
+    assert!((found - due).abs() < 8.0 * MIB, "{found}, not {due}");
 }
 
 #[test]

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     const GENEROUS: Limits = Limits {
-        time: Duration::from_secs(10),
+        time: Duration::from_secs(120),
         memory: None,
     };
 

@@ -112,7 +112,12 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     };
     let mut session = Session::open()?;
     let mechanism = session.mechanism_if_any()?;
-    let rivals = rivals_of(&arguments.allocators, &mut session)?;
+    let only = &arguments.only;
+    let rivals = if only.is_empty() || only.iter().any(|part| part == "throughput") {
+        rivals_of(&arguments.allocators, &mut session)?
+    } else {
+        Vec::new()
+    };
     let mut parts = planned(arguments, &form, mechanism, more, &rivals);
     let needed = parts.iter().map(|part| part.swapped).max().unwrap_or(0);
     let swap = match mechanism {

@@ -130,9 +130,12 @@ fn wait_for_the_first_cell(running: &mut crate::support::Running) {
     }
 }
 
-const LONG: [&str; 8] = [
+/// Of one allocator that is carried along: nothing is fetched or built first.
+const LONG: [&str; 10] = [
     "paging",
     "throughput",
+    "-a",
+    "lgalloc",
     "-t",
     "1",
     "--rounds",

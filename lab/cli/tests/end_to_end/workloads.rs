@@ -103,7 +103,7 @@ fn quick_takes_the_small_preset() {
 fn a_race_of_a_workload_goes_on_after_an_interrupt() {
     let (site, sound) = (Site::new(), allocator(""));
     let sound = sound.to_str().expect("plain").to_owned();
-    let mut words = vec!["race", "-a", &sound, "-w", "rptest", "--rounds", "20"];
+    let mut words = vec!["race", "-a", &sound, "-w", "rptest", "--rounds", "100"];
     words.extend(["--memory-runs", "0", "--"]);
     words.extend(["quick-16-1000", "loops=20", "blocks=1000", "ops=100"]);
     let mut running = site.start(site.command(&words));
@@ -117,7 +117,7 @@ fn a_race_of_a_workload_goes_on_after_an_interrupt() {
     running.wait().ends_with(130);
     let outcome = site.run(&["race", "--resume", "--json", "result.json"]);
     outcome.ends_with(0);
-    outcome.tells("20 rounds");
+    outcome.tells("100 rounds");
     outcome.tells("ops per");
 }
 
