@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::hint::black_box;
 use std::sync::{Arc, Barrier};
 
 use heapdrome_lgalloc::{
@@ -51,10 +52,15 @@ fn what_is_refused_is_tried_smaller(resource: libc::__rlimit_resource_t) {
     let threads = [(); 3].map(|()| {
         let (barrier, mut regions) = (Arc::clone(&barrier), room());
         std::thread::spawn(move || {
+            // A thread's first use of the heap reserves address space for it: before the limit, so
+            // that it takes nothing from what is counted below.
+            drop(black_box(Box::new(0_u8)));
+            barrier.wait();
             barrier.wait();
             (0..3).map(|_| exhaust(&mut regions)).sum::<usize>()
         })
     });
+    barrier.wait();
     limit(resource, 900 << 20);
     let refused = allocate::<u8>(64 << 30).err();
     assert_eq!(refused, Some(AllocError::OutOfMemory { bytes: 64 << 30 }));
@@ -74,7 +80,7 @@ fn what_is_refused_is_tried_smaller(resource: libc::__rlimit_resource_t) {
     let counts = threads.map(|thread| thread.join().expect("no thread fails"));
     assert!(counts.iter().sum::<usize>() >= count, "{counts:?}");
     let again = exhaust(&mut regions);
-    assert_eq!(again, count, "regions were lost");
+    assert!(again >= count, "{again} of {count}: regions were lost");
 }
 
 #[test]
