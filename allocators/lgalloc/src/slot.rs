@@ -176,8 +176,10 @@ impl Slot {
     pub fn revoke(&self, cap: &Cap) {
         let before = self.lease.swap(0, Relaxed);
         let held = self.held();
-        self.lease.fetch_add(held, Relaxed);
+        // The cap counts it before the lease covers it: whoever takes the lease back meanwhile must not
+        // take from the cap what is not in it yet. The slot may hold more than its lease was.
         cap.admit(held);
+        self.lease.fetch_add(held, Relaxed);
         cap.unlease(before);
     }
 

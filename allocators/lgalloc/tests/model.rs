@@ -203,6 +203,26 @@ fn a_lease_that_is_revoked_meanwhile_is_paid_for_again() {
     });
 }
 
+/// A slot may hold more than its lease covers, and a thread ends its lease while another revokes it:
+/// the cap takes nothing back that it has not counted.
+#[test]
+fn no_lease_is_given_back_before_it_is_counted() {
+    loom::model(|| {
+        let world = World::new();
+        assert!(world.slot.claim());
+        assert!(world.put(1, 2 * UNIT));
+        world.slot.end_lease(&world.cap);
+        let other = thread::spawn({
+            let world = Arc::clone(&world);
+            move || world.slot.revoke(&world.cap)
+        });
+        world.slot.end_lease(&world.cap);
+        assert!(world.cap.held() <= UNIT, "{}", world.cap.held());
+        other.join().expect("the other ends well");
+        assert_eq!(world.cap.held(), world.slot.lease());
+    });
+}
+
 /// A thread that ends hands its cache over to the next that begins.
 #[test]
 fn a_slot_changes_hands_with_what_is_in_it() {
