@@ -135,6 +135,9 @@ impl Handle {
     ///
     /// Returns the new start and capacity; pointers into the old region are then invalid.
     ///
+    /// The process ends in one case that no caller could bear: the system refuses to move pages after it
+    /// has unmapped the larger region, which then cannot be mapped again.
+    ///
     /// # Errors
     ///
     /// As [`allocate`]; everything is then as it was.

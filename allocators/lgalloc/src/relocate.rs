@@ -4,7 +4,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use heapdrome_pages::{KeepErrno, Linux, Pages};
+use heapdrome_pages::{KeepErrno, Linux, Pages, system};
 
 use crate::class::UNIT;
 use crate::{config, pool};
@@ -22,6 +22,10 @@ pub fn totals() -> (usize, usize) {
 ///
 /// The kernel moves pages of one mapping at a time, and moves that came before may have left several:
 /// halves are then moved by themselves. What it does not move at all is copied.
+///
+/// Ends the process where the kernel has unmapped the target, refused the move, and somebody else has
+/// the target's addresses since, or they cannot be mapped again: halves that moved before have no other
+/// place, and anything written to the target would be written to somebody else's memory.
 ///
 /// # Safety
 ///
@@ -84,29 +88,57 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
     };
     if moved == libc::MAP_FAILED {
         // SAFETY: the caller holds the target.
-        unsafe { map_again(to, size) };
+        unsafe { keep_target(to, size) };
         return false;
     }
     true
 }
 
-/// Maps the target of a move that failed after it was unmapped. Where it is still mapped, nothing
-/// changes.
+/// Makes sure of the target of a move that failed, or ends the process.
+///
+/// A target that is mapped as a whole was not unmapped: for another thread to have filled all of the hole
+/// by now, its mapping would have to be as large, in the moment since the move failed.
 ///
 /// # Safety
 ///
 /// The caller holds the range.
 #[cold]
-unsafe fn map_again(start: NonNull<u8>, size: usize) {
+unsafe fn keep_target(start: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise.
+    if !is_mapped(start, size) && !unsafe { map_again(start, size) } {
+        system::write_error(
+            b"lgalloc: the system would not move a region, and unmapped the place that it was to move to; \
+              the place could not be mapped again, so that the process ends\n",
+        );
+        system::abort();
+    }
+}
+
+/// Whether all of a range is mapped.
+fn is_mapped(start: NonNull<u8>, size: usize) -> bool {
+    // SAFETY: no contents change; private memory is never written anywhere. The kernel refuses a range
+    // of which any part is unmapped.
+    unsafe { libc::msync(start.as_ptr().cast(), size, libc::MS_ASYNC) == 0 }
+}
+
+/// Maps a range of which nothing is mapped; false where that is not so, or the system refuses.
+///
+/// # Safety
+///
+/// The caller holds the range.
+unsafe fn map_again(start: NonNull<u8>, size: usize) -> bool {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags =
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: with MAP_FIXED_NOREPLACE nothing that is mapped is touched.
     let mapped = unsafe { libc::mmap(start.as_ptr().cast(), size, protection, flags, -1, 0) };
-    if mapped != libc::MAP_FAILED && config::huge_pages() {
+    // A kernel before 4.17 takes the address for a hint, and may map elsewhere.
+    let again = mapped == start.as_ptr().cast();
+    if again && config::huge_pages() {
         // SAFETY: mapped just now.
         unsafe { Linux.advise(start, size, heapdrome_pages::Advice::HugePages) };
     }
+    again
 }
 
 #[cfg(test)]
@@ -176,16 +208,40 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_was_unmapped_is_mapped_again() {
+    fn a_target_that_is_still_mapped_is_kept() {
         let start = reserve(2);
         tag(start, 2);
+        assert!(is_mapped(start, 2 * UNIT));
         // SAFETY: the range is reserved and used by nobody else.
-        unsafe {
-            map_again(start, 2 * UNIT);
-            assert_eq!(tags(start, 2), [7, 8], "it was mapped");
-            assert!(Linux.release(start, 2 * UNIT));
-            map_again(start, 2 * UNIT);
-        }
-        assert_eq!(tags(start, 2), [0, 0]);
+        unsafe { keep_target(start, 2 * UNIT) };
+        assert_eq!(tags(start, 2), [7, 8]);
+    }
+
+    /// Whether one of many ranges of two units, the first so many of them unmapped, is as wanted. Other
+    /// tests map memory meanwhile, and may take a hole.
+    fn any_hole(units: usize, wanted: impl Fn(NonNull<u8>) -> bool) -> bool {
+        (0..100).any(|_| {
+            let start = reserve(2);
+            tag(start, 2);
+            // SAFETY: the range is reserved and used by nobody else.
+            assert!(unsafe { Linux.release(start, units * UNIT) });
+            !is_mapped(start, 2 * UNIT) && wanted(start)
+        })
+    }
+
+    #[test]
+    fn a_target_that_was_unmapped_is_mapped_again() {
+        // SAFETY: nobody uses the range.
+        let again = |start| unsafe { map_again(start, 2 * UNIT) } && tags(start, 2) == [0, 0];
+        assert!(any_hole(2, again));
+    }
+
+    #[test]
+    fn a_target_of_which_others_have_a_part_is_left_alone() {
+        // SAFETY: nobody else uses the range.
+        let left = |start: NonNull<u8>| unsafe {
+            !map_again(start, 2 * UNIT) && start.add(UNIT).cast::<u64>().read() == 8
+        };
+        assert!(any_hole(1, left));
     }
 }
