@@ -38,7 +38,7 @@ typedef struct {
 /* The settings that hold when nobody changes any. */
 void heapdrome_lgalloc_default_config(heapdrome_lgalloc_config *config);
 
-/* Changes all settings; they hold from then on. */
+/* Changes all settings; they hold from then on. What a lowered cap no longer allows is returned first. */
 void heapdrome_lgalloc_configure(const heapdrome_lgalloc_config *config);
 
 /* 2 MiB to 64 GiB, or to 512 MiB where pointers have 32 bits. */

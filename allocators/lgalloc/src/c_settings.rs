@@ -60,7 +60,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_default_config(config: *mut Heapdrome
     unsafe { config.write((&Config::default()).into()) };
 }
 
-/// Changes all settings; they hold from then on, for the whole process.
+/// Changes all settings; they hold from then on, for the whole process. What a lowered cap no longer
+/// allows is returned to the system first.
 ///
 /// # Safety
 ///

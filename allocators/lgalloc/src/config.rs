@@ -1,4 +1,5 @@
-//! Settings of the whole process. They may change at any time and hold from then on.
+//! Settings of the whole process. They may change at any time and hold from then on; a lowered cap on
+//! dirty memory also holds for what is free already.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -15,15 +16,17 @@ static WORKER_INTERVAL_MS: AtomicU64 = AtomicU64::new(0);
 pub struct Config {
     /// Free memory that one thread keeps for itself, over all classes.
     pub thread_budget: usize,
-    /// Free memory with contents, over all classes and threads. It holds for what is freed from then on.
+    /// Free memory with contents, over all classes and threads. A lowered cap holds for what is free
+    /// already: [`configure`] returns the excess to the system.
     pub dirty_cap: usize,
     /// A region that has been free for longer is looked at before it is used again: where parts of it
     /// are in swap, its contents are dropped instead of being read back.
     pub stale_after: Duration,
     /// Whether new areas ask for huge pages.
     pub huge_pages: bool,
-    /// How often a background thread returns the memory of regions that have been in the shared pool
-    /// for a whole interval. `None`: no such thread; the cap alone bounds what is kept.
+    /// How often a background thread returns the memory of regions that have been free for a whole
+    /// interval, in the shared pool or in a thread's cache. `None`: no such thread; the cap alone
+    /// bounds what is kept.
     pub worker_interval: Option<Duration>,
 }
 
@@ -43,7 +46,8 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Changes the settings.
+/// Changes the settings. Where more is dirty than the cap allows, it returns memory to the system, from
+/// other threads' caches too, before it returns.
 pub fn configure(config: &Config) {
     THREAD_BUDGET.store(config.thread_budget, Relaxed);
     DIRTY_CAP.store(config.dirty_cap, Relaxed);

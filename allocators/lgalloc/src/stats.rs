@@ -38,7 +38,9 @@ pub struct Stats {
     pub areas: usize,
     /// Bytes of address space.
     pub reserved_bytes: usize,
-    /// Free memory with contents, and what caches may still fill: never above the cap.
+    /// Free memory with contents, and what caches may still fill. It is above the cap until a lowered
+    /// cap has returned the excess, while what a cache holds is counted anew (and thus twice), and by
+    /// what a thread was just freeing when the cap was lowered, until that thread frees the next.
     pub dirty_bytes: usize,
     /// Bytes whose memory went back to the system, in all.
     pub purged_bytes: usize,
