@@ -3,22 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The static library that cargo has built beside this program; the last one, where several are left.
-fn library() -> PathBuf {
-    let own = std::env::current_exe().expect("this program has a path");
-    let folder = own.parent().expect("it lies in a folder");
-    let is_library = |path: &Path| {
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or("");
-        name.starts_with("libheapdrome_lgalloc-") && name.ends_with(".a")
-    };
-    let entries = std::fs::read_dir(folder).expect("a folder");
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let libraries = paths.filter(|path| is_library(path));
-    let age = |path: &PathBuf| path.metadata().and_then(|file| file.modified()).ok();
-    libraries.max_by_key(age).expect("cargo builds the library")
+/// The static library, built into a folder of its own: cargo names none of those in its own folder to
+/// this program, and other copies of the repository may build there too.
+fn library(folder: &Path) -> PathBuf {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--lib", "--quiet", "--locked", "--offline"])
+        .arg("--manifest-path")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(folder)
+        .env_remove("CARGO_BUILD_TARGET")
+        .output()
+        .expect("cargo starts");
+    let said = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{said}");
+    folder.join("debug/libheapdrome_lgalloc.a")
 }
 
 #[test]
@@ -30,7 +29,7 @@ fn a_c_program_uses_all_of_it() {
         .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
         .arg(root.join("include"))
         .arg(root.join("tests/c/example.c"))
-        .arg(library())
+        .arg(library(&folder.path().join("library")))
         .args(["-lpthread", "-ldl", "-lm", "-o"])
         .arg(&program)
         .output()
