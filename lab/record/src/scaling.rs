@@ -20,7 +20,8 @@ pub struct ScalingPoint {
     pub cell: String,
     /// The value of the parameter that is followed.
     pub value: String,
-    /// The ratio of work to that of the first race.
+    /// The ratio of work to that of the first race; NaN where it is not known.
+    #[serde(deserialize_with = "crate::result::number_or_null")]
     pub work: f64,
     /// The ratio of times to the first race over the ratio of work; `None` without an interval.
     pub degradation: Option<Factor>,
@@ -64,4 +65,30 @@ pub struct SweepResult {
     pub share: f64,
     /// One curve for each allocator and combination of the other parameters.
     pub curves: Vec<ScalingCurve>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_is_not_known_is_read_back() {
+        let point = ScalingPoint {
+            cell: "jobs=x".to_owned(),
+            value: "x".to_owned(),
+            work: f64::NAN,
+            degradation: None,
+            per_processor: None,
+        };
+        let text = serde_json::to_string(&point).expect("JSON");
+        assert!(text.contains(r#""work":null"#), "{text}");
+        let read: ScalingPoint = serde_json::from_str(&text).expect("it reads back");
+        assert!(read.work.is_nan());
+        let known = ScalingPoint { work: 2.0, ..point };
+        let text = serde_json::to_string(&known).expect("JSON");
+        assert_eq!(
+            serde_json::from_str::<ScalingPoint>(&text).expect("it reads back"),
+            known
+        );
+    }
 }
