@@ -77,7 +77,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
         return Err(Failure::Usage(told));
     }
     refuse_overwriting(path, arguments.force)?;
-    refuse_own_source(path, &arguments.results)?;
+    refuse_own_source(path, arguments.results.iter().map(PathBuf::as_path))?;
     let sources = read_all(&arguments.results, arguments.redact)?;
     let page = page(&sources).map_err(Failure::machine)?;
     write_atomically(path, &page).map_err(Failure::machine)?;
@@ -259,13 +259,19 @@ fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Not even `--force` writes a page over the result that it is made of.
-fn refuse_own_source(path: &Path, results: &[PathBuf]) -> Result<(), Failure> {
+/// Nothing is written over a result that it is made of, not even with `--force`.
+///
+/// # Errors
+/// When `path` is one of the results.
+pub fn refuse_own_source<'a>(
+    path: &Path,
+    mut results: impl Iterator<Item = &'a Path>,
+) -> Result<(), Failure> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let target = real(path);
-    if target.is_some() && results.iter().any(|result| real(result) == target) {
+    if target.is_some() && results.any(|result| real(result) == target) {
         return Err(Failure::Usage(format!(
-            "{} is one of the results; name another file for the page",
+            "{} is one of the results; name another file to write",
             path.display()
         )));
     }

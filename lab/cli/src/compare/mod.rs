@@ -16,7 +16,7 @@ use heapdrome_report::{changes_markdown, changes_text};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output;
-use crate::report::refuse_nothing;
+use crate::report::{refuse_nothing, refuse_own_source};
 
 pub use arguments::CompareArguments;
 
@@ -31,6 +31,10 @@ use pairing::Pairs;
 /// [`Failure::Entrant`] when a condition is confirmed, after everything has been printed.
 pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = arguments.output();
+    for path in [&output.json, &output.markdown].into_iter().flatten() {
+        let results = [&arguments.old, &arguments.new].into_iter();
+        refuse_own_source(path, results.map(|result| result.as_path()))?;
+    }
     output::check_writable(&output)?;
     let [old, new] = [read(&arguments.old)?, read(&arguments.new)?];
     let same_machine = !arguments.machines_differ && is_same(machine(&old), machine(&new));

@@ -168,6 +168,23 @@ fn a_mistake_is_one_line() {
 }
 
 #[test]
+fn a_result_is_not_written_over() {
+    let site = Site::new();
+    let race = kept("python.json").to_string();
+    site.file("old.json", &race);
+    site.file("new.json", &race);
+    for (option, file) in [("--json", "old.json"), ("--markdown", "./new.json")] {
+        let outcome = site.run(&["compare", "old.json", "new.json", option, file]);
+        outcome.complains(2, &[file, "is one of the results"]);
+        assert_eq!(outcome.stdout, "", "nothing is done before");
+    }
+    for file in ["old.json", "new.json"] {
+        let left = std::fs::read_to_string(site.path(file)).expect("it is there");
+        assert!(left == race, "{file} is as it was");
+    }
+}
+
+#[test]
 fn files_that_are_no_results_are_named() {
     let site = Site::new();
     let race = kept("python.json").to_string();
