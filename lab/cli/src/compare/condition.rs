@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use heapdrome_record::{COMMON_FIGURES, Change, Changes, Factor, Judged, Outcome, RacePair};
+use heapdrome_record::{
+    COMMON_FIGURES, Change, Changes, Factor, Judged, Outcome, RacePair, RaceResult,
+};
 
 use super::changes::counting;
 use super::pairing::Pairs;
@@ -115,7 +117,7 @@ impl Condition {
 
     /// Judges it over all races.
     pub fn judge(&self, changes: &Changes, pairs: &Pairs<'_>) -> Judged {
-        let mut found = Vec::new();
+        let mut found = self.lost(pairs);
         for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {
             let place = compared.cell.as_ref();
             let place = place.map_or(String::new(), |cell| format!(", {cell}"));
@@ -155,6 +157,16 @@ impl Condition {
         let rival = pair.baseline.as_ref() != Some(&change.allocator);
         change.figure == self.figure
             && (change.allocator == self.allocator || self.allocator == ANY && rival)
+    }
+
+    /// The races that came to nothing, where who it names counted before.
+    fn lost(&self, pairs: &Pairs<'_>) -> Vec<(Outcome, String)> {
+        let counted =
+            |old: &RaceResult| self.allocator == ANY || old.row(&self.allocator).is_some();
+        let lost = pairs.lost.iter().filter(|lost| counted(lost.old));
+        let told = |cell: &str| format!("{cell}: it has no complete round in the new result");
+        lost.map(|lost| (Outcome::Confirmed, told(&lost.cell)))
+            .collect()
     }
 
     /// Who of those that it names counted before and fails now.

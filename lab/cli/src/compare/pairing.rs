@@ -20,8 +20,18 @@ pub struct Pair<'a> {
 pub struct Pairs<'a> {
     /// The races, in the order of the new result.
     pub pairs: Vec<Pair<'a>>,
-    /// The races that only one of them has.
+    /// The races that only one of them has, or that have no complete round in one of them.
     pub unmatched: Vec<String>,
+    /// The races that had rounds in the old result and have none in the new one.
+    pub lost: Vec<Lost<'a>>,
+}
+
+/// A race that came to nothing in the new result.
+pub struct Lost<'a> {
+    /// Which cell of the collection it is.
+    pub cell: String,
+    /// The old race.
+    pub old: &'a RaceResult,
 }
 
 /// An allocator that counts in both races.
@@ -33,6 +43,10 @@ pub struct Both<'a> {
 }
 
 impl<'a> Pair<'a> {
+    fn place(&self) -> String {
+        self.cell.clone().unwrap_or_default()
+    }
+
     /// The baseline of both races, where it has the same name.
     pub fn baseline(&self) -> Option<Both<'a>> {
         (self.old.baseline == self.new.baseline)
@@ -179,6 +193,7 @@ fn single<'a>(old: &'a RaceResult, new: &'a RaceResult) -> Result<Pairs<'a>, Fai
             new,
         }],
         unmatched: Vec::new(),
+        lost: Vec::new(),
     })
 }
 
@@ -187,21 +202,20 @@ fn members<'a>(old: &'a [Member], new: &'a [Member]) -> Result<Pairs<'a>, Failur
         a.cell == b.cell && a.swept == b.swept && what(&a.result) == what(&b.result)
     };
     let lonely = |one: &Member, others: &[Member]| !others.iter().any(|other| same(one, other));
-    let pairs: Vec<_> = new
-        .iter()
-        .filter_map(|new| {
-            let old = old.iter().find(|old| same(old, new))?;
-            Some(Pair {
-                cell: Some(place(new)),
-                old: &old.result,
-                new: &new.result,
-            })
+    let both = new.iter().filter_map(|new| {
+        let old = old.iter().find(|old| same(old, new))?;
+        Some(Pair {
+            cell: Some(place(new)),
+            old: &old.result,
+            new: &new.result,
         })
-        .filter(|pair| pair.old.rounds > 0 && pair.new.rounds > 0)
-        .collect();
+    });
+    let (pairs, empty): (Vec<_>, Vec<_>) =
+        both.partition(|pair| pair.old.rounds > 0 && pair.new.rounds > 0);
     if pairs.is_empty() {
         return Err(Failure::usage(
-            "the results have no race in common: no cell with the same workload and parameters",
+            "the results have no race in common: no cell with the same workload and parameters, and \
+             a complete round in both",
         ));
     }
     let told = |one: &Member, which: &str| format!("{}: in the {which} result only", place(one));
@@ -209,10 +223,27 @@ fn members<'a>(old: &'a [Member], new: &'a [Member]) -> Result<Pairs<'a>, Failur
     let only_new = new.iter().filter(|one| lonely(one, old));
     let unmatched = only_old.map(|one| told(one, "old"));
     let unmatched = unmatched.chain(only_new.map(|one| told(one, "new")));
+    let unmatched = unmatched.chain(empty.iter().map(without_rounds));
+    let lost = empty.iter().filter(|pair| pair.old.rounds > 0);
+    let lost = lost.map(|pair| Lost {
+        cell: pair.place(),
+        old: pair.old,
+    });
     Ok(Pairs {
         unmatched: unmatched.collect(),
+        lost: lost.collect(),
         pairs,
     })
+}
+
+/// Why there is nothing to compare in a race that both results have.
+fn without_rounds(pair: &Pair<'_>) -> String {
+    let which = match (pair.old.rounds, pair.new.rounds) {
+        (0, 0) => "either result",
+        (0, _) => "the old result",
+        _ => "the new result",
+    };
+    format!("{}: no complete round in {which}", pair.place())
 }
 
 /// The cell of a member, with the value that is swept where its name does not tell it.

@@ -135,6 +135,23 @@ fn suites_are_compared_race_by_race() {
 }
 
 #[test]
+fn a_race_that_came_to_nothing_fails_the_conditions() {
+    let site = Site::new();
+    let suite = kept("suite-alloc-perf-test.json");
+    let mut broken = suite.clone();
+    broken["races"][0]["result"]["rounds"] = Value::from(0);
+    site.file("old.json", suite.to_string());
+    site.file("new.json", broken.to_string());
+    let compare = |old, new| site.run(&["compare", old, new, "--fail-if", "any wall > 50%"]);
+    let outcome = compare("old.json", "new.json");
+    outcome.complains(1, &["confirmed: any wall > 50%"]);
+    outcome.tells("no complete round in the new result");
+    let mended = compare("new.json", "old.json");
+    mended.ends_with(0);
+    mended.tells("no complete round in the old result");
+}
+
+#[test]
 fn a_mistake_is_one_line() {
     let other = |new: &mut Value| new["command"][2] = Value::from("other");
     compared(other, &[]).1.complains(2, &["different commands"]);
