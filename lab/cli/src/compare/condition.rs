@@ -7,8 +7,9 @@ use heapdrome_record::{
 };
 
 use super::changes::counting;
-use super::pairing::Pairs;
+use super::pairing::{Pair, Pairs};
 use crate::failure::Failure;
+use crate::race::Kind;
 use crate::values::nearest;
 
 /// The word that stands for every rival.
@@ -92,11 +93,11 @@ impl Condition {
         })
     }
 
-    /// The same, if both results have what it names.
+    /// The same, if both results have what it names and something could confirm it.
     ///
     /// # Errors
-    /// When they have not, with the nearest name.
-    pub fn checked(self, pairs: &Pairs<'_>) -> Result<Self, Failure> {
+    /// When they have not, with the nearest name; when nothing could.
+    pub fn checked(self, pairs: &Pairs<'_>, same_machine: bool) -> Result<Self, Failure> {
         let unknown = |what: &str, name: &str, known: &BTreeSet<String>| {
             Failure::Usage(format!(
                 "--fail-if '{}': there is no {what} {name} in both results; {}",
@@ -112,7 +113,36 @@ impl Condition {
             let short = figures.iter().map(|figure| short_name(figure).to_owned());
             return Err(unknown("figure", &self.figure, &short.collect()));
         }
+        let possible = |pair| self.is_possible(pair, same_machine);
+        if !pairs.pairs.iter().any(possible) {
+            let why = match same_machine {
+                true => {
+                    "a time counts only beside a baseline that both results have, and the \
+                         baseline has none but itself"
+                }
+                false => {
+                    "between machines only ratios to the baseline count, and it has none to itself"
+                }
+            };
+            return Err(Failure::Usage(format!(
+                "--fail-if '{}': nothing could confirm it: {why}; name a rival",
+                self.text
+            )));
+        }
         Ok(self)
+    }
+
+    /// Whether a change in a race could confirm it: see [`counting`].
+    fn is_possible(&self, pair: &Pair<'_>, same_machine: bool) -> bool {
+        let alone = same_machine && Kind::of(&self.figure) != Kind::Time;
+        let baseline = pair.baseline().map(|both| both.new.allocator.as_str());
+        let named = pair.compared(same_machine).into_iter().any(|both| {
+            let name = both.new.allocator.as_str();
+            let rival = baseline != Some(name);
+            let meant = name == self.allocator || self.allocator == ANY && rival;
+            meant && (alone || rival && baseline.is_some())
+        });
+        named || !self.failing(pair).is_empty()
     }
 
     /// Judges it over all races.
@@ -170,7 +200,7 @@ impl Condition {
     }
 
     /// Who of those that it names counted before and fails now.
-    fn failing(&self, pair: &super::pairing::Pair<'_>) -> Vec<String> {
+    fn failing(&self, pair: &Pair<'_>) -> Vec<String> {
         let meant = |name: &str| name == self.allocator || self.allocator == ANY;
         let out = pair.not_compared().into_iter().map(|(name, _)| name);
         out.filter(|name| meant(name) && pair.fails_now(name))

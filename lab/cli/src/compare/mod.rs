@@ -39,7 +39,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let [old, new] = [read(&arguments.old)?, read(&arguments.new)?];
     let same_machine = !arguments.machines_differ && is_same(machine(&old), machine(&new));
     let pairs = pairing::pairs(&old, &new, same_machine)?;
-    let conditions = parsed(&arguments.fail_if, &pairs)?;
+    let conditions = parsed(&arguments.fail_if, &pairs, same_machine)?;
     let compared = |path: &Path, saved: &Saved| described(path, saved);
     let family = Family::of(&pairs, same_machine);
     let mut changes = Changes {
@@ -73,8 +73,12 @@ fn read(path: &Path) -> Result<Saved, Failure> {
     Ok(saved)
 }
 
-fn parsed(texts: &[String], pairs: &Pairs<'_>) -> Result<Vec<Condition>, Failure> {
-    let one = |text: &String| Condition::parse(text)?.checked(pairs);
+fn parsed(
+    texts: &[String],
+    pairs: &Pairs<'_>,
+    same_machine: bool,
+) -> Result<Vec<Condition>, Failure> {
+    let one = |text: &String| Condition::parse(text)?.checked(pairs, same_machine);
     texts.iter().map(one).collect()
 }
 

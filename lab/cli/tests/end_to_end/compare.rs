@@ -152,6 +152,19 @@ fn a_race_that_came_to_nothing_fails_the_conditions() {
 }
 
 #[test]
+fn a_condition_that_nothing_could_confirm_is_refused() {
+    let told = "nothing could confirm it";
+    let (_, time) = compared(|_| {}, &["--fail-if", "system wall > 2%"]);
+    time.complains(2, &["system wall > 2%", told]);
+    assert_eq!(time.stdout, "");
+    let memory = ["--fail-if", "system peak_rss > 2%"];
+    compared(|_| {}, &memory).1.ends_with(0);
+    let elsewhere = [&memory[..], &["--machines-differ"]].concat();
+    let (_, outcome) = compared(|_| {}, &elsewhere);
+    outcome.complains(2, &["system peak_rss > 2%", told]);
+}
+
+#[test]
 fn a_mistake_is_one_line() {
     let other = |new: &mut Value| new["command"][2] = Value::from("other");
     compared(other, &[]).1.complains(2, &["different commands"]);
