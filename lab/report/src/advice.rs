@@ -63,7 +63,7 @@ pub(crate) fn conclusion(sheet: &Sheet<'_>) -> String {
     } else {
         let (hardened, plain): (Vec<_>, Vec<_>) =
             rivals.iter().partition(|rival| rival.entrant.hardened);
-        let taken = taken(&plain);
+        let taken = taken(sheet, &plain);
         sentences.extend(recommendation(sheet, &plain, taken));
         sentences.extend(others(sheet, &plain, taken));
         sentences.extend(on_hardened(&hardened));
@@ -99,13 +99,19 @@ fn compared<'a>(sheet: &Sheet<'a>) -> Vec<Rival<'a>> {
     sheet.rivals().filter_map(rival).collect()
 }
 
-/// The fastest of those shown to be faster; else the smallest of those shown to be smaller and not to
-/// be slower.
-fn taken<'a>(rivals: &[Rival<'a>]) -> Option<Rival<'a>> {
+/// The fastest of those shown to be faster; else the smallest of those shown to be smaller, where the
+/// race would have shown what it costs in time.
+fn taken<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Rival<'a>> {
     let faster = rivals
         .iter()
         .filter(|one| one.wall.verdict == Verdict::Faster);
     let fastest = faster.min_by(|a, b| a.wall.ratio.total_cmp(&b.wall.ratio));
+    let smallest = || smallest(rivals).filter(|_| sees_time(sheet));
+    fastest.copied().or_else(smallest)
+}
+
+/// The smallest of those shown to be smaller and not to be slower.
+fn smallest<'a>(rivals: &[Rival<'a>]) -> Option<Rival<'a>> {
     let smaller = rivals.iter().filter_map(|one| {
         let less = one
             .memory
@@ -113,7 +119,13 @@ fn taken<'a>(rivals: &[Rival<'a>]) -> Option<Rival<'a>> {
         (one.wall.verdict != Verdict::Slower).then_some((one, less.ratio))
     });
     let smallest = smaller.min_by(|a, b| a.1.total_cmp(&b.1));
-    fastest.or(smallest.map(|(one, _)| one)).copied()
+    smallest.map(|(one, _)| *one)
+}
+
+/// Whether the race could show more than great differences of time.
+fn sees_time(sheet: &Sheet<'_>) -> bool {
+    let noise = sheet.result.noise_floor.as_ref();
+    noise.is_some_and(|noise| noise.smallest_difference <= COARSE)
 }
 
 /// Who to take and why, and who is as good.
@@ -191,13 +203,18 @@ fn on_frontier<'a>(rivals: &[Rival<'a>], taken: &Rival<'_>) -> Option<Rival<'a>>
 /// Why no change is recommended.
 fn stay(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let baseline = sheet.baseline();
-    let smallest = sheet.result.noise_floor.as_ref();
-    let smallest = smallest.map_or(f64::INFINITY, |noise| noise.smallest_difference);
+    if let Some((smaller, memory)) = smallest(rivals).and_then(|one| Some((one, one.memory?))) {
+        return format!(
+            "{} takes less memory than {baseline} ({}), and this race could show great differences of \
+             time only.",
+            smaller.name(),
+            words::comparison(memory, false)
+        );
+    }
     let undecided = rivals
         .iter()
         .any(|one| one.wall.verdict == Verdict::Undecided);
-    let sees_much = smallest <= COARSE;
-    if undecided && !sees_much {
+    if undecided && !sees_time(sheet) {
         return format!(
             "This race recommends nothing: none was shown to be faster or smaller than {baseline}, and \
              it could show great differences only."

@@ -307,6 +307,30 @@ fn who_is_smaller_and_not_slower_is_taken_where_none_is_faster() {
 }
 
 #[test]
+fn less_memory_is_no_advice_where_time_could_not_be_seen() {
+    let mut result = usual();
+    result.entrants.truncate(4);
+    let small = rival(
+        "small",
+        compared(Verdict::Undecided, 1.0, 0.5),
+        compared(Verdict::Less, 0.8, 0.02),
+    );
+    result.entrants.push(small);
+    if let Some(noise) = &mut result.noise_floor {
+        noise.smallest_difference = 0.46;
+    }
+    let told = terminal(&result, 1000);
+    assert!(!told.contains("Take small"), "{told}");
+    assert!(
+        told.contains(
+            "small takes less memory than system (20% less), and this race could show great \
+             differences of time only."
+        ),
+        "{told}"
+    );
+}
+
+#[test]
 fn the_hardened_are_a_class_of_their_own() {
     let mut result = usual();
     for row in &mut result.entrants {
