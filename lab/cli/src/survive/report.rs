@@ -38,7 +38,7 @@ pub fn publish(
         scale: Some(Scale::Usual),
         machine: heapdrome_machine::describe(),
         races: Vec::new(),
-        tables: vec![table(&rows)],
+        tables: vec![table(&rows, arguments.precision)],
         ccdfs: Vec::new(),
         misuse: Vec::new(),
         sweep: None,
@@ -89,7 +89,7 @@ fn outcome(rows: &[Survival]) -> Result<(), Failure> {
 }
 
 /// One row for each allocator, without swap and with it.
-fn table(rows: &[Survival]) -> Table {
+fn table(rows: &[Survival], precision: f64) -> Table {
     let mut names: Vec<&str> = rows.iter().map(|row| row.allocator.as_str()).collect();
     names.dedup();
     let of = |name: &str, swap: bool| {
@@ -123,7 +123,7 @@ fn table(rows: &[Survival]) -> Table {
         published: None,
         heads: heads.iter().map(|head| (*head).to_owned()).collect(),
         rows: names.iter().map(line).collect(),
-        notes: notes(rows),
+        notes: notes(rows, precision),
     }
 }
 
@@ -147,34 +147,46 @@ fn cells(row: Option<&Survival>) -> Vec<String> {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// What a reader should know: what failed, and which allocator needs the least.
-fn notes(rows: &[Survival]) -> Vec<String> {
-    let kind = |row: &Survival| {
-        if row.swap {
-            "with swap"
-        } else {
-            "without swap"
-        }
-    };
-    let mut notes: Vec<String> = Vec::new();
-    for swap in [false, true] {
-        let found = rows.iter().filter(|row| row.swap == swap);
-        let least = found.min_by_key(|row| row.smallest_bytes.unwrap_or(u64::MAX));
-        if let Some((row, bytes)) = least.and_then(|row| Some((row, row.smallest_bytes?))) {
-            let (name, kind) = (&row.allocator, kind(row));
-            notes.push(format!("{kind} {name} needs the least: {}", told(bytes)));
-        }
+fn kind(swap: bool) -> &'static str {
+    if swap { "with swap" } else { "without swap" }
+}
+
+/// Who needs the least: everyone whose limit cannot be told from the smallest, as limits are known to
+/// the precision only. One limit alone is not compared with anything.
+fn needs_least(rows: &[Survival], swap: bool, precision: f64) -> Option<String> {
+    let known = rows.iter().filter(|row| row.swap == swap);
+    let known = known.filter_map(|row| Some((row.allocator.as_str(), row.smallest_bytes?)));
+    let known: Vec<_> = known.collect();
+    let least = known.iter().map(|(_, bytes)| *bytes).min()?;
+    let alike = |bytes: u64| bytes as f64 <= least as f64 * (1.0 + precision);
+    let names = known.iter().filter(|(_, bytes)| alike(*bytes));
+    let names: Vec<_> = names.map(|(name, _)| *name).collect();
+    let kind = kind(swap);
+    match (known.len(), names.as_slice()) {
+        (1, _) => None,
+        (_, [name]) => Some(format!("{kind} {name} needs the least: {}", told(least))),
+        (_, names) => Some(format!(
+            "{kind} these need the least, and cannot be told apart: {} ({})",
+            names.join(", "),
+            told(least)
+        )),
     }
+}
+
+/// What a reader should know: what failed, and which allocator needs the least.
+fn notes(rows: &[Survival], precision: f64) -> Vec<String> {
+    let least = [false, true].map(|swap| needs_least(rows, swap, precision));
+    let mut notes: Vec<String> = least.into_iter().flatten().collect();
     for row in rows {
         if let Some(why) = &row.failure {
-            notes.push(format!("{}, {}: {why}", row.allocator, kind(row)));
+            notes.push(format!("{}, {}: {why}", row.allocator, kind(row.swap)));
         }
         for at in &row.at {
             if let Some(why) = &at.trial.failure {
                 notes.push(format!(
                     "{}, {}, at {} times the smallest limit: {why}",
                     row.allocator,
-                    kind(row),
+                    kind(row.swap),
                     at.times
                 ));
             }
@@ -219,7 +231,7 @@ mod tests {
             row("system", true, Some(3 << 20)),
             row("mine", false, Some(20 << 20)),
         ];
-        let table = table(&rows);
+        let table = table(&rows, 0.05);
         assert_eq!(table.rows.len(), 2);
         assert_eq!(
             table.rows[0],
@@ -233,7 +245,26 @@ mod tests {
             table.notes[0],
             "without swap mine needs the least: 20.0 MiB"
         );
+        assert_eq!(
+            table.notes.len(),
+            1,
+            "one row with swap is the least of none"
+        );
         assert!(outcome(&rows).is_ok());
+    }
+
+    #[test]
+    fn limits_that_the_precision_cannot_tell_apart_are_named_together() {
+        let rows = [
+            row("system", false, Some(30 << 20)),
+            row("mine", false, Some(20 << 20)),
+            row("yours", false, Some((20 << 20) + (1 << 19))),
+        ];
+        let notes = notes(&rows, 0.05);
+        assert_eq!(
+            notes,
+            ["without swap these need the least, and cannot be told apart: mine, yours (20.0 MiB)"]
+        );
     }
 
     #[test]
@@ -242,7 +273,7 @@ mod tests {
         assert!(matches!(outcome(&one), Err(Failure::Entrant(_))));
         assert!(matches!(outcome(&one[1..]), Err(Failure::Baseline(_))));
         assert!(
-            table(&one)
+            table(&one, 0.05)
                 .notes
                 .iter()
                 .any(|note| note.contains("bad, without swap"))
