@@ -9,8 +9,12 @@ use crate::{Contained, Ended, Error};
 
 /// Limits are multiples of this.
 const STEP: u64 = 64 << 10;
-/// How often the first limit may be doubled.
+/// How often the first limit may be doubled where it is the command's own peak.
 const DOUBLINGS: u32 = 3;
+/// The first limit where no run tells its peak: cgroup v2 has `memory.peak` since Linux 5.19.
+const BLIND: u64 = 64 << 20;
+/// How often that may be doubled.
+const BLIND_DOUBLINGS: u32 = 16;
 /// Where slowness is measured, in multiples of the smallest limit.
 const MULTIPLES: [f64; 3] = [1.0, 1.5, 2.0];
 
@@ -59,7 +63,8 @@ pub struct Survival {
     pub allocator: String,
     /// Whether there was swap beside the limit.
     pub swap: bool,
-    /// The most memory that was charged without a limit, in bytes; page cache is part of it.
+    /// The most memory that was charged without a limit, in bytes; page cache is part of it. Zero
+    /// where the kernel does not tell it.
     pub peak_bytes: u64,
     /// Wall times without a limit, in seconds.
     pub unlimited_s: Vec<f64>,
@@ -114,9 +119,17 @@ impl Search {
             found.trials.push(trial);
             Ok(survived)
         };
-        let smallest = self.bisect(found.peak_bytes, &mut attempt)?;
+        let (first, doublings) = match found.peak_bytes {
+            0 => (BLIND, BLIND_DOUBLINGS),
+            peak => (peak.next_multiple_of(STEP), DOUBLINGS),
+        };
+        let smallest = self.bisect(first, doublings, &mut attempt)?;
         let Some(smallest) = smallest else {
-            found.failure = Some("does not finish under eight times its own peak".to_owned());
+            let most = Bytes(first << doublings);
+            found.failure = Some(match found.peak_bytes {
+                0 => format!("does not finish under {most}"),
+                _ => format!("does not finish under eight times its own peak, {most}"),
+            });
             return Ok(found);
         };
         found.smallest_bytes = Some(smallest);
@@ -140,16 +153,18 @@ impl Search {
         Ok(found)
     }
 
-    /// The smallest limit that `survives`, to the precision; none where even the greatest does not.
+    /// The smallest limit that `survives`, to the precision; none where not even `first`, doubled so
+    /// often, does.
     fn bisect(
         &self,
-        peak: u64,
+        first: u64,
+        most_doublings: u32,
         survives: &mut dyn FnMut(u64) -> Result<bool, Error>,
     ) -> Result<Option<u64>, Error> {
-        let (mut low, mut high) = (0, peak.max(STEP).next_multiple_of(STEP));
+        let (mut low, mut high) = (0, first);
         let mut doublings = 0;
         while !survives(high)? {
-            if doublings == DOUBLINGS {
+            if doublings == most_doublings {
                 return Ok(None);
             }
             doublings += 1;
@@ -287,6 +302,25 @@ mod tests {
             assert_eq!(found.at[0].slower, Some(3.0));
             assert_eq!(found.at[2].slower, Some(1.0));
             assert_eq!(told, found.trials.len() + 3);
+        }
+    }
+
+    /// An older kernel does not tell how much memory a group had at most.
+    #[test]
+    fn the_smallest_limit_is_found_without_a_peak() {
+        for needed in [1 << 20, 150 << 20, 3 << 30] {
+            let mut needing = needing(needed);
+            let mut blind = |limit| {
+                let mut one: Contained = needing(limit)?;
+                one.tally.peak = None;
+                Ok(one)
+            };
+            let found = SEARCH.smallest(&mut blind, &mut |_| {});
+            let found = found.expect("nothing fails");
+            assert_eq!((found.peak_bytes, &found.failure), (0, &None));
+            let smallest = found.smallest_bytes.expect("there is one");
+            let most = (needed as f64 * 1.03) as u64 + STEP;
+            assert!((needed..=most).contains(&smallest), "{needed} {smallest}");
         }
     }
 
