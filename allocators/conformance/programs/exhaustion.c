@@ -60,6 +60,17 @@ static void cycles(size_t size, size_t least_bytes) {
     free(block);
 }
 
+// What is too little for a large block serves small ones, and all of it everything again.
+static void mixed(void) {
+    for (int round = 0; round < 3; round++) {
+        size_t large = 0, small = 0;
+        struct block *large_ones = fill(3 << 20, &large), *small_ones = fill(64, &small);
+        MUST(large * (3 << 20) + small * 64 >= (size_t)128 << 20);
+        drain(large_ones);
+        drain(small_ones);
+    }
+}
+
 static void *cycle(void *size) {
     for (int round = 0; round < 20; round++) {
         struct block *all = NULL, *one;
@@ -93,6 +104,8 @@ int main(int count, char **words) {
         cycles(64, (size_t)64 << 20);
     else if (strcmp(words[1], "exhaustion-large") == 0 || strcmp(words[1], "committed-large") == 0)
         cycles(3 << 20, (size_t)128 << 20);
+    else if (strcmp(words[1], "committed-mixed") == 0)
+        mixed();
     else if (strcmp(words[1], "exhaustion-threads") == 0)
         threads();
     else

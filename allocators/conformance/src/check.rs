@@ -114,6 +114,7 @@ const CHECKS: &[Check] = &[
     limited("committed-start", Source::Threads, WRITABLE),
     limited("committed-small", Source::Exhaustion, WRITABLE),
     limited("committed-large", Source::Exhaustion, WRITABLE),
+    limited("committed-mixed", Source::Exhaustion, WRITABLE),
     Check {
         name: "loaded-late",
         source: Source::Loading,

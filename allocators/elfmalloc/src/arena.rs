@@ -1,7 +1,7 @@
 //! Arenas: stretches of address space that are cut into units.
 //!
-//! There is one arena of a terabyte, of which nothing is committed at first. Where address space is
-//! limited, there are up to [`MOST`] small ones instead.
+//! There is one arena of a terabyte, or of 64 or 8 GiB where that is refused, of which nothing is
+//! committed at first. Where address space is limited, there are up to [`MOST`] small ones instead.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{

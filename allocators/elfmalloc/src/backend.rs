@@ -99,7 +99,7 @@ impl<P: Pages> Backend<P> {
         self.budget.store(settings.budget, Relaxed);
         let arena = pool.start(&self.pages, &self.directory, &settings);
         if let Some((base, size)) = arena {
-            self.map.start(&self.pages, base, size);
+            pool.single = self.map.start(&self.pages, base, size);
         }
     }
 

@@ -39,8 +39,8 @@ impl ClassMap {
         }
     }
 
-    /// Reserves the map, writable for the `size` bytes of address space from `base` on. Where that
-    /// fails, every address keeps class 0.
+    /// Reserves the map, writable for the `size` bytes of address space from `base` on and nowhere else:
+    /// no slab may lie elsewhere from then on. False where that fails: every address keeps class 0.
     pub fn start(&self, pages: &impl Pages, base: NonNull<u8>, size: usize) -> bool {
         let Some(map) = pages.reserve(BYTES, 4096, Access::Read) else {
             return false;
@@ -74,7 +74,8 @@ impl ClassMap {
         SizeClass::from_number(byte)
     }
 
-    /// Sets the class for `units` units from `base` on, which lie in the arena.
+    /// Sets the class for `units` units from `base` on, which lie in the arena that the map was started
+    /// for, if it was.
     pub fn set(&self, base: NonNull<u8>, units: usize, class: SizeClass) {
         let mask = self.mask.load(Acquire);
         if mask == 0 {

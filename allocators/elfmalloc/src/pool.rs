@@ -41,6 +41,9 @@ pub struct Pool {
     /// `None` until somebody decides, which means yes.
     huge: Option<bool>,
     with_states: bool,
+    /// The class map, and what is known of blocks' states, describe the first arena only: there is to be
+    /// no other.
+    pub single: bool,
     /// Units in use.
     pub live: usize,
     /// Free units that may be resident.
@@ -65,6 +68,7 @@ impl Pool {
             count: 0,
             huge: None,
             with_states: false,
+            single: false,
             live: 0,
             dirty: 0,
             dirty_low: 0,
@@ -267,7 +271,8 @@ impl Pool {
         }
     }
 
-    /// Commits more of the last arena, or makes another, and finds the run there.
+    /// Commits more of the last arena, or makes another where there may be several, and finds the run
+    /// there.
     fn grow(
         &mut self,
         pages: &impl Pages,
@@ -279,7 +284,7 @@ impl Pool {
         if self.count != 0 && self.commit(pages, directory, count, slack) {
             return self.find(count, alignment);
         }
-        if self.count == MOST {
+        if self.count == MOST || self.single {
             return None;
         }
         let wanted = (count + slack).next_power_of_two();

@@ -40,6 +40,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("committed-start", "COMMITS"),
     ("committed-small", "DIES"),
     ("committed-large", "DIES"),
+    ("committed-mixed", "DIES"),
     ("loaded-late", "UNLOADED"),
     ("loads-others", "REFUSES"),
 ];
