@@ -1,6 +1,6 @@
 //! The thread that purges while all others are silent, where it is asked for.
 //!
-//! It is started by a thread that frees, sleeps most of the time, and ends when nothing was left to purge
+//! It is started by a thread that allocates, sleeps most of the time, and ends when nothing was left to purge
 //! for a while: a process that stays silent has no thread of ours in the end.
 
 use core::ffi::c_void;
@@ -32,10 +32,9 @@ pub(crate) fn want(wanted: bool) {
 pub(crate) fn start_if_wanted() {
     // Relaxed: a flag that stands alone. AcqRel: what an earlier thread did is done.
     if WANTED.load(Relaxed) && !RUNNING.load(Relaxed) && !RUNNING.swap(true, AcqRel) {
-        let started = start_thread(run);
-        if !started {
-            RUNNING.store(false, Release);
-        }
+        // Where there is no thread to be had now, later slow paths are not to pay for asking again:
+        // it counts as there.
+        start_thread(run);
     }
 }
 

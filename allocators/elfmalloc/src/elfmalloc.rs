@@ -117,7 +117,9 @@ fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
     let Some(heap) = heap() else {
         return NonNull::new(BACKEND.take_one(&BACKEND.bins[class.number()], class));
     };
-    // A heap that has just been made may have been used to arm the thread's exit.
+    // Here rather than in `free`, which the C library calls under locks that starting a thread takes.
+    background::start_if_wanted();
+    // Both may have allocated meanwhile: making the heap arms the thread's exit.
     // SAFETY: the heap is this thread's; its magazine was found empty, or is looked at again.
     unsafe {
         let front = &(*heap.as_ptr()).front;
@@ -157,7 +159,6 @@ unsafe fn free_class<F: FrontEnd>(class: SizeClass, block: *mut u8) {
     unsafe {
         if (*heap.as_ptr()).front.is_due() {
             BACKEND.look_around(heap);
-            background::start_if_wanted();
         }
         F::put(&BACKEND, heap, class, block);
     }
