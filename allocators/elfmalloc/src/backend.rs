@@ -52,6 +52,8 @@ pub struct Backend<P> {
     pub emptied_at: AtomicUsize,
     /// When the last epoch of purging began, in milliseconds.
     pub epoch: AtomicU64,
+    /// Whether a thread is in the midst of purging by epochs.
+    pub(crate) ticking: AtomicBool,
     /// How often memory was given back to the system.
     pub purges: AtomicU64,
     /// How many bytes that were.
@@ -78,6 +80,7 @@ impl<P: Pages> Backend<P> {
             threads: AtomicUsize::new(0),
             emptied_at: AtomicUsize::new(0),
             epoch: AtomicU64::new(0),
+            ticking: AtomicBool::new(false),
             purges: AtomicU64::new(0),
             purged: AtomicU64::new(0),
             started: AtomicBool::new(false),

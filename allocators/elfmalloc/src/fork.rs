@@ -71,6 +71,8 @@ impl<P: Pages> Backend<P> {
     ///
     /// There is only the calling thread, whose heap is `own`, if it has one.
     pub unsafe fn disown(&self, own: Option<NonNull<ThreadHeap>>) {
+        // Relaxed: there is no other thread. The one that was purging is none of this process.
+        self.ticking.store(false, Relaxed);
         let mut heaps = self.heaps.lock();
         heaps.forget_idle();
         let mut idle = None;

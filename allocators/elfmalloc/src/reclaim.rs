@@ -1,7 +1,7 @@
 //! Memory that goes back to the system: by and by what lies idle, at once what `malloc_trim` asks for.
 
 use core::ptr::NonNull;
-use heapdrome_pages::atomic::Ordering::Relaxed;
+use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use heapdrome_pages::system::coarse_milliseconds;
 use heapdrome_pages::{Pages, Purge};
@@ -36,6 +36,18 @@ impl<P: Pages> Backend<P> {
         {
             return;
         }
+        // What is given back on the way comes here again, and with a short decay time an epoch has passed
+        // by then. Acquire: pairs with the release below, so that one pass follows the other.
+        if self.ticking.swap(true, Acquire) {
+            return;
+        }
+        self.pass(epoch == 0);
+        // Release: pairs with the acquire above.
+        self.ticking.store(false, Release);
+    }
+
+    /// Purges what was idle throughout the epoch that ends; in the first pass nothing was.
+    fn pass(&self, first: bool) {
         self.as_idle(|| self.empty_idle_depots());
         let (excess, parts) = {
             let mut pool = self.pool.lock();
@@ -45,7 +57,7 @@ impl<P: Pages> Backend<P> {
             let parts = KEPT.max(pool.live / 8);
             (idle.saturating_sub(kept), idle.saturating_sub(parts))
         };
-        if epoch != 0 {
+        if !first {
             let done = self.purge_units(excess);
             self.purge_any_units(parts.saturating_sub(done));
             self.purge_idle_slabs();
