@@ -1,7 +1,8 @@
 //! The thread that purges while all others are silent, where it is asked for.
 //!
-//! It is started by a thread that allocates, sleeps most of the time, and ends when nothing was left to purge
-//! for a while: a process that stays silent has no thread of ours in the end.
+//! It is started by a thread that allocates, and sleeps most of the time, the longer the less there was to
+//! purge of late. It ends when no other thread has a heap: else a process whose main thread ended before
+//! others would never end.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -14,8 +15,8 @@ use heapdrome_pages::system::{sleep_milliseconds, start_thread};
 
 use crate::elfmalloc::BACKEND;
 
-/// Rounds without anything to purge after which the thread ends.
-const ROUNDS: u32 = 8;
+/// After so many rounds without anything to purge the thread sleeps no longer than before: each doubles it.
+const ROUNDS: u32 = 4;
 
 static WANTED: AtomicBool = AtomicBool::new(false);
 static RUNNING: AtomicBool = AtomicBool::new(false);
@@ -26,8 +27,8 @@ pub(crate) fn want(wanted: bool) {
     WANTED.store(wanted, Relaxed);
 }
 
-/// Starts the thread, if it is wanted and not there. This may allocate: the caller holds no lock and is
-/// in the midst of nothing.
+/// Starts the thread, if it is wanted and not there. This may allocate: the caller has a heap, holds no
+/// lock and is in the midst of nothing.
 #[inline]
 pub(crate) fn start_if_wanted() {
     // Relaxed: a flag that stands alone. AcqRel: what an earlier thread did is done.
@@ -45,13 +46,14 @@ pub(crate) fn forked() {
 
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     let mut silent = 0;
-    while silent < ROUNDS {
-        // Relaxed: numbers that stand alone.
-        sleep_milliseconds(BACKEND.decay.load(Relaxed) / 2 + 1);
+    // Relaxed: numbers that stand alone, here and below.
+    while BACKEND.threads.load(Relaxed) != 0 {
+        let half = BACKEND.decay.load(Relaxed) / 2 + 1;
+        sleep_milliseconds(half.saturating_mul(1 << silent));
         let before = BACKEND.purged.load(Relaxed);
         BACKEND.tick();
         let same = BACKEND.purged.load(Relaxed) == before;
-        silent = if same { silent + 1 } else { 0 };
+        silent = if same { (silent + 1).min(ROUNDS) } else { 0 };
     }
     // Release: pairs with the swap of whoever starts the next.
     RUNNING.store(false, Release);
