@@ -283,6 +283,20 @@ fn a_sweep_has_its_curves() {
 }
 
 #[test]
+fn a_curve_is_labelled_with_what_was_swept() {
+    let mut collection = workload::sweep();
+    collection.sweep = None;
+    for race in &mut collection.races {
+        // It has the swept value in one of the races, by chance.
+        race.parameters.insert(0, "distribution=1".to_owned());
+    }
+    let plots = plots(&Saved::Collection(Box::new(collection)));
+    let curve = plots.iter().find(|plot| plot.name.starts_with("sweep-"));
+    let svg = String::from_utf8(curve.expect("curves").svg()).expect("UTF-8");
+    assert!(svg.contains(">threads<") && !svg.contains("distribution"));
+}
+
+#[test]
 fn every_drawing_is_xml_without_what_is_no_number() {
     for source in sources() {
         for plot in plots(&source.saved) {

@@ -100,7 +100,7 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
             Some(group) => group.races.push(race),
             None => groups.push(Group {
                 name,
-                parameter: swept(member, value),
+                parameter: String::new(),
                 races: vec![race],
                 curves: Vec::new(),
                 by_logarithm: true,
@@ -108,6 +108,7 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
         }
     }
     for group in &mut groups {
+        group.parameter = swept(&group.races);
         group.races.sort_by(|a, b| a.place.total_cmp(&b.place));
         group.races.dedup_by_key(|race| race.label.clone());
         group.by_logarithm = group.races.iter().all(|race| race.place > 0.0);
@@ -115,10 +116,22 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
     groups
 }
 
-/// The name of the parameter that has this value.
-fn swept(member: &Member, value: u64) -> String {
-    let ending = format!("={value}");
-    let mut words = member.parameters.iter();
-    let found = words.find_map(|word| word.strip_suffix(&ending));
-    foreign::name(found.unwrap_or("threads"))
+/// The name of the parameter that has the swept value in every race. Another may have it in one of them by
+/// chance; where all of one race do, it is the last, since that is what sweeps add.
+fn swept(races: &[At<'_>]) -> String {
+    let is_swept = |name: &&str| {
+        races.iter().all(|race| {
+            let word = race.member.swept.map(|value| format!("{name}={value}"));
+            word.is_some_and(|word| race.member.parameters.contains(&word))
+        })
+    };
+    let words = races
+        .first()
+        .map(|race| race.member.parameters.iter().rev());
+    let mut names = words
+        .into_iter()
+        .flatten()
+        .filter_map(|word| word.split_once('='))
+        .map(|(name, _)| name);
+    foreign::name(names.find(is_swept).unwrap_or("threads"))
 }
