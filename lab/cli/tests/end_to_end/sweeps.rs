@@ -176,7 +176,7 @@ fn what_was_done_before_an_interrupt_is_reported() {
     let site = Site::new();
     let sound = allocator("");
     let mut words = vec!["race", "-a", sound.to_str().expect("plain"), "-w", "rptest"];
-    words.extend(["-t", "1,2", "--rounds", "150", "--memory-runs", "0"]);
+    words.extend(["-t", "1,2", "--rounds", "40", "--memory-runs", "0"]);
     words.extend(["--json", "result.json", "--"]);
     words.extend(["quick-16-1000", "loops=5", "blocks=500", "ops=50"]);
     let mut running = site.start(site.command(&words));
