@@ -70,7 +70,9 @@ impl Heap {
                 return Some(dead);
             }
         }
-        POOL.lock().take().or_else(threads::take_dead_chunk)
+        // The pool's lock is the last that a thread takes: others are taken without it.
+        let chunk = POOL.lock().take();
+        chunk.or_else(threads::take_dead_chunk)
     }
 
     /// Puts a full chunk where its last free will be noticed.
