@@ -24,11 +24,7 @@ pub struct Pool {
 unsafe impl Send for Pool {}
 
 /// The process's pool. Its lock is the last that a thread takes.
-pub static POOL: Lock<Pool> = Lock::new(Pool {
-    dead: List::new(),
-    fresh: None,
-    fresh_count: 0,
-});
+pub static POOL: Lock<Pool> = Lock::new(Pool::new());
 
 /// Bytes of address space in chunks.
 pub static RESERVED: AtomicUsize = AtomicUsize::new(0);
@@ -42,6 +38,15 @@ pub fn note_peak() {
 }
 
 impl Pool {
+    /// No chunks.
+    pub const fn new() -> Self {
+        Self {
+            dead: List::new(),
+            fresh: None,
+            fresh_count: 0,
+        }
+    }
+
     /// A chunk that no other thread knows, to be restarted.
     pub fn take(&mut self) -> Option<NonNull<Chunk>> {
         self.dead.pop().or_else(|| self.take_fresh())

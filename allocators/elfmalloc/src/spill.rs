@@ -92,7 +92,7 @@ impl<P: Pages> Backend<P> {
     }
 
     /// Gives all blocks in all depots back.
-    pub(crate) fn empty_depots(&self) {
+    pub fn empty_depots(&self) {
         for heap in self.all_heaps() {
             // SAFETY: the heap is one, and what leaves its depot is nobody's.
             unsafe { self.empty_depot(heap) };
@@ -113,7 +113,7 @@ impl<P: Pages> Backend<P> {
     }
 
     /// Gives back what has lain in depots, untouched, since this was last called.
-    pub(crate) fn empty_idle_depots(&self) {
+    pub fn empty_idle_depots(&self) {
         for heap in self.all_heaps() {
             // SAFETY: as in `empty_depots`.
             unsafe {

@@ -8,10 +8,12 @@
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
-use core::sync::atomic::{
+
+use heapdrome_pages::atomic::{
     AtomicUsize,
     Ordering::{AcqRel, Acquire},
 };
+use heapdrome_pages::thread_key::{self, Destructor, Key};
 
 /// The key's number plus this is kept, so that zero can mean that there is none yet.
 const MADE: usize = 1;
@@ -20,13 +22,13 @@ const MADE: usize = 1;
 #[derive(Debug)]
 pub struct ThreadExit {
     key: AtomicUsize,
-    destructor: unsafe extern "C" fn(*mut c_void),
+    destructor: Destructor,
 }
 
 impl ThreadExit {
     /// `destructor` is a function that calls [`ends`](Self::ends) and does what is to be done.
     #[must_use]
-    pub const fn new(destructor: unsafe extern "C" fn(*mut c_void)) -> Self {
+    pub const fn new(destructor: Destructor) -> Self {
         Self {
             key: AtomicUsize::new(0),
             destructor,
@@ -56,23 +58,20 @@ impl ThreadExit {
     }
 
     fn set(&self, word: *mut c_void) -> bool {
-        // SAFETY: the key was made by this process; a thread may set its own value.
+        // SAFETY: the key was made here and stays; the destructor accepts what is armed.
         self.key()
-            .is_some_and(|key| unsafe { libc::pthread_setspecific(key, word) } == 0)
+            .is_some_and(|key| unsafe { thread_key::set(key, word) })
     }
 
     /// The key, made at the first call.
-    fn key(&self) -> Option<libc::pthread_key_t> {
+    fn key(&self) -> Option<Key> {
         // Acquire: pairs with the exchange below; the key exists before its number is seen.
         let known = self.key.load(Acquire);
         if known != 0 {
-            return libc::pthread_key_t::try_from(known - MADE).ok();
+            return Key::try_from(known - MADE).ok();
         }
-        let mut made = 0;
         // SAFETY: the destructor accepts what `arm` sets, its lowest bit aside.
-        if unsafe { libc::pthread_key_create(&raw mut made, Some(self.destructor)) } != 0 {
-            return None;
-        }
+        let made = unsafe { thread_key::create(self.destructor) }?;
         // AcqRel: publishes the key, or shows the one of the thread that was faster.
         match self
             .key
@@ -81,8 +80,8 @@ impl ThreadExit {
             Ok(_) => Some(made),
             Err(other) => {
                 // SAFETY: nobody else knows the key that was made in vain.
-                unsafe { libc::pthread_key_delete(made) };
-                libc::pthread_key_t::try_from(other - MADE).ok()
+                unsafe { thread_key::delete(made) };
+                Key::try_from(other - MADE).ok()
             }
         }
     }

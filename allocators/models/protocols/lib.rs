@@ -1,18 +1,35 @@
 //! What the models in `tests` need beside the allocators' own sources.
 
-pub use heapdrome_modelled_atomics::{join, model, spawn};
+pub mod scene;
+
+pub use heapdrome_modelled_atomics::{end_of_thread, join, keys, model, spawn};
 
 /// bumpmalloc's header of a chunk, as it is.
 #[path = "../../bumpmalloc/src/chunk.rs"]
 #[allow(missing_docs, dead_code, clippy::new_without_default)]
 pub mod chunk;
 
-/// What that refers to.
+/// bumpmalloc's pool of chunks that nobody owns, as it is.
+#[path = "../../bumpmalloc/src/pool.rs"]
+#[allow(missing_docs, dead_code, clippy::new_without_default)]
+pub mod pool;
+
+/// What those refer to.
 pub mod heap {
     /// A thread's heap, of which a chunk knows the address only.
     #[derive(Debug)]
     pub struct Heap;
 }
+
+/// The same.
+pub mod large {
+    /// Bytes in mappings that are no chunks: none.
+    pub static BYTES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+}
+
+/// The key for the end of threads, as it is.
+#[path = "../../malloc-abi/src/thread_exit.rs"]
+pub mod thread_exit;
 
 /// Memory that loom looks after: two threads that use it without an order between them are a failure.
 #[derive(Debug)]

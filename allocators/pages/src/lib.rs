@@ -4,7 +4,8 @@
 //! it with system calls; `Simulated` (feature `simulated`) keeps it with a table, so that tests
 //! explore what a kernel rarely does, and Miri can run an allocator. [`Lock`] is a lock that never
 //! allocates and that survives a fork; [`system`] holds the few other things that an allocator asks
-//! of its process: a coarse clock, a word of randomness, the environment, a last message.
+//! of its process: a coarse clock, a word of randomness, the environment, a last message; [`thread_key`]
+//! holds the way to learn that a thread ends.
 //!
 //! Nothing here allocates, and nothing here changes `errno`.
 //!
@@ -29,6 +30,7 @@ mod lock;
 #[cfg(any(test, feature = "simulated"))]
 mod simulated;
 pub mod system;
+pub mod thread_key;
 
 pub use contract::{Access, Advice, Pages, Purge, Remap, round_up};
 pub use errno::KeepErrno;

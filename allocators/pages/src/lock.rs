@@ -75,26 +75,24 @@ impl<T> Lock<T> {
             .compare_exchange(FREE, HELD, Acquire, Relaxed)
             .is_ok();
         // A guard that is made in vain would let go of another thread's lock when it is dropped.
-        taken.then(|| Guard {
-            lock: self,
-            owned: true,
-        })
+        taken.then(|| self.guard(true))
     }
 
     #[cold]
     #[inline(never)]
     fn lock_contended(&self) -> Guard<'_, T> {
         if FORKING.load(Relaxed) == thread_pointer() {
-            return Guard {
-                lock: self,
-                owned: false,
-            };
+            return self.guard(false);
         }
         self.acquire_slowly();
-        Guard {
-            lock: self,
-            owned: true,
-        }
+        self.guard(true)
+    }
+
+    #[inline]
+    fn guard(&self, owned: bool) -> Guard<'_, T> {
+        #[cfg(modelled)]
+        note_use(&self.state);
+        Guard { lock: self, owned }
     }
 
     fn acquire_slowly(&self) {
@@ -145,7 +143,9 @@ impl<T> Lock<T> {
     }
 
     /// The value, without the lock.
-    pub const fn as_ptr(&self) -> *mut T {
+    pub fn as_ptr(&self) -> *mut T {
+        #[cfg(modelled)]
+        note_use(&self.state);
         self.value.get()
     }
 }
@@ -184,7 +184,7 @@ impl<T> Drop for Guard<'_, T> {
 }
 
 #[cfg(modelled)]
-use crate::atomic::{futex_wait as wait, futex_wake as wake_one};
+use crate::atomic::{futex_wait as wait, futex_wake as wake_one, note_use};
 
 /// Sleeps while `word` is `value`; may return early.
 #[cfg(not(modelled))]

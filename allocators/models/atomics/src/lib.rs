@@ -8,11 +8,14 @@
 //! loom's atomic must be older than the threads that use it. [`spawn`] therefore makes a few in
 //! advance; they hold not the value but its distance from the first one, which is zero for all of them.
 
+mod keys;
+
 use std::cell::{RefCell, UnsafeCell};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
+pub use keys::{create_key, delete_key, end_of_thread, keys, set_key};
 use loom::sync::atomic::AtomicU64 as Distance;
 pub use loom::sync::atomic::Ordering;
 use loom::thread::{Builder, JoinHandle};
@@ -33,6 +36,7 @@ struct Execution {
 struct Futex {
     turn: loom::sync::Mutex<()>,
     awake: loom::sync::Condvar,
+    used: loom::cell::UnsafeCell<()>,
 }
 
 thread_local! {
@@ -55,6 +59,7 @@ pub fn model(preemptions: usize, body: impl Fn() + Sync + Send + Copy + 'static)
     builder.max_branches = 20_000;
     builder.check(move || {
         EXECUTION.with_borrow_mut(|execution| *execution = Execution::default());
+        keys::forget_all();
         // The first thread has a small stack.
         join(spawn(body));
     });
@@ -108,6 +113,12 @@ fn futex(word: &AtomicU32) -> Rc<Futex> {
     let address = (&raw const *word).addr();
     cell(address);
     EXECUTION.with_borrow(|execution| execution.futexes[&address].clone())
+}
+
+/// Notes that the calling thread uses what a lock guards, whose word is `word`: loom ends the model where two
+/// threads do so without an order between them.
+pub fn note_use(word: &AtomicU32) {
+    futex(word).used.with_mut(|_| ());
 }
 
 /// Sleeps if `word` is `value`, until it is woken: the two are one step, as in the kernel.

@@ -1,75 +1,20 @@
 //! elfmalloc's back-end, the whole of it over simulated pages: slabs that change their bins while blocks of
 //! theirs are freed, heaps that come and go, addresses that are looked up while arenas are added.
 
-use std::ptr::{NonNull, null};
+use std::ptr::NonNull;
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::arena::{Arena, Directory};
-use heapdrome_elfmalloc::backend::Backend;
 use heapdrome_elfmalloc::class_map::ClassMap;
-use heapdrome_elfmalloc::heap::ThreadHeap;
-use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_models::scene::{Sent, Shared, backend, give, small, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::{Access, Advice, Linux, Pages, Purge, Remap, Simulated};
 use std::sync::Arc;
 
-type Shared = Arc<Backend<Simulated>>;
-
-fn backend() -> Shared {
-    let backend: Shared = Arc::from(Box::new(Backend::new(Simulated::new(64 << 20))));
-    backend.start(|| Settings {
-        arena: 0,
-        decay: u64::MAX,
-        ..Settings::DEFAULT
-    });
-    backend
-}
-
-/// A pointer that goes to another thread.
-#[derive(Clone, Copy)]
-struct Sent<T>(T);
-// SAFETY: models hand on what any thread may use.
-unsafe impl<T> Send for Sent<T> {}
-
-impl<T> Sent<T> {
-    fn get(self) -> T {
-        self.0
-    }
-}
-
 fn class() -> SizeClass {
     // Few blocks per slab: few steps to fill one.
     SizeClass::of(32 << 10)
-}
-
-fn small() -> SizeClass {
-    SizeClass::of(2048)
-}
-
-fn take(
-    backend: &Shared,
-    heap: NonNull<ThreadHeap>,
-    class: SizeClass,
-    count: usize,
-) -> Vec<*mut u8> {
-    let mut slots: Vec<*mut u8> = vec![std::ptr::null_mut(); count];
-    let mut taken = 0;
-    while taken < count {
-        // SAFETY: the heap is the model's, the bin one for the class, and the slots suffice.
-        let more = unsafe {
-            let bin = backend.bin(heap, class);
-            backend.take(bin, class, slots.as_mut_ptr().add(taken), count - taken)
-        };
-        assert_ne!(more, 0, "there is memory");
-        taken += more;
-    }
-    slots
-}
-
-fn give(backend: &Shared, class: SizeClass, block: *mut u8) {
-    // SAFETY: models give up what they took.
-    assert_eq!(unsafe { backend.give(null(), class, &mut [block]) }, Ok(()));
 }
 
 /// Both blocks of a slab are freed by two threads: it goes back to the pool, once.
@@ -97,14 +42,14 @@ fn so_does_one_of_a_bin_that_all_threads_share() {
     last_frees(class(), 2);
 }
 
-#[test]
-fn a_block_is_freed_while_its_slab_moves_to_the_bin_of_all() {
-    model(2, || {
+/// One of some blocks is freed while their slab moves to the bin of all.
+fn freed_while_its_slab_moves(blocks: usize) {
+    model(2, move || {
         let backend = backend();
         let heap = backend.attach().expect("there is memory");
-        let blocks = take(&backend, heap, small(), 2);
-        let (other, block) = (backend.clone(), Sent(blocks[0]));
-        let handle = spawn(move || give(&other, small(), block.get()));
+        let mut blocks = take(&backend, heap, small(), blocks);
+        let (other, block) = (backend.clone(), blocks.pop().map(Sent));
+        let handle = spawn(move || give(&other, small(), block.expect("a block").get()));
         // SAFETY: the heap is the model's; an idle bin's slabs are for others.
         unsafe {
             let bin = backend.bin(heap, small());
@@ -113,11 +58,23 @@ fn a_block_is_freed_while_its_slab_moves_to_the_bin_of_all() {
         }
         join(handle);
         backend.check();
-        assert_eq!(backend.slabs(), 1);
-        give(&backend, small(), blocks[1]);
+        assert_eq!(backend.slabs(), blocks.len());
+        for block in blocks {
+            give(&backend, small(), block);
+        }
         backend.check();
         assert_eq!(backend.slabs(), 0);
     });
+}
+
+#[test]
+fn a_block_is_freed_while_its_slab_moves_to_the_bin_of_all() {
+    freed_while_its_slab_moves(2);
+}
+
+#[test]
+fn so_is_the_last_one() {
+    freed_while_its_slab_moves(1);
 }
 
 #[test]

@@ -1,0 +1,190 @@
+//! Depots: their owner moves blocks in and out, others empty them, the owner ends, the process forks.
+
+use std::collections::BTreeSet;
+use std::ptr::{NonNull, without_provenance_mut};
+use std::sync::Arc;
+
+use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::depot::CHUNK;
+use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_models::scene::{Sent, Shared, backend, give, many, take};
+use heapdrome_models::{Watched, join, model, spawn};
+use heapdrome_pages::{Simulated, fork_begins, fork_ended};
+
+/// Blocks that the owner's thread has at first: as many as some refills bring, so that its magazine is
+/// empty.
+const HELD: usize = 28;
+/// A magazine's worth and one more: the last of them sends half of a magazine to the depot.
+const FREED: usize = 15;
+/// As many as a refill takes from the depot.
+const BATCH: usize = 7;
+
+/// A heap whose thread has blocks of one slab, and what those blocks hold.
+struct Scene {
+    backend: Shared,
+    heap: Sent<NonNull<ThreadHeap>>,
+    lowest: usize,
+    contents: Vec<Watched>,
+}
+
+// SAFETY: the back-end is shared by threads, and the heap's owner alone uses the heap.
+unsafe impl Sync for Scene {}
+
+impl Scene {
+    fn new() -> (Arc<Self>, Vec<*mut u8>) {
+        let backend = backend();
+        let heap = backend.attach().expect("there is memory");
+        // SAFETY: the heap is the model's. The clock decides nothing then.
+        unsafe { (*heap.as_ptr()).front.set_ticks(i32::MAX) };
+        let mut scene = Self {
+            backend,
+            heap: Sent(heap),
+            lowest: 0,
+            contents: (0..HELD + 3 * BATCH).map(|_| Watched::default()).collect(),
+        };
+        let mut held: Vec<_> = (0..HELD).map(|_| scene.allocate()).collect();
+        scene.lowest = held.iter().map(|block| block.addr()).min().unwrap_or(0);
+        scene.fill_depot(&mut held);
+        // What the magazine holds: what lies in the depot stays there.
+        held.extend((BATCH..FREED).map(|_| scene.allocate()));
+        (Arc::new(scene), held)
+    }
+
+    /// As the owner: frees blocks until half a magazine is in the depot.
+    fn fill_depot(&self, held: &mut Vec<*mut u8>) {
+        held.drain(..FREED).for_each(|block| self.free(block));
+    }
+
+    /// As the owner: a block.
+    fn allocate(&self) -> *mut u8 {
+        let heap = self.heap.get();
+        // SAFETY: the heap is the calling thread's; where nothing is found its magazine is empty.
+        unsafe {
+            let block = (*heap.as_ptr()).front.allocate(many().size());
+            if block.is_null() {
+                return self.backend.refill(heap, many());
+            }
+            block
+        }
+    }
+
+    /// As the owner: writes to a block, and frees it.
+    fn free(&self, block: *mut u8) {
+        self.touch(block);
+        // SAFETY: the heap is the calling thread's, and the block was.
+        unsafe { Magazines::put(&*self.backend, self.heap.get(), many(), block) };
+    }
+
+    /// What a program does in a block of its own.
+    fn touch(&self, block: *mut u8) {
+        self.contents[(block.addr() - self.lowest) / many().size()].touch();
+    }
+
+    /// As the owner, which ends.
+    fn end(&self) {
+        // SAFETY: the heap is the calling thread's, which uses it no more.
+        unsafe { self.backend.detach(self.heap.get()) };
+    }
+
+    /// Gives up the last blocks, after which nothing may be left.
+    fn finish(&self, blocks: impl IntoIterator<Item = *mut u8>) {
+        for block in blocks {
+            give(&self.backend, many(), block);
+        }
+        self.backend.check();
+        assert_eq!(self.backend.slabs(), 0, "every block has come back");
+    }
+}
+
+/// The owner fills its depot and refills from it, while another empties it and takes what it finds in the
+/// slab.
+fn owner_and_other(empty: fn(&Backend<Simulated>)) {
+    model(2, move || {
+        let (scene, mut held) = Scene::new();
+        let other = scene.clone();
+        let handle = spawn(move || {
+            empty(&other.backend);
+            let blocks = take(&other.backend, other.heap.get(), many(), BATCH);
+            blocks.iter().for_each(|&block| other.touch(block));
+            Sent(blocks)
+        });
+        scene.fill_depot(&mut held);
+        for _ in 0..FREED {
+            let block = scene.allocate();
+            scene.touch(block);
+            held.push(block);
+        }
+        held.extend(join(handle).get());
+        let different: BTreeSet<_> = held.iter().collect();
+        assert_eq!(different.len(), held.len(), "no block is handed out twice");
+        scene.end();
+        scene.finish(held);
+    });
+}
+
+#[test]
+fn an_owner_uses_its_depot_while_another_empties_it() {
+    owner_and_other(Backend::empty_depots);
+}
+
+#[test]
+fn an_owner_uses_its_depot_while_another_takes_what_is_idle() {
+    owner_and_other(|backend| {
+        backend.empty_idle_depots();
+        backend.empty_idle_depots();
+    });
+}
+
+#[test]
+fn a_thread_ends_and_another_begins_while_the_depot_is_emptied() {
+    model(1, || {
+        let (scene, mut held) = Scene::new();
+        let other = scene.clone();
+        let handle = spawn(move || other.backend.empty_depots());
+        scene.end();
+        assert_eq!(scene.backend.attach(), Some(scene.heap.get()));
+        held.extend((0..BATCH).map(|_| scene.allocate()));
+        scene.fill_depot(&mut held);
+        scene.end();
+        join(handle);
+        scene.finish(held);
+    });
+}
+
+/// What happens around a fork, and what the forking thread finds.
+fn fork(backend: &Shared) {
+    backend.hold_all();
+    fork_begins();
+    backend.check();
+    fork_ended();
+    // SAFETY: this thread took the locks, and no guard is alive.
+    unsafe { backend.release_all() };
+}
+
+#[test]
+fn a_fork_finds_every_depot_whole() {
+    model(1, || {
+        let backend = backend();
+        let heap = backend.attach().expect("there is memory");
+        // Nobody looks at blocks in a depot: these are none. The last two need another chunk.
+        let push = |backend: &Shared, heap: NonNull<ThreadHeap>, count: usize| {
+            let blocks = vec![without_provenance_mut(16); count];
+            // SAFETY: heaps live for ever, and depots may be used by any thread.
+            let mut depot = unsafe { &(*heap.as_ptr()).depot }.lock();
+            depot.push(many(), &blocks, &backend.metadata, &backend.pages)
+        };
+        assert_eq!(push(&backend, heap, CHUNK - 1), CHUNK - 1);
+        // loom's atomics of all locks must be older than the thread.
+        fork(&backend);
+        let (other, theirs) = (backend.clone(), Sent(heap));
+        let handle = spawn(move || push(&other, theirs.get(), 2));
+        fork(&backend);
+        assert_eq!(join(handle), 2);
+        let mut count = 0;
+        // SAFETY: as above.
+        let chunks = unsafe { &(*heap.as_ptr()).depot }.lock().take_all();
+        chunks.empty(&backend.metadata, |_, blocks| count += blocks.len());
+        assert_eq!(count, CHUNK + 1);
+    });
+}

@@ -1,0 +1,189 @@
+//! The key for the end of threads, made by whoever allocates first, and what happens to a thread's heap
+//! when the destructors of other keys still free.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr::{NonNull, without_provenance_mut};
+
+use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_models::scene::{SETTINGS, Sent, Shared, give, many, new_backend};
+use heapdrome_models::thread_exit::ThreadExit;
+use heapdrome_models::{end_of_thread, join, keys, model, spawn};
+use heapdrome_pages::atomic::thread_number;
+use heapdrome_pages::thread_key;
+
+thread_local! {
+    /// The states of threads that have ended.
+    static ENDED: RefCell<Vec<usize>> = RefCell::default();
+    /// What the allocator of the process is.
+    static BACKEND: RefCell<Option<Shared>> = RefCell::default();
+    /// By thread: its heap, until it ends.
+    static HEAPS: RefCell<HashMap<usize, NonNull<ThreadHeap>>> = RefCell::default();
+    /// How often settings were asked for.
+    static STARTED: Cell<usize> = Cell::default();
+    /// How many blocks of another library's are left to free.
+    static LEFT: Cell<usize> = Cell::default();
+}
+
+static NOTES: ThreadExit = ThreadExit::new(note_the_end);
+static EXIT: ThreadExit = ThreadExit::new(thread_ends);
+
+unsafe extern "C" fn note_the_end(word: *mut c_void) {
+    // SAFETY: the word is what was armed.
+    if let Some(state) = unsafe { NOTES.ends::<u64>(word) } {
+        ENDED.with_borrow_mut(|ended| ended.push(state.addr().get()));
+    }
+}
+
+#[test]
+fn threads_that_are_armed_first_at_once_share_one_key_and_end_once() {
+    fn live(state: usize) {
+        let state = NonNull::new(without_provenance_mut::<u64>(state)).expect("not null");
+        assert!(NOTES.arm(state));
+        end_of_thread();
+    }
+    model(3, || {
+        ENDED.set(Vec::new());
+        let handle = spawn(|| live(16));
+        live(32);
+        join(handle);
+        let mut ended = ENDED.take();
+        ended.sort_unstable();
+        assert_eq!(ended, [16, 32]);
+        assert_eq!(keys(), 1, "the key that was made in vain is no more");
+    });
+}
+
+fn process() -> Shared {
+    BACKEND.with_borrow(|backend| backend.clone().expect("the process has begun"))
+}
+
+/// A process in which nobody has allocated. There are two heaps, since loom's atomics of their locks must
+/// be older than the threads.
+fn begin() -> Shared {
+    let backend = new_backend();
+    let heaps = [backend.attach(), backend.attach()].map(|heap| heap.expect("there is memory"));
+    for heap in heaps {
+        // SAFETY: the heap is this thread's, which uses it no more.
+        unsafe { backend.detach(heap) };
+    }
+    BACKEND.set(Some(backend.clone()));
+    HEAPS.set(HashMap::new());
+    backend
+}
+
+/// The process has no blocks left, and is over.
+fn end(backend: &Shared) {
+    backend.check();
+    assert_eq!(backend.slabs(), 0, "every block has come back");
+    BACKEND.set(None);
+}
+
+/// What elfmalloc does when a thread ends.
+unsafe extern "C" fn thread_ends(word: *mut c_void) {
+    // SAFETY: the word is what was armed: the thread's heap.
+    unsafe {
+        if let Some(heap) = EXIT.ends::<ThreadHeap>(word) {
+            HEAPS.with_borrow_mut(|heaps| heaps.remove(&thread_number()));
+            process().detach(heap);
+        }
+    }
+}
+
+/// What it does when a thread allocates for the first time; returns blocks.
+fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
+    backend.start(|| {
+        STARTED.set(STARTED.get() + 1);
+        SETTINGS
+    });
+    let heap = backend.attach().expect("there is memory");
+    HEAPS.with_borrow_mut(|heaps| heaps.insert(thread_number(), heap));
+    assert!(EXIT.arm(heap));
+    let block = || {
+        // SAFETY: the heap is this thread's. The clock decides nothing then.
+        unsafe {
+            let front = &(*heap.as_ptr()).front;
+            front.set_ticks(i32::MAX);
+            let block = front.allocate(many().size());
+            if block.is_null() {
+                return backend.refill(heap, many());
+            }
+            block
+        }
+    };
+    (0..count).map(|_| block()).collect()
+}
+
+/// What it does when a thread frees.
+fn free(block: *mut u8) {
+    let heap = HEAPS.with_borrow(|heaps| heaps.get(&thread_number()).copied());
+    match heap {
+        // SAFETY: the heap is this thread's, and the block was.
+        Some(heap) => unsafe { Magazines::put(&*process(), heap, many(), block) },
+        None => give(&process(), many(), block),
+    }
+}
+
+#[test]
+fn threads_that_allocate_first_at_once_start_one_allocator() {
+    model(1, || {
+        let backend = begin();
+        STARTED.set(0);
+        let other = backend.clone();
+        let handle = spawn(move || {
+            let block = allocate_first(&other, 1)[0];
+            end_of_thread();
+            Sent(block)
+        });
+        let mine = allocate_first(&backend, 1)[0];
+        end_of_thread();
+        let theirs = join(handle).get();
+        assert_ne!(mine, theirs);
+        assert_eq!(STARTED.get(), 1, "settings are asked for once");
+        give(&backend, many(), mine);
+        give(&backend, many(), theirs);
+        end(&backend);
+    });
+}
+
+/// Another library's destructor, which comes again as long as it has blocks to free.
+unsafe extern "C" fn free_another(word: *mut c_void) {
+    let heap = HEAPS.with_borrow(|heaps| heaps.contains_key(&thread_number()));
+    assert!(
+        heap || LEFT.get() != 4,
+        "in the first round the thread has its heap"
+    );
+    free(word.cast());
+    LEFT.set(LEFT.get() - 1);
+    if LEFT.get() != 0 {
+        // SAFETY: this is the second key that was made, and the words are blocks of 512 bytes.
+        assert!(unsafe { thread_key::set(1, word.wrapping_byte_add(many().size())) });
+    }
+}
+
+#[test]
+fn blocks_freed_by_later_destructors_come_back_while_others_end() {
+    model(1, || {
+        let backend = begin();
+        let first = allocate_first(&backend, 1)[0];
+        // SAFETY: what is set is a block.
+        let key = unsafe { thread_key::create(free_another) }.expect("there are keys");
+        assert_eq!(key, 1);
+        let other = backend.clone();
+        let handle = spawn(move || {
+            // Refills hand blocks out in ascending order: the other library has four neighbours.
+            let blocks = allocate_first(&other, 4);
+            LEFT.set(4);
+            // SAFETY: as above.
+            assert!(unsafe { thread_key::set(key, blocks[0].cast()) });
+            end_of_thread();
+        });
+        free(first);
+        end_of_thread();
+        join(handle);
+        assert_eq!(LEFT.get(), 0, "every round came");
+        end(&backend);
+    });
+}
