@@ -161,7 +161,7 @@ impl Run<'_> {
         if step.operation == Operation::Zeroed {
             // SAFETY: the block has this many bytes; calloc has initialised them.
             let bytes = unsafe { std::slice::from_raw_parts(start, size) };
-            if let Some(at) = bytes.iter().position(|&byte| byte != 0) {
+            if let Some(at) = first_not_zero(bytes) {
                 return Err(format!("byte {at} of {start:p} is not zero"));
             }
         }
@@ -260,12 +260,24 @@ impl Run<'_> {
     }
 }
 
+/// So many of a block's first bytes are written and read; Miri takes some microseconds for each,
+const DENSE: usize = if cfg!(miri) { 64 } else { 1024 };
+/// and of the others every so many-th.
+const STRIDE: usize = if cfg!(miri) { 16_381 } else { 509 };
+
 /// Which bytes of a block are written and read: the first ones, and a scatter of the others.
 fn sampled(size: usize) -> impl Iterator<Item = usize> {
-    let dense = size.min(1024);
+    let dense = size.min(DENSE);
     (0..dense)
-        .chain((dense..size).step_by(509))
+        .chain((dense..size).step_by(STRIDE))
         .chain(size.checked_sub(1))
+}
+
+fn first_not_zero(bytes: &[u8]) -> Option<usize> {
+    if cfg!(miri) {
+        return sampled(bytes.len()).find(|&at| bytes[at] != 0);
+    }
+    bytes.iter().position(|&byte| byte != 0)
 }
 
 impl Block {
@@ -278,7 +290,8 @@ impl Block {
     /// Whether the first `size` bytes are as they were written.
     fn check(&self, size: usize) -> Result<(), String> {
         // The bytes of a block were sampled by its usable size, which has the same ones but the last.
-        for at in sampled(size).take(size.min(1024) + size.saturating_sub(1024).div_ceil(509)) {
+        for at in sampled(size).take(size.min(DENSE) + size.saturating_sub(DENSE).div_ceil(STRIDE))
+        {
             // SAFETY: within a live block, at a byte that was written.
             let found = unsafe { self.start.add(at).read() };
             let expected = self.byte(at);

@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn it_answers_as_an_ordered_set_does() {
-        let units = 10_000;
+        let units = if cfg!(miri) { 5000 } else { 10_000 };
         let mut memory = vec![0_u64; UnitMap::memory_words(units)];
         // SAFETY: the memory is zero, large enough, and used by the map alone.
         let mut map = unsafe { UnitMap::new(memory.as_mut_ptr(), units) };
@@ -218,7 +218,7 @@ mod tests {
                 .wrapping_add(1);
             (state >> 33) as usize % below
         };
-        for _ in 0..if cfg!(miri) { 40 } else { 2000 } {
+        for _ in 0..if cfg!(miri) { 15 } else { 2000 } {
             let count = draw(300) + 1;
             let first = draw(units - count);
             let member = draw(2) == 0;
