@@ -11,6 +11,8 @@ use crate::child;
 pub struct Check {
     /// What is checked.
     pub name: &'static str,
+    /// What that is, in a line of Markdown.
+    pub what: &'static str,
     source: Source,
     /// What the program gets no more of.
     pub(crate) limit: Option<Limit>,
@@ -37,6 +39,7 @@ enum Source {
     Fork,
     Lifetime,
     Loading,
+    Signals,
     Threads,
 }
 
@@ -53,6 +56,7 @@ impl Source {
             Self::Fork => ("fork.c", include_str!("../programs/fork.c")),
             Self::Lifetime => ("lifetime.cpp", include_str!("../programs/lifetime.cpp")),
             Self::Loading => ("loading.c", include_str!("../programs/loading.c")),
+            Self::Signals => ("signals.c", include_str!("../programs/signals.c")),
             Self::Threads => ("threads.c", include_str!("../programs/threads.c")),
         }
     }
@@ -61,67 +65,202 @@ impl Source {
 const ADDRESSES: Limit = Limit::AddressSpace(256 << 20);
 const WRITABLE: Limit = Limit::Writable(256 << 20);
 
-const fn check(name: &'static str, source: Source) -> Check {
+const fn check(source: Source, name: &'static str, what: &'static str) -> Check {
     Check {
         name,
+        what,
         source,
         limit: None,
         preloaded: true,
     }
 }
 
-const fn limited(name: &'static str, source: Source, limit: Limit) -> Check {
-    Check {
-        name,
-        source,
-        limit: Some(limit),
-        preloaded: true,
+impl Check {
+    const fn with(mut self, limit: Limit) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    const fn loaded_by_the_program(mut self) -> Self {
+        self.preloaded = false;
+        self
     }
 }
 
 const CHECKS: &[Check] = &[
-    check("errno-kept", Source::Abi),
-    check("overflow", Source::Abi),
-    check("too-large", Source::Abi),
-    check("unique-empty", Source::Abi),
-    check("posix-memalign-errors", Source::Abi),
-    check("realloc-to-nothing", Source::Abi),
-    check("alignment", Source::Abi),
-    check("zeroing", Source::Abi),
-    check("usable-size", Source::Abi),
-    check("realloc-boundaries", Source::Abi),
-    check("information", Source::Abi),
-    check("page-aligned", Source::Abi),
-    check("no-cxx-runtime", Source::Abi),
-    check("new-handler", Source::Cxx),
-    check("bad-alloc", Source::Cxx),
-    check("handler-throws", Source::Cxx),
-    check("nothrow", Source::Cxx),
-    check("nothrow-handler-throws", Source::Cxx),
-    check("aligned-new", Source::Cxx),
-    check("static-lifetime", Source::Lifetime),
-    check("tls-destructors", Source::Lifetime),
-    check("key-destructors", Source::Threads),
-    check("many-threads", Source::Threads),
-    check("outliving-blocks", Source::Threads),
-    check("fork", Source::Fork),
-    check("fork-handlers", Source::Fork),
-    limited("exhaustion-small", Source::Exhaustion, ADDRESSES),
-    limited("exhaustion-large", Source::Exhaustion, ADDRESSES),
-    limited("exhaustion-threads", Source::Exhaustion, ADDRESSES),
-    limited("exhaustion-throws", Source::CxxExhaustion, ADDRESSES),
-    limited("start-in-little", Source::Threads, ADDRESSES),
-    limited("committed-start", Source::Threads, WRITABLE),
-    limited("committed-small", Source::Exhaustion, WRITABLE),
-    limited("committed-large", Source::Exhaustion, WRITABLE),
-    limited("committed-mixed", Source::Exhaustion, WRITABLE),
-    Check {
-        name: "loaded-late",
-        source: Source::Loading,
-        limit: None,
-        preloaded: false,
-    },
-    check("loads-others", Source::Loading),
+    check(
+        Source::Abi,
+        "errno-kept",
+        "`errno` is kept where calls succeed, and by `free`",
+    ),
+    check(
+        Source::Abi,
+        "overflow",
+        "products that overflow are refused",
+    ),
+    check(
+        Source::Abi,
+        "too-large",
+        "sizes that no memory can have are refused",
+    ),
+    check(
+        Source::Abi,
+        "unique-empty",
+        "blocks of no bytes have addresses of their own",
+    ),
+    check(
+        Source::Abi,
+        "posix-memalign-errors",
+        "`posix_memalign` says what is wrong, and writes nothing then",
+    ),
+    check(
+        Source::Abi,
+        "realloc-to-nothing",
+        "`realloc` to no bytes frees",
+    ),
+    check(
+        Source::Abi,
+        "alignment",
+        "every alignment by every function",
+    ),
+    check(
+        Source::Abi,
+        "zeroing",
+        "`calloc` gives zeros, in used memory too",
+    ),
+    check(Source::Abi, "usable-size", "all usable bytes can be used"),
+    check(
+        Source::Abi,
+        "realloc-boundaries",
+        "contents are kept over every boundary of `realloc`",
+    ),
+    check(
+        Source::Abi,
+        "information",
+        "`mallinfo2`, `malloc_info`, `mallopt`, `malloc_trim` answer",
+    ),
+    check(Source::Abi, "page-aligned", "`valloc` and `pvalloc`"),
+    check(
+        Source::Abi,
+        "no-cxx-runtime",
+        "no C++ library comes into a C program",
+    ),
+    check(
+        Source::Cxx,
+        "new-handler",
+        "`operator new` calls its handler until there is memory",
+    ),
+    check(
+        Source::Cxx,
+        "bad-alloc",
+        "`operator new` throws what it should",
+    ),
+    check(
+        Source::Cxx,
+        "handler-throws",
+        "what the handler throws arrives",
+    ),
+    check(Source::Cxx, "nothrow", "`nothrow` forms answer null"),
+    check(
+        Source::Cxx,
+        "nothrow-handler-throws",
+        "they do where the handler throws",
+    ),
+    check(
+        Source::Cxx,
+        "aligned-new",
+        "aligned forms of `operator new`",
+    ),
+    check(
+        Source::Lifetime,
+        "static-lifetime",
+        "static constructors and destructors, and `atexit` handlers, allocate",
+    ),
+    check(
+        Source::Lifetime,
+        "tls-destructors",
+        "destructors of thread-local objects allocate and free",
+    ),
+    check(
+        Source::Threads,
+        "key-destructors",
+        "destructors of `pthread_key`s do, 60 keys in 400 threads",
+    ),
+    check(
+        Source::Threads,
+        "many-threads",
+        "10000 threads come and go, and leave nothing",
+    ),
+    check(
+        Source::Threads,
+        "outliving-blocks",
+        "blocks outlive their threads, freed or grown by others",
+    ),
+    check(
+        Source::Fork,
+        "fork",
+        "60 forks of four busy threads; the children allocate, free and start threads",
+    ),
+    check(
+        Source::Fork,
+        "fork-handlers",
+        "the same with `pthread_atfork` handlers that allocate",
+    ),
+    check(
+        Source::Signals,
+        "signals",
+        "signals interrupt four busy threads",
+    ),
+    check(
+        Source::Exhaustion,
+        "exhaustion-small",
+        "256 MiB of addresses used up by small blocks, freed, used again",
+    )
+    .with(ADDRESSES),
+    check(Source::Exhaustion, "exhaustion-large", "by large ones").with(ADDRESSES),
+    check(
+        Source::Exhaustion,
+        "exhaustion-threads",
+        "by several threads",
+    )
+    .with(ADDRESSES),
+    check(
+        Source::CxxExhaustion,
+        "exhaustion-throws",
+        "by `operator new`, with a handler that frees",
+    )
+    .with(ADDRESSES),
+    check(
+        Source::Threads,
+        "start-in-little",
+        "starts there, with eight threads",
+    )
+    .with(ADDRESSES),
+    check(
+        Source::Threads,
+        "committed-start",
+        "starts with 256 MiB that may be written",
+    )
+    .with(WRITABLE),
+    check(
+        Source::Exhaustion,
+        "committed-small",
+        "those used up by small blocks",
+    )
+    .with(WRITABLE),
+    check(Source::Exhaustion, "committed-large", "by large ones").with(WRITABLE),
+    check(Source::Exhaustion, "committed-mixed", "by both").with(WRITABLE),
+    check(
+        Source::Loading,
+        "loaded-late",
+        "the library loaded by `dlopen`, closed, and used on",
+    )
+    .loaded_by_the_program(),
+    check(
+        Source::Loading,
+        "loads-others",
+        "other libraries loaded and closed beside it",
+    ),
 ];
 
 /// All checks.

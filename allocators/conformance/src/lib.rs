@@ -24,4 +24,4 @@ pub use execute::execute;
 pub use program::{Operation, Program, Step};
 pub use shrink::shrink;
 pub use subject::Subject;
-pub use suite::{Failure, Library, Suite};
+pub use suite::{Failure, Library, Suite, execute_file};

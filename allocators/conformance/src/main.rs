@@ -3,10 +3,10 @@
 //! Exit status: 0 passed, 1 failed, 2 wrong arguments.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use heapdrome_conformance::{Library, Program, Subject, Suite, execute};
+use heapdrome_conformance::{Library, Suite, execute_file};
 
 const USAGE: &str =
     "usage: heapdrome-conformance LIBRARY|system [SEED [PROGRAMS [STEPS [THREADS]]]]
@@ -34,17 +34,6 @@ fn main() -> ExitCode {
 }
 
 type Outcome = Result<(), (u8, String)>;
-
-fn execute_file(program: &Path, library: Option<&Path>) -> Outcome {
-    let unusable = |what: String| (2, format!("{}: {what}", program.display()));
-    let text = std::fs::read_to_string(program).map_err(|error| unusable(error.to_string()))?;
-    let program: Program = text.parse().map_err(unusable)?;
-    let subject = match library {
-        Some(library) => Subject::load(library),
-        None => Subject::of_process(),
-    };
-    execute(&subject.map_err(|what| (2, what))?, &program).map_err(|what| (1, what))
-}
 
 fn run_suite(library: &OsString, numbers: &[OsString]) -> Outcome {
     let number = |index: usize, default: u64| match numbers.get(index) {

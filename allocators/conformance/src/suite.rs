@@ -3,12 +3,12 @@
 use std::fmt;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use crate::check::Limit;
-use crate::{Check, Program, checks, child, shrink};
+use crate::{Check, Program, Subject, checks, child, execute, shrink};
 
 /// A program that runs longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -55,7 +55,7 @@ impl fmt::Display for Failure {
 pub struct Suite {
     /// What is tested.
     pub library: Library,
-    /// The executable `heapdrome-conformance`, which runs programs in child processes.
+    /// An executable that calls [`execute_file`] for the arguments `execute PROGRAM [LIBRARY]`.
     pub executable: PathBuf,
     /// The first program's seed; the others follow.
     pub seed: u64,
@@ -163,6 +163,24 @@ impl Suite {
         }
         child::run(&mut command, limit)
     }
+}
+
+/// Runs the program in a file on a library, or on the process's own allocator: what the suite's children
+/// do.
+///
+/// # Errors
+///
+/// An exit status and a line for it: 1 for what is wrong with the allocator, 2 where the program or the
+/// library cannot be used.
+pub fn execute_file(program: &Path, library: Option<&Path>) -> Result<(), (u8, String)> {
+    let unusable = |what: String| (2, format!("{}: {what}", program.display()));
+    let text = std::fs::read_to_string(program).map_err(|error| unusable(error.to_string()))?;
+    let program: Program = text.parse().map_err(unusable)?;
+    let subject = match library {
+        Some(library) => Subject::load(library),
+        None => Subject::of_process(),
+    };
+    execute(&subject.map_err(|what| (2, what))?, &program).map_err(|what| (1, what))
 }
 
 fn set(limit: Limit) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,6 +77,12 @@ impl Bench {
         Ok(Self { folder, witness })
     }
 
+    /// Where the library of an allocator is.
+    #[must_use]
+    pub fn library(&self, allocator: &str) -> PathBuf {
+        self.folder.path().join(format!("lib{allocator}.so"))
+    }
+
     /// Runs a program under an allocator of [`ALLOCATORS`].
     ///
     /// # Errors
@@ -87,7 +93,7 @@ impl Bench {
         let request = self.request(program, allocator, folder.path());
         let watched = self.witness.start(&request).and_then(|run| run.finish());
         let report = watched.map_err(|error: WitnessError| io::Error::other(error))?;
-        let read = |path: Option<std::path::PathBuf>| {
+        let read = |path: Option<PathBuf>| {
             let bytes = path.and_then(|path| std::fs::read(path).ok());
             String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
         };
@@ -103,7 +109,7 @@ impl Bench {
     }
 
     fn request(&self, program: &Program, allocator: &str, folder: &Path) -> Request {
-        let library = self.folder.path().join(format!("lib{allocator}.so"));
+        let library = self.library(allocator);
         let entrant = Entrant {
             name: allocator.to_owned(),
             role: Role::Rival,

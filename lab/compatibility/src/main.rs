@@ -1,27 +1,50 @@
-//! `heapdrome-compatibility [PROGRAM...]` runs real programs, by default all, under each of heapdrome's own
-//! allocators, and prints a table. Exit status: 0 none that is installed failed, 1 one did, 2
-//! wrong arguments, 4 the machine is not fit for it.
+//! `heapdrome-compatibility [NAME...]` puts heapdrome's own allocators to the test, and prints tables: the
+//! conformance suite, by the name `conformance`, and real programs. By default all. Exit status: 0 nothing
+//! failed that could be run, 1 something did, 2 wrong arguments, 4 the machine is not fit for it.
+//!
+//! `heapdrome-compatibility execute PROGRAM [LIBRARY]` runs one program of the suite, as its children do.
 
 use std::process::ExitCode;
 
-use heapdrome_compatibility::{ALLOCATORS, Bench, Outcome, Program, programs};
+use heapdrome_compatibility::{ALLOCATORS, Bench, Outcome, Program, conformance, programs};
+use heapdrome_conformance::execute_file;
+
+/// The name of the conformance suite among those of programs.
+const CONFORMANCE: &str = "conformance";
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if let [mode, program, library @ ..] = wanted.as_slice()
+        && mode == "execute"
+        && library.len() <= 1
+    {
+        let library = library.first().map(AsRef::as_ref);
+        return match execute_file(program.as_ref(), library) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err((status, what)) => complain(&what, status),
+        };
+    }
+    test(&wanted)
+}
+
+fn test(wanted: &[String]) -> ExitCode {
     let all = match programs() {
         Ok(all) => all,
         Err(error) => return complain(&format!("the list of programs is wrong: {error}"), 4),
     };
     let unknown = wanted
         .iter()
+        .filter(|name| *name != CONFORMANCE)
         .find(|name| all.iter().all(|program| program.name != **name));
     if let Some(name) = unknown {
-        let names: Vec<_> = all.iter().map(|program| program.name.as_str()).collect();
+        let mut names: Vec<_> = all.iter().map(|program| program.name.as_str()).collect();
+        names.push(CONFORMANCE);
         let names = names.join(", ");
         return complain(&format!("there is no program {name}, but {names}"), 2);
     }
-    let chosen = |program: &&Program| wanted.is_empty() || wanted.contains(&program.name);
-    match table(all.iter().filter(chosen)) {
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
+    let chosen: Vec<_> = all.iter().filter(|one| is_wanted(&one.name)).collect();
+    match tables(is_wanted(CONFORMANCE), &chosen) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => complain(&error.to_string(), 4),
@@ -33,9 +56,22 @@ fn complain(what: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Prints a row for each program, as soon as it is known; true if none failed.
-fn table<'a>(chosen: impl Iterator<Item = &'a Program>) -> std::io::Result<bool> {
+/// Prints the tables that are asked for; true if nothing failed.
+fn tables(suite: bool, chosen: &[&Program]) -> std::io::Result<bool> {
     let bench = Bench::new()?;
+    let mut well = true;
+    if suite {
+        well = conformance::table(&bench)?;
+        println!();
+    }
+    if !chosen.is_empty() {
+        well &= table(&bench, chosen)?;
+    }
+    Ok(well)
+}
+
+/// Prints a row for each program, as soon as it is known; true if none failed.
+fn table(bench: &Bench, chosen: &[&Program]) -> std::io::Result<bool> {
     let mut well = true;
     println!("| program | what it did | {} |", ALLOCATORS.join(" | "));
     println!("|---|---|{}", "---|".repeat(ALLOCATORS.len()));

@@ -32,6 +32,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("outliving-blocks", "LEAKS"),
     ("fork", "FORK_LOCK"),
     ("fork-handlers", "FORK_HANDLER"),
+    ("signals", "INTERRUPTED"),
     ("exhaustion-small", "DIES"),
     ("exhaustion-large", "DIES"),
     ("exhaustion-threads", "DIES"),

@@ -60,6 +60,10 @@ void *malloc(size_t size) {
     if (ended)
         return NULL;
 #endif
+#ifdef INTERRUPTED
+    if (!is_main() && usleep(100) != 0)
+        return NULL;
+#endif
 #ifdef FEW
     if (count++ > 1500)
         return NULL;
