@@ -61,15 +61,16 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's.
         unsafe {
             let place = heap.as_ptr();
-            let magazine = &mut (*place).magazines[class.number()];
-            let length = magazine.length(&(*place).front, class);
+            // A pointer: what is called on the way makes references of its own.
+            let magazine = &raw mut (*place).magazines[class.number()];
+            let length = (*magazine).length(&(*place).front, class);
             self.release_oldest(heap, class, length);
-            let capacity = usize::from(magazine.capacity);
+            let capacity = usize::from((*magazine).capacity);
             let first = Magazine::first_capacity(class, usize::MAX);
             let smaller = (capacity / 2).max(first);
             if smaller < capacity {
                 let front = &(*place).front;
-                magazine.resize(front, class, smaller, &self.metadata, &self.pages);
+                (*magazine).resize(front, class, smaller, &self.metadata, &self.pages);
                 (*place).budget += (capacity - smaller) * class.size();
             }
         }

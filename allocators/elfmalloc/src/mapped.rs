@@ -189,7 +189,7 @@ mod tests {
         let mut table = MappedTable::new();
         let mut shadow = BTreeMap::new();
         let mut state = 5_u64;
-        for _ in 0..if cfg!(miri) { 300 } else { 20_000 } {
+        for _ in 0..if cfg!(miri) { 150 } else { 20_000 } {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);

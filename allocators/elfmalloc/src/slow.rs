@@ -43,24 +43,25 @@ impl<P: Pages> Backend<P> {
             if (*place).front.is_due() {
                 self.look_around(heap);
             }
-            let magazine = &mut (*place).magazines[class.number()];
-            if magazine.note(Event::Refill) || magazine.slots.is_null() {
+            // A pointer: what is called on the way makes references of its own. So below.
+            let magazine = &raw mut (*place).magazines[class.number()];
+            if (*magazine).note(Event::Refill) || (*magazine).slots.is_null() {
                 self.grow(heap, class);
             }
             let bin = self.bin(heap, class);
-            if magazine.slots.is_null() {
+            if (*magazine).slots.is_null() {
                 return self.take_one(bin, class);
             }
-            let want = batch(magazine.capacity);
-            let mut taken = self.take_back(heap, class, magazine.slots, want);
+            let want = batch((*magazine).capacity);
+            let mut taken = self.take_back(heap, class, (*magazine).slots, want);
             if taken == 0 {
-                taken = self.take(bin, class, magazine.slots, want);
+                taken = self.take(bin, class, (*magazine).slots, want);
             }
             if taken == 0 {
                 return self.take_last(heap, class);
             }
             (*place).front.count(taken);
-            let last = magazine.slots.add(taken - 1);
+            let last = (*magazine).slots.add(taken - 1);
             (*place).front.set_top(class, last);
             self.note_length(heap, class);
             *last
@@ -100,15 +101,15 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's.
         unsafe {
             let place = heap.as_ptr();
-            let magazine = &mut (*place).magazines[class.number()];
-            let wants = magazine.note(Event::Flush);
-            if !((wants || magazine.slots.is_null()) && self.grow(heap, class)) {
-                if magazine.slots.is_null() {
+            let magazine = &raw mut (*place).magazines[class.number()];
+            let wants = (*magazine).note(Event::Flush);
+            if !((wants || (*magazine).slots.is_null()) && self.grow(heap, class)) {
+                if (*magazine).slots.is_null() {
                     self.give_or_report(self.bin(heap, class), class, &mut [block]);
                     return;
                 }
-                let oldest = usize::from(magazine.capacity).div_ceil(2);
-                if magazine.refilled {
+                let oldest = usize::from((*magazine).capacity).div_ceil(2);
+                if (*magazine).refilled {
                     self.remove_oldest(heap, class, oldest, |blocks| {
                         self.spill(heap, class, blocks);
                     });
@@ -209,8 +210,8 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's.
         unsafe {
             let place = heap.as_ptr();
-            let magazine = &mut (*place).magazines[class.number()];
-            let old = usize::from(magazine.capacity);
+            let magazine = &raw mut (*place).magazines[class.number()];
+            let old = usize::from((*magazine).capacity);
             let wanted = if old == 0 {
                 Magazine::first_capacity(class, limit)
             } else {
@@ -221,7 +222,7 @@ impl<P: Pages> Backend<P> {
                 return false;
             }
             let front = &(*place).front;
-            if !magazine.resize(front, class, wanted, &self.metadata, &self.pages) {
+            if !(*magazine).resize(front, class, wanted, &self.metadata, &self.pages) {
                 return false;
             }
             (*place).budget = (*place).budget.saturating_sub(cost);

@@ -218,7 +218,7 @@ mod tests {
                 .wrapping_add(1);
             (state >> 33) as usize % below
         };
-        for _ in 0..if cfg!(miri) { 15 } else { 2000 } {
+        for _ in 0..if cfg!(miri) { 5 } else { 2000 } {
             let count = draw(300) + 1;
             let first = draw(units - count);
             let member = draw(2) == 0;
