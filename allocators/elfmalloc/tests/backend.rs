@@ -94,7 +94,7 @@ fn generated_programs<F: FrontEnd>() {
     let mut random = Random(3);
     let mut live: HashMap<usize, (SizeClass, u8)> = HashMap::new();
     let mut order: Vec<*mut u8> = Vec::new();
-    for round in 0..if cfg!(miri) { 400 } else { 60_000 } {
+    for round in 0..if cfg!(miri) { 200 } else { 60_000 } {
         let grows = round / 5000 % 2 == 0;
         if order.is_empty() || random.below(10) < if grows { 7 } else { 3 } {
             let size = [64, 600, 5000, 40_000][random.below(4)];
@@ -141,9 +141,9 @@ fn generated_programs<F: FrontEnd>() {
 fn bursts_in_any_order_come_back_whole() {
     let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");
-    let count = if cfg!(miri) { 100 } else { 5000 };
+    let (count, step) = if cfg!(miri) { (60, 29) } else { (5000, 9) };
     for class in (1..=CLASSES)
-        .step_by(9)
+        .step_by(step)
         .map(|number| SizeClass::from_number(number as u8))
     {
         for order in 0..3 {
@@ -221,7 +221,7 @@ fn double_and_invalid_frees_are_told_apart() {
 
 #[test]
 fn without_memory_there_is_none_and_later_there_is_again() {
-    let backend = backend(48 << 20);
+    let backend = backend(if cfg!(miri) { 20 << 20 } else { 48 << 20 });
     let heap = backend.attach().expect("there is memory");
     let class = class_of(4000);
     let mut blocks = Vec::new();

@@ -7,7 +7,7 @@ use heapdrome_conformance::Program;
 use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
 use heapdrome_elfmalloc::local_cache::LocalCache;
 
-const STEPS: usize = if cfg!(miri) { 300 } else { 5_000 };
+const STEPS: usize = if cfg!(miri) { 100 } else { 5_000 };
 
 fn must_pass<F: FrontEnd>(limit: usize) {
     for (seed, threads) in [(21, 1), (22, 3)] {
