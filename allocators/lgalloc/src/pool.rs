@@ -147,10 +147,22 @@ pub fn exchange_for_younger(region: Region, class: SizeClass, now: u64) -> Regio
 
 /// Drops those contents of a region that would have to be read from swap.
 pub fn freshen(start: usize, class: SizeClass) {
-    let dropped = os::swapped_stretches(start, class.bytes(), |stretch, size| {
-        purge(stretch, size);
-    });
+    let dropped = os::swapped_stretches(start, class.bytes(), drop_swapped);
     STALE_BYTES.fetch_add(dropped, Relaxed);
+}
+
+/// Drops contents, and the page tables behind them.
+///
+/// Without a page table, 2 MiB become one huge page at the first write, and the system makes room for all
+/// of it at once; with one, each of 512 pages waits for room by itself. Linux 6.14 and later free the
+/// table together with the contents, but not where something interrupts them: then there is nothing
+/// left to drop, and asking again frees the table.
+fn drop_swapped(start: usize, size: usize) {
+    purge(start, size);
+    if let Some(place) = NonNull::new(start as *mut u8).filter(|_| config::huge_pages()) {
+        // SAFETY: as in `purge`. Where it fails, the table stays.
+        unsafe { Linux.purge(place, size, Purge::Now) };
+    }
 }
 
 /// Drops contents without the lock, then joins the region to its buddies.

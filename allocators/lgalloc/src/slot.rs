@@ -123,6 +123,34 @@ impl Slot {
         true
     }
 
+    /// Makes room for what was freed later: gives away the older half of the regions of a class, from the
+    /// oldest on, and moves the others down; whether there was any. Only the owner calls this.
+    pub fn give_older(&self, class: SizeClass, mut give: impl FnMut(Region)) -> bool {
+        let stack = &self.stacks[class.index()];
+        let older = stack.filled().count().div_ceil(2);
+        let (mut given, mut kept) = (0, 0);
+        for place in &stack.places {
+            // Acquire: pairs with the release in `push`, as in `pop`.
+            let word = place.swap(0, Acquire);
+            if word == 0 {
+                continue;
+            }
+            if given < older {
+                given += 1;
+                let cached = self.cached.load(Relaxed);
+                self.cached.store(cached - class.bytes(), Relaxed);
+                give(Region(word));
+            } else {
+                // Release: a thief's acquire must see what this region's last user did. The place is
+                // empty: this thread has just emptied it or one above, and nobody else fills any.
+                stack.places[kept].store(word, Release);
+                kept += 1;
+            }
+        }
+        stack.top.store(kept, Relaxed);
+        given > 0
+    }
+
     /// Counts again after thefts; whether there were any. Only the owner calls this.
     pub fn settle(&self) -> bool {
         // Relaxed: what is counted too much because a theft is seen late is counted again later.

@@ -38,6 +38,27 @@ fn the_owner_gets_the_last_and_a_thief_the_first() {
     assert_eq!(slot.cached(), 0);
 }
 
+#[test]
+fn the_older_half_makes_room_and_the_rest_keeps_its_order() {
+    let slot = Slot::new();
+    assert!(slot.claim());
+    let mut given = Vec::new();
+    assert!(!slot.give_older(TWO, |region| given.push(region)));
+    lend(&slot, 6);
+    for at in 1..=6 {
+        assert!(slot.push(TWO, Region(at * UNIT)));
+    }
+    assert_eq!(slot.steal(TWO), Some(Region(UNIT)));
+    assert!(slot.give_older(TWO, |region| given.push(region)));
+    assert_eq!(given, [2, 3, 4].map(|at| Region(at * UNIT)));
+    slot.settle();
+    assert_eq!(slot.cached(), 2 * UNIT);
+    assert!(slot.push(TWO, Region(7 * UNIT)));
+    let popped: Vec<_> = std::iter::from_fn(|| slot.pop(TWO)).collect();
+    assert_eq!(popped, [7, 6, 5].map(|at| Region(at * UNIT)));
+    assert_eq!(slot.cached(), 0);
+}
+
 /// Raises a flag when it goes, so that a test that fails ends the threads that wait for it.
 struct Raise<'a>(&'a AtomicBool);
 

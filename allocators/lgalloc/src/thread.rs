@@ -131,6 +131,12 @@ fn put_slow(start: usize, class: SizeClass) {
         if slot.push(class, region) || (borrow() && slot.push(class, region)) {
             return;
         }
+        // The next allocation must find what was freed last, whose pages are the likeliest to be in
+        // memory: so it is what was freed before that goes to the pool.
+        let to_pool = |older| pool::put(older, class);
+        if slot.give_older(class, to_pool) && slot.push(class, region) {
+            return;
+        }
     }
     pool::put(region, class);
 }

@@ -154,6 +154,29 @@ fn an_owner_and_a_thief_share_regions_without_a_lock() {
     });
 }
 
+/// The owner moves its regions while a thief looks at them.
+#[test]
+fn what_makes_room_is_lost_to_nobody() {
+    loom::model(|| {
+        let world = World::new();
+        assert!(world.slot.claim());
+        assert!(world.put(1, usize::MAX) && world.put(2, usize::MAX));
+        let thief = thread::spawn({
+            let world = Arc::clone(&world);
+            move || world.steal()
+        });
+        let mut all = Vec::new();
+        world
+            .slot
+            .give_older(CLASS, |region| all.push(world.used(region)));
+        let third = world.put(3, usize::MAX);
+        all.extend(thief.join().expect("the thief ends well"));
+        all.extend(std::iter::from_fn(|| world.pop()));
+        all.sort_unstable();
+        assert_eq!(all, if third { &[1, 2, 3][..] } else { &[1, 2] });
+    });
+}
+
 #[test]
 fn two_thieves_never_get_the_same_region() {
     loom::model(|| {

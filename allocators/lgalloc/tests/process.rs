@@ -76,6 +76,30 @@ fn memory_moves_between_classes() {
     deallocate(large.2);
 }
 
+/// Whatever a thread's cache and the pool hold of them: the last is the likeliest to be in memory.
+#[test]
+fn what_was_freed_last_is_handed_out_first() {
+    if !alone("what_was_freed_last_is_handed_out_first") {
+        return;
+    }
+    configure(&Config {
+        stale_after: Duration::from_secs(3600),
+        ..Config::default()
+    });
+    let take = || allocate::<u8>(UNIT).expect("memory");
+    let regions: Vec<_> = (0..100).map(|_| take()).collect();
+    let freed: Vec<_> = regions.iter().map(|(start, ..)| *start).collect();
+    regions
+        .into_iter()
+        .for_each(|(_, _, handle)| deallocate(handle));
+    let again: Vec<_> = freed.iter().map(|_| take()).collect();
+    let taken = again.iter().map(|(start, ..)| *start);
+    assert!(taken.eq(freed.into_iter().rev()));
+    again
+        .into_iter()
+        .for_each(|(_, _, handle)| deallocate(handle));
+}
+
 fn wait_for(child: libc::pid_t) -> i32 {
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {

@@ -9,6 +9,7 @@ mod failure;
 mod harness;
 mod published;
 mod read;
+mod reading;
 mod recycle;
 mod regions;
 mod settle;
@@ -21,7 +22,7 @@ use heapdrome_paging::{Instructions, Job, Report, own_tally, seen_limit};
 
 use failure::Failure;
 
-pub use throughput::{Outcome, drive};
+pub use throughput::{Operation, Outcome, drive};
 
 /// The process's whole life: `heapdrome-lgalloc-bench INSTRUCTIONS`.
 ///

@@ -1,65 +1,19 @@
 //! Reads of random pages, each timed, by one of several strategies.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use heapdrome_paging::{Counters, Read, Report, Strategy};
 
-use crate::draws::Draws;
 use crate::failure::Failure;
 use crate::harness;
+use crate::reading::{MEASURE, Reader, SETTLE, STOP, Stage, batches, prefetch, singles};
 use crate::regions::WorkingSet;
 use crate::settle;
-use crate::times::{Times, merged};
-
-const SETTLE: u8 = 0;
-const MEASURE: u8 = 1;
-const STOP: u8 = 2;
-
-/// For how long a prefetching thread sleeps that is as far ahead as it should be. One that spins
-/// takes a core from the readers.
-const NAP: Duration = Duration::from_micros(50);
+use crate::times::merged;
 
 /// Major faults per read may differ by so much from the share of pages that are not resident.
 const TOLERANCE: f64 = 0.01;
-
-/// What all threads see.
-struct Stage<'a> {
-    set: &'a WorkingSet,
-    phase: AtomicU8,
-}
-
-/// One reader, with memory for all that it records.
-struct Reader {
-    draws: Draws,
-    /// Reads that it has done.
-    position: AtomicU64,
-    sheet: Sheet,
-}
-
-/// What a reader records.
-struct Sheet {
-    reads: Times,
-    with_advice: Times,
-    without_advice: Times,
-    span: Duration,
-}
-
-impl Reader {
-    fn new(job: &Read, number: usize, pages: usize) -> Self {
-        let seed = job.seed.wrapping_add((number as u64 + 1) << 48);
-        Self {
-            draws: Draws::new(job.order, pages, seed),
-            position: AtomicU64::new(0),
-            sheet: Sheet {
-                reads: Times::new(),
-                with_advice: Times::new(),
-                without_advice: Times::new(),
-                span: Duration::ZERO,
-            },
-        }
-    }
-}
 
 /// Runs the job. `lock` keeps what the process has at that moment from being swapped, if it can.
 pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<Report, Failure> {
@@ -67,7 +21,10 @@ pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<Report, Failure> {
     let pages_wanted = (job.total as usize).div_ceil(crate::regions::REGION).max(1)
         * (crate::regions::REGION / crate::regions::PAGE);
     let mut readers: Vec<Reader> = (0..job.threads)
-        .map(|number| Reader::new(job, number, pages_wanted))
+        .map(|number| {
+            let seed = job.seed.wrapping_add((number as u64 + 1) << 48);
+            Reader::new(job.order, pages_wanted, seed)
+        })
         .collect();
     let mut report = harness::report(lock());
     let set = WorkingSet::make(job.holder, job.total, job.seed)?;
@@ -209,111 +166,6 @@ fn watch(stage: &Stage<'_>, job: &Read, reads: impl Fn() -> u64) -> Result<Watch
     })
 }
 
-/// Whether there is more to do, and whether it counts.
-fn now(stage: &Stage<'_>) -> Option<bool> {
-    // Relaxed: the phase stands for itself.
-    match stage.phase.load(Ordering::Relaxed) {
-        SETTLE => Some(false),
-        MEASURE => Some(true),
-        _ => None,
-    }
-}
-
-fn timed_read(stage: &Stage<'_>, page: usize) -> Result<Duration, Failure> {
-    let start = Instant::now();
-    let found = stage.set.read(page);
-    let time = start.elapsed();
-    match found == stage.set.tag(page) {
-        true => Ok(time),
-        false => Err(Failure::Contents(page)),
-    }
-}
-
-fn singles(
-    stage: &Stage<'_>,
-    draws: &mut Draws,
-    position: &AtomicU64,
-    sheet: &mut Sheet,
-) -> Result<(), Failure> {
-    let mut begin = None;
-    while let Some(counts) = now(stage) {
-        if counts && begin.is_none() {
-            begin = Some(Instant::now());
-        }
-        let time = timed_read(stage, draws.draw())?;
-        if counts {
-            sheet.reads.record(time);
-        }
-        // Relaxed: the prefetching thread only needs to know about where the reader is.
-        position.fetch_add(1, Ordering::Relaxed);
-    }
-    sheet.span = begin.map_or(Duration::ZERO, |begin| begin.elapsed());
-    Ok(())
-}
-
-fn batches(
-    stage: &Stage<'_>,
-    draws: &mut Draws,
-    position: &AtomicU64,
-    sheet: &mut Sheet,
-    pages: usize,
-) -> Result<(), Failure> {
-    let mut batch = Vec::with_capacity(pages);
-    let mut begin = None;
-    while let Some(counts) = now(stage) {
-        if counts && begin.is_none() {
-            begin = Some(Instant::now());
-        }
-        batch.clear();
-        batch.extend((0..pages).map(|_| draws.draw()));
-        let start = Instant::now();
-        for page in &batch {
-            stage.set.will_need(*page)?;
-        }
-        let asked = start.elapsed();
-        for page in &batch {
-            let time = timed_read(stage, *page)?;
-            if counts {
-                sheet.reads.record(time);
-            }
-        }
-        let whole = start.elapsed();
-        if counts {
-            sheet.with_advice.record(whole);
-            sheet.without_advice.record(whole - asked);
-        }
-        // Relaxed: read by the watcher only, who needs no more than about where the reader is.
-        position.fetch_add(pages as u64, Ordering::Relaxed);
-    }
-    sheet.span = begin.map_or(Duration::ZERO, |begin| begin.elapsed());
-    Ok(())
-}
-
-/// Asks for pages before the reader draws them, by drawing the same sequence.
-fn prefetch(
-    stage: &Stage<'_>,
-    mut draws: Draws,
-    position: &AtomicU64,
-    ahead: u64,
-) -> Result<(), Failure> {
-    let mut drawn = 0_u64;
-    while now(stage).is_some() {
-        // Relaxed: it may be a little behind.
-        let read = position.load(Ordering::Relaxed);
-        if drawn >= read.saturating_add(ahead) {
-            std::thread::sleep(NAP);
-            continue;
-        }
-        let page = draws.draw();
-        drawn += 1;
-        // What the reader has already passed need not be asked for.
-        if drawn > read {
-            stage.set.will_need(page)?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,27 +203,6 @@ mod tests {
                 matches!(strategy, Strategy::Batch { .. })
             );
         }
-    }
-
-    /// A page that was changed behind the reader's back must not pass for a fast read.
-    #[test]
-    fn a_page_with_other_contents_ends_the_run() {
-        let set = WorkingSet::make(Holder::Mapped, 2 << 20, 5).expect("memory");
-        set.regions()[0]
-            .advise(libc::MADV_DONTNEED)
-            .expect("advice");
-        let stage = Stage {
-            set: &set,
-            phase: AtomicU8::new(MEASURE),
-        };
-        let mut reader = Reader::new(&job(Strategy::Baseline, 1), 0, set.pages());
-        let ended = singles(
-            &stage,
-            &mut reader.draws,
-            &reader.position,
-            &mut reader.sheet,
-        );
-        assert!(matches!(ended, Err(Failure::Contents(_))));
     }
 
     #[test]

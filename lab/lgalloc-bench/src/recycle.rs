@@ -1,13 +1,14 @@
 //! Regions that come back from a pool whose memory has gone to swap.
 
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use heapdrome_paging::{Counters, Holder, Recycle, Report};
+use heapdrome_paging::{Counters, Distribution, Holder, Recycle, Report};
 
 use crate::failure::Failure;
 use crate::harness;
 use crate::regions::{REGION, Region, WorkingSet};
-use crate::times::Times;
+use crate::times::{Times, merged};
 
 /// Uses of the hot region that do not count.
 const WARM_UP: usize = 100;
@@ -29,6 +30,14 @@ impl Pool {
         }
     }
 
+    /// A pool for one of several threads; of mappings, with one of them if there is one.
+    fn split(&mut self) -> Self {
+        Self {
+            holder: self.holder,
+            free: self.free.pop().into_iter().collect(),
+        }
+    }
+
     fn put(&mut self, region: Region) {
         match self.holder {
             Holder::Mapped => self.free.push(region),
@@ -39,11 +48,12 @@ impl Pool {
 
 /// Runs the job. `lock` keeps what the process has at that moment from being swapped, if it can.
 pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<Report, Failure> {
-    if !(0.0..=86_400.0).contains(&job.seconds) || job.total > 1 << 46 {
+    let sane = job.threads.iter().all(|count| (1..=1024).contains(count));
+    if !sane || !(0.0..=86_400.0).contains(&job.seconds) || job.total > 1 << 46 {
         return Err(Failure::Instructions("a number is out of range".into()));
     }
     let seconds = Duration::from_secs_f64(job.seconds);
-    let (mut cold, mut hot) = (Times::new(), Times::new());
+    let (mut cold, mut hot) = (Times::new(), Distribution::default());
     let mut report = harness::report(lock());
     let mut regions = WorkingSet::make(job.holder, job.total, job.seed)?.into_regions();
     let mut pool = Pool {
@@ -57,10 +67,15 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<Report, Failure
     let before = Counters::now();
     let taken = use_cold(&mut pool, half, seconds, &mut cold)?;
     taken.into_iter().for_each(|region| pool.put(region));
-    let (count, span) = use_hot(&mut pool, seconds, &mut hot)?;
+    for threads in &job.threads {
+        let (times, rate) = use_hot(&mut pool, *threads, seconds)?;
+        report.figures.insert(Recycle::rate_figure(*threads), rate);
+        // The distribution is that of one thread, or of the only number of threads.
+        if *threads == 1 || job.threads.len() == 1 {
+            hot = times;
+        }
+    }
     report.figures.extend(Counters::now().since(&before));
-    let rate = count as f64 / span.as_secs_f64().max(f64::MIN_POSITIVE);
-    report.figures.insert("hot_per_s".to_owned(), rate);
     let figures = [
         ("cold_regions", cold.count()),
         ("regions", job.total / REGION as u64),
@@ -68,10 +83,8 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<Report, Failure
     report
         .figures
         .extend(figures.map(|(name, value)| (name.to_owned(), value as f64)));
-    for (name, times) in [("cold", cold), ("hot", hot)] {
-        report
-            .distributions
-            .insert(name.to_owned(), times.distribution());
+    for (name, times) in [("cold", cold.distribution()), ("hot", hot)] {
+        report.distributions.insert(name.to_owned(), times);
     }
     Ok(report)
 }
@@ -95,12 +108,41 @@ fn use_cold(
     Ok(taken)
 }
 
-/// Takes a region, writes every page, and returns it, again and again.
+/// In so many threads at once, takes a region, writes every page, and returns it, again and again. Returns
+/// the times, and how often a second it was done by all of them.
 fn use_hot(
     pool: &mut Pool,
+    threads: usize,
     longest: Duration,
-    times: &mut Times,
-) -> Result<(u64, Duration), Failure> {
+) -> Result<(Distribution, f64), Failure> {
+    let mut own: Vec<Pool> = (0..threads).map(|_| pool.split()).collect();
+    let barrier = Barrier::new(threads);
+    let done = std::thread::scope(|scope| {
+        let start = |own| scope.spawn(|| again(own, &barrier, longest));
+        let running: Vec<_> = own.iter_mut().map(start).collect();
+        let joined = running.into_iter().map(|thread| thread.join());
+        joined
+            .map(|done| done.map_err(|_| Failure::Thread)?)
+            .collect::<Result<Vec<_>, Failure>>()
+    });
+    own.into_iter().for_each(|own| pool.free.extend(own.free));
+    let done = done?;
+    let rate = |(times, span): &(Times, Duration)| {
+        times.count() as f64 / span.as_secs_f64().max(f64::MIN_POSITIVE)
+    };
+    Ok((
+        merged(done.iter().map(|(times, _)| times)),
+        done.iter().map(rate).sum(),
+    ))
+}
+
+/// One thread of [`use_hot`]: what it measured, and for how long.
+fn again(
+    pool: &mut Pool,
+    barrier: &Barrier,
+    longest: Duration,
+) -> Result<(Times, Duration), Failure> {
+    let mut times = Times::new();
     let mut once = || -> Result<Duration, Failure> {
         let start = Instant::now();
         let mut region = pool.take()?;
@@ -108,14 +150,22 @@ fn use_hot(
         pool.put(region);
         Ok(start.elapsed())
     };
+    let begin = Instant::now();
+    let mut warmed = Ok(());
     for _ in 0..WARM_UP {
-        once()?;
+        if warmed.is_err() || begin.elapsed() >= longest {
+            break;
+        }
+        warmed = once().map(|_| ());
     }
+    // Whatever became of this thread, the others wait for it.
+    barrier.wait();
+    warmed?;
     let begin = Instant::now();
     while begin.elapsed() < longest {
         times.record(once()?);
     }
-    Ok((times.count(), begin.elapsed()))
+    Ok((times, begin.elapsed()))
 }
 
 #[cfg(test)]
@@ -133,6 +183,7 @@ mod tests {
             let report = run(
                 &Recycle {
                     total: 16 << 20,
+                    threads: vec![1, 2],
                     holder,
                     seed: 3,
                     seconds: 0.1,
@@ -142,7 +193,9 @@ mod tests {
             .expect("run");
             assert_eq!(report.distributions["cold"].count(), 4, "{holder:?}");
             assert!(report.distributions["hot"].count() > 0, "{holder:?}");
-            assert!(report.figures["hot_per_s"] > 0.0);
+            for figure in ["hot_per_s", "hot_per_s_x2"] {
+                assert!(report.figures[figure] > 0.0, "{holder:?}: {figure}");
+            }
         }
     }
 }

@@ -46,6 +46,32 @@ struct Batches {
     operations: u64,
     /// Nanoseconds per operation of each.
     times: Vec<f64>,
+    /// The same of the work alone, in batches between those, where there is such.
+    kept: Vec<f64>,
+}
+
+/// What one thread does again and again.
+pub trait Operation<E> {
+    /// Does it once.
+    ///
+    /// # Errors
+    /// When it cannot be done.
+    fn once(&mut self) -> Result<(), E>;
+
+    /// Does so many times what is done with the memory, and nothing else, on memory that is kept
+    /// meanwhile; returns how long that took, or `None` if nothing is done with the memory.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    fn kept(&mut self, _times: u64) -> Result<Option<Duration>, E> {
+        Ok(None)
+    }
+}
+
+impl<F: FnMut() -> Result<(), E>, E> Operation<E> for F {
+    fn once(&mut self) -> Result<(), E> {
+        self()
+    }
 }
 
 impl Outcome {
@@ -70,7 +96,18 @@ impl Outcome {
     /// Nanoseconds of one operation without the clock: the median over the batches of all threads.
     #[must_use]
     pub fn time_without_clock(&self) -> Option<f64> {
-        let all = self.parts.iter().flat_map(|part| &part.batches.times);
+        self.median(|batches| &batches.times)
+    }
+
+    /// Nanoseconds of what one operation does with its memory, on memory that is kept: the median over
+    /// the batches of all threads.
+    #[must_use]
+    pub fn time_kept(&self) -> Option<f64> {
+        self.median(|batches| &batches.kept)
+    }
+
+    fn median(&self, of: impl Fn(&Batches) -> &[f64]) -> Option<f64> {
+        let all = self.parts.iter().flat_map(|part| of(&part.batches));
         let mut times: Vec<f64> = all.copied().collect();
         times.sort_unstable_by(f64::total_cmp);
         times.get(times.len() / 2).copied()
@@ -94,11 +131,12 @@ impl Outcome {
 }
 
 /// Runs what `make` gives each thread: first unmeasured, then each operation timed, then, for half as
-/// long, in batches that are timed as a whole.
+/// long, in batches that are timed as a whole, each followed by one of the work alone on memory that is
+/// kept, where there is such.
 ///
 /// # Errors
 /// The first failure of any thread.
-pub fn drive<O: FnMut() -> Result<(), E>, E: Send>(
+pub fn drive<O: Operation<E>, E: Send>(
     threads: usize,
     warm_up: Duration,
     measured: Duration,
@@ -131,22 +169,19 @@ pub fn drive<O: FnMut() -> Result<(), E>, E: Send>(
     Ok(Outcome { parts })
 }
 
-fn one_thread<E>(
-    mut operation: impl FnMut() -> Result<(), E>,
-    phase: &AtomicU8,
-) -> Result<Part, E> {
+fn one_thread<E>(mut operation: impl Operation<E>, phase: &AtomicU8) -> Result<Part, E> {
     let mut times = Times::new();
     let begin = Instant::now();
     let mut warm_up = 0;
     while phase.load(Ordering::Relaxed) == WARM_UP {
-        operation()?;
+        operation.once()?;
         warm_up += 1;
     }
     let each = begin.elapsed().as_nanos() / u128::from(warm_up.max(1));
     let begin = Instant::now();
     while phase.load(Ordering::Relaxed) == MEASURE {
         let start = Instant::now();
-        operation()?;
+        operation.once()?;
         times.record(start.elapsed());
     }
     let span = begin.elapsed();
@@ -160,24 +195,32 @@ fn one_thread<E>(
 }
 
 fn in_batches<E>(
-    mut operation: impl FnMut() -> Result<(), E>,
+    mut operation: impl Operation<E>,
     phase: &AtomicU8,
     size: u64,
 ) -> Result<Batches, E> {
     let mut times = Vec::with_capacity(MOST_BATCHES);
+    let mut kept = Vec::with_capacity(MOST_BATCHES);
     let mut operations = 0;
+    let each = |time: Duration| time.as_nanos() as f64 / size as f64;
     while phase.load(Ordering::Relaxed) == BATCHES {
         let start = Instant::now();
         for _ in 0..size {
-            operation()?;
+            operation.once()?;
         }
-        let each = start.elapsed().as_nanos() as f64 / size as f64;
+        let time = start.elapsed();
         operations += size;
-        if times.len() < MOST_BATCHES {
-            times.push(each);
+        if times.len() == MOST_BATCHES {
+            continue;
         }
+        times.push(each(time));
+        kept.extend(operation.kept(size)?.map(each));
     }
-    Ok(Batches { operations, times })
+    Ok(Batches {
+        operations,
+        times,
+        kept,
+    })
 }
 
 /// Runs a variant.
@@ -203,9 +246,55 @@ pub fn run(job: &Throughput) -> Result<Report, Failure> {
     if let Some(time) = outcome.time_without_clock() {
         figure("op_without_clock_ns", time);
     }
+    if let Some(time) = outcome.time_kept() {
+        figure("kept_ns", time);
+    }
     let times = merged(outcome.parts.iter().map(|part| &part.times));
     report.distributions.insert("op".to_owned(), times);
     Ok(report)
+}
+
+/// Takes a region and returns it.
+#[derive(Clone, Copy)]
+struct Taking {
+    holder: Holder,
+    advice: Option<libc::c_int>,
+    touch: bool,
+}
+
+impl Taking {
+    fn take(self) -> Result<Region, Failure> {
+        let region = Region::take(self.holder)?;
+        if let Some(advice) = self.advice {
+            region.advise(advice)?;
+        }
+        Ok(region)
+    }
+}
+
+impl Operation<Failure> for Taking {
+    fn once(&mut self) -> Result<(), Failure> {
+        let mut region = self.take()?;
+        if self.touch {
+            region.touch();
+        }
+        drop(black_box(region));
+        Ok(())
+    }
+
+    fn kept(&mut self, times: u64) -> Result<Option<Duration>, Failure> {
+        if !self.touch {
+            return Ok(None);
+        }
+        let mut region = self.take()?;
+        // What is written for the first time costs more than it does again.
+        region.touch();
+        let start = Instant::now();
+        for _ in 0..times {
+            black_box(&mut region).touch();
+        }
+        Ok(Some(start.elapsed()))
+    }
 }
 
 fn variant(
@@ -215,19 +304,12 @@ fn variant(
     measured: Duration,
 ) -> Result<Outcome, Option<Failure>> {
     let take = |holder: Holder, advice: Option<libc::c_int>, touch: bool| {
-        drive(threads, warm_up, measured, move || {
-            Ok::<_, Failure>(move || {
-                let mut region = Region::take(holder)?;
-                if let Some(advice) = advice {
-                    region.advise(advice)?;
-                }
-                if touch {
-                    region.touch();
-                }
-                drop(black_box(region));
-                Ok::<(), Failure>(())
-            })
-        })
+        let taking = Taking {
+            holder,
+            advice,
+            touch,
+        };
+        drive(threads, warm_up, measured, || Ok::<_, Failure>(taking))
     };
     let keep = |advice: libc::c_int| {
         drive(threads, warm_up, measured, move || {

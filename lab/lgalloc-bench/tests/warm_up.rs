@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use heapdrome_lgalloc_bench::drive;
+use heapdrome_lgalloc_bench::{Operation, drive};
 
 /// What the first operations of each thread take, as cold caches and first faults do.
 const SLOW: Duration = Duration::from_millis(120);
@@ -80,4 +80,25 @@ fn batches_leave_out_the_clock() {
     let told = outcome.time_without_clock().expect("a batch at least");
     assert!(told >= sleep.as_nanos() as f64, "{told} ns");
     assert!(outcome.batch_operations() > 0);
+}
+
+/// Work on memory that is kept is measured between the operations, and is none of them.
+#[test]
+fn what_is_kept_is_told_by_itself() {
+    struct Both;
+    impl Operation<Infallible> for Both {
+        fn once(&mut self) -> Result<(), Infallible> {
+            std::thread::sleep(Duration::from_millis(2));
+            Ok(())
+        }
+        fn kept(&mut self, times: u64) -> Result<Option<Duration>, Infallible> {
+            Ok(Some(
+                Duration::from_nanos(100) * u32::try_from(times).unwrap_or(1),
+            ))
+        }
+    }
+    let outcome = drive(1, MEASURED, MEASURED, || Ok(Both)).expect("it cannot fail");
+    assert_eq!(outcome.time_kept(), Some(100.0));
+    let told = outcome.time_without_clock().expect("a batch at least");
+    assert!(told >= 2_000_000.0, "{told} ns");
 }

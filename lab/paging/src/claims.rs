@@ -33,6 +33,8 @@ struct Test {
     of: String,
     to: Option<String>,
     figure: Figure,
+    /// Where it is not the same figure of the other.
+    to_figure: Option<Figure>,
     #[serde(default)]
     low: Option<f64>,
     #[serde(default)]
@@ -180,7 +182,7 @@ impl Test {
             let own = self.figure.of(report)?;
             let Some(to) = to else { return Some(own) };
             let same = to.sound().find(|other| other.round == report.round)?;
-            let other = self.figure.of(same)?;
+            let other = self.to_figure.as_ref().unwrap_or(&self.figure).of(same)?;
             (other > 0.0).then(|| own / other)
         };
         let values: Vec<f64> = of.sound().filter_map(value).collect();
@@ -192,9 +194,12 @@ impl Test {
 
     fn name(&self) -> String {
         let row = |key: &str| key.split_once('/').map_or(key, |(_, name)| name).to_owned();
-        match &self.to {
-            Some(to) => format!("{} over {}", row(&self.of), row(to)),
-            None => row(&self.of),
+        match (&self.to, &self.figure, &self.to_figure) {
+            (_, Figure::Name(one), Some(Figure::Name(other))) => {
+                format!("{}, {one} over {other}", row(&self.of))
+            }
+            (Some(to), ..) => format!("{} over {}", row(&self.of), row(to)),
+            (None, ..) => row(&self.of),
         }
     }
 }

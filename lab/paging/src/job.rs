@@ -234,17 +234,30 @@ impl Strategy {
 }
 
 /// Fills regions, returns half of them to the allocator, and takes them again: first each once, then
-/// one at a time.
+/// each thread one at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recycle {
     /// Bytes of all regions of 2 MiB.
     pub total: u64,
+    /// How many threads take one region again and again: each number in turn, in the same process.
+    pub threads: Vec<usize>,
     /// Whose regions.
     pub holder: Holder,
     /// The seed of contents.
     pub seed: u64,
     /// Seconds that count, of each part.
     pub seconds: f64,
+}
+
+impl Recycle {
+    /// The figure that tells how often so many threads took a region in a second.
+    #[must_use]
+    pub fn rate_figure(threads: usize) -> String {
+        match threads {
+            1 => "hot_per_s".to_owned(),
+            more => format!("hot_per_s_x{more}"),
+        }
+    }
 }
 
 /// What came of a job.

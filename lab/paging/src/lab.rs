@@ -190,7 +190,10 @@ fn patience(job: &Job) -> Duration {
         Job::Probe => 0.0,
         Job::Throughput(one) => one.warm_up + one.seconds,
         Job::Read(one) => fill(one.total) + one.warm_up + one.seconds,
-        Job::Recycle(one) => 2.0 * fill(one.total) + 2.0 * one.seconds,
+        Job::Recycle(one) => {
+            // A number of threads warms up for as long as it is measured, at the most.
+            2.0 * fill(one.total) + (1 + 2 * one.threads.len()) as f64 * one.seconds
+        }
     };
     PATIENCE + Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

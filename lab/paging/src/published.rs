@@ -101,7 +101,15 @@ mod tests {
 
     #[test]
     fn every_published_table_is_whole() {
-        for id in ["ratio", "scaling", "realloc", "paging", "strategies"] {
+        let ids = [
+            "ratio",
+            "scaling",
+            "realloc",
+            "realloc-scaling",
+            "paging",
+            "strategies",
+        ];
+        for id in ids {
             let tables = published(id);
             assert!(!tables.is_empty(), "{id}");
             for Published { table, label } in tables {

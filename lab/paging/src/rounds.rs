@@ -173,31 +173,61 @@ impl Lab {
             if round > 1 && plan.within.is_some_and(late) {
                 return Ok(round - 1);
             }
-            self.round(cells, round, plan, tell)?;
+            let all: Vec<usize> = (0..cells.len()).collect();
+            self.round(cells, &all, [round, plan.rounds], plan.mechanism, tell)?;
             longest = longest.max(now.elapsed());
         }
         Ok(plan.rounds)
     }
 
+    /// Runs more rounds, after `done` of all cells: in each those cells alone that `wanted` names, until it
+    /// names none. Of `plan`, rounds and time are those of these rounds. Returns how many were run.
+    ///
+    /// # Errors
+    /// As [`Lab::rounds`].
+    pub fn more_rounds(
+        &self,
+        cells: &mut [Cell],
+        done: u32,
+        plan: Plan,
+        wanted: &dyn Fn(&[Cell]) -> Vec<usize>,
+        tell: &mut dyn FnMut(Event<'_>),
+    ) -> Result<u32, Error> {
+        let (begin, mut longest) = (Instant::now(), Duration::ZERO);
+        for more in 0..plan.rounds {
+            let (now, these) = (Instant::now(), wanted(cells));
+            let late = |within| (now - begin) + longest > within;
+            if these.is_empty() || plan.within.is_some_and(late) {
+                return Ok(more);
+            }
+            let numbers = [done + more + 1, done + plan.rounds];
+            self.round(cells, &these, numbers, plan.mechanism, tell)?;
+            longest = longest.max(now.elapsed());
+        }
+        Ok(plan.rounds)
+    }
+
+    /// Runs these cells once, in an order that is turned by one from round to round.
     fn round(
         &self,
         cells: &mut [Cell],
-        round: u32,
-        plan: Plan,
+        these: &[usize],
+        [round, rounds]: [u32; 2],
+        mechanism: Option<Mechanism>,
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), Error> {
-        let count = cells.len();
+        let count = these.len();
         for place in 0..count {
-            let cell = &mut cells[(place + round as usize - 1) % count];
+            let cell = &mut cells[these[(place + round as usize - 1) % count]];
             if cell.failure.is_some() {
                 continue;
             }
             tell(Event::Begins {
                 cell,
                 round,
-                rounds: plan.rounds,
+                rounds,
             });
-            match self.cell(cell, round, plan.mechanism) {
+            match self.cell(cell, round, mechanism) {
                 Ok(reports) => cell.reports.extend(reports),
                 Err(Error::Interrupted) => return Err(Error::Interrupted),
                 Err(error) => {

@@ -78,6 +78,15 @@ pub struct Survival {
     pub failure: Option<String>,
 }
 
+impl Survival {
+    /// How many times longer the runs under a limit took than those without one: medians over medians;
+    /// none where a run did not finish.
+    #[must_use]
+    pub fn slower(&self, trial: &Trial) -> Option<f64> {
+        Some(trial.median()? / median(&self.unlimited_s)?)
+    }
+}
+
 /// What a multiple of the smallest limit is worth.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Multiple {
@@ -133,7 +142,6 @@ impl Search {
             return Ok(found);
         };
         found.smallest_bytes = Some(smallest);
-        let usual = median(&found.unlimited_s);
         for times in MULTIPLES {
             let limit = ((smallest as f64 * times) as u64).next_multiple_of(STEP);
             let known = |trial: &&Trial| trial.limit_bytes == limit && trial.survived();
@@ -143,7 +151,7 @@ impl Search {
                 None => self.trial(limit, run)?,
             };
             tell(&trial);
-            let slower = trial.median().zip(usual).map(|(here, usual)| here / usual);
+            let slower = found.slower(&trial);
             found.at.push(Multiple {
                 times,
                 trial,

@@ -140,14 +140,7 @@ impl Swap {
     }
 
     fn make_zram(bytes: u64, ledger: &Arc<Ledger>) -> Result<Self, Error> {
-        let no_device = |_| Error::missing("the kernel has no zram devices", "modprobe zram");
-        let text = fs::read_to_string("/sys/class/zram-control/hot_add").map_err(no_device)?;
-        let number: u32 = text.trim().parse().map_err(|_| {
-            Error::missing(
-                "the kernel made no zram device",
-                "use --swap file:8G instead",
-            )
-        })?;
+        let number = new_zram(Path::new("/sys/class/zram-control"))?;
         let bytes = bytes.next_multiple_of(page());
         let made = ledger.making(Item::Zram { number, bytes })?;
         let sized = format!("/sys/block/zram{number}/disksize");
@@ -162,6 +155,22 @@ impl Swap {
         swap_on(device).map_err(|error| refused(&error, "the kernel", "use --swap file:8G"))?;
         Ok(Self(made))
     }
+}
+
+/// Asks the kernel for one more device, in the folder where it takes such requests; returns its number.
+fn new_zram(control: &Path) -> Result<u32, Error> {
+    let text = fs::read_to_string(control.join("hot_add")).map_err(|error| {
+        Error::missing(
+            format!("the kernel gives no zram device ({error})"),
+            "load the module with modprobe zram, or use --swap file:8G where there is none",
+        )
+    })?;
+    text.trim().parse().map_err(|_| {
+        Error::missing(
+            "the kernel made no zram device",
+            "use --swap file:8G instead",
+        )
+    })
 }
 
 fn refused(error: &io::Error, who: &str, mend: &str) -> Error {
@@ -260,6 +269,22 @@ mod tests {
         assert_eq!(first.len(), 4096);
         assert_eq!(&first[4086..], SWAP_MARK);
         assert_eq!(first[1028..1032], 99_u32.to_ne_bytes());
+    }
+
+    #[test]
+    fn a_kernel_without_zram_is_told_of_with_what_mends_it() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let refusal = || {
+            let error = new_zram(home.path()).expect_err("no device").to_string();
+            assert_eq!(error.lines().count(), 1, "{error}");
+            error
+        };
+        let without = refusal();
+        assert!(without.contains("modprobe zram") && without.contains("--swap file:8G"));
+        fs::write(home.path().join("hot_add"), "7\n").expect("written");
+        assert_eq!(new_zram(home.path()).expect("a number"), 7);
+        fs::write(home.path().join("hot_add"), "none\n").expect("written");
+        assert!(refusal().contains("--swap file:8G"));
     }
 
     #[test]

@@ -18,7 +18,8 @@ struct File {
     targets: Vec<Target>,
 }
 
-/// The ratio of a figure of one cell to that of another, in the same rounds, is at most so much.
+/// The ratio of a figure of one cell to one of another (or of its own), in the same rounds, is at most so
+/// much.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Target {
@@ -26,6 +27,8 @@ struct Target {
     of: String,
     to: String,
     figure: Figure,
+    /// Where it is not the same figure.
+    to_figure: Option<Figure>,
     at_most: f64,
 }
 
@@ -36,6 +39,43 @@ struct Target {
 /// Never: a test reads the data that are part of the program.
 #[must_use]
 pub fn targets(cells: &[&Cell]) -> Vec<ClaimResult> {
+    let judged = judged(cells).into_iter();
+    let told = judged.map(|(target, holds, because)| ClaimResult {
+        claim: target.claim,
+        source: "heapdrome's own target".to_owned(),
+        target: true,
+        holds,
+        because,
+    });
+    told.collect()
+}
+
+/// Those of the cells whose further rounds could decide a target that is open.
+#[must_use]
+pub fn open_targets(cells: &[Cell]) -> Vec<usize> {
+    let all: Vec<&Cell> = cells.iter().collect();
+    let able = |key: &str| find(&all, key).is_some_and(|cell| cell.failure.is_none());
+    let open: Vec<Target> = judged(&all)
+        .into_iter()
+        .filter(|(target, holds, _)| {
+            *holds == Holds::Undecided && able(&target.of) && able(&target.to)
+        })
+        .map(|(target, ..)| target)
+        .collect();
+    let wanted = |cell: &Cell| {
+        let key = format!("{}/{}", cell.part, cell.name);
+        open.iter()
+            .any(|target| target.of == key || target.to == key)
+    };
+    let places = cells.iter().enumerate();
+    places
+        .filter(|(_, cell)| wanted(cell))
+        .map(|(place, _)| place)
+        .collect()
+}
+
+/// Every target whose cells were run, and what came of it.
+fn judged(cells: &[&Cell]) -> Vec<(Target, Holds, String)> {
     let file: File = toml::from_str(TEXT).expect("the program's own data");
     let run = |target: &Target| {
         [&target.of, &target.to]
@@ -46,13 +86,7 @@ pub fn targets(cells: &[&Cell]) -> Vec<ClaimResult> {
     let rule = Rule::new(ALPHA, wanted.len());
     let judged = wanted.into_iter().map(|target| {
         let (holds, because) = target.judge(cells, &rule);
-        ClaimResult {
-            claim: target.claim,
-            source: "heapdrome's own target".to_owned(),
-            target: true,
-            holds,
-            because,
-        }
+        (target, holds, because)
     });
     judged.collect()
 }
@@ -93,7 +127,8 @@ impl Target {
         };
         let pairs = of.sound().filter_map(|report| {
             let same = to.sound().find(|other| other.round == report.round)?;
-            Some((self.figure.of(report)?, self.figure.of(same)?))
+            let other = self.to_figure.as_ref().unwrap_or(&self.figure);
+            Some((self.figure.of(report)?, other.of(same)?))
         });
         pairs.unzip()
     }
@@ -142,6 +177,35 @@ mod tests {
         assert_eq!(told.len(), 1);
         assert!(told[0].because.contains("1 rounds"), "{}", told[0].because);
         assert!(targets(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_open_and_can_be_measured_is_asked_for() {
+        let published = [40.0, 41.0, 42.0, 41.0, 40.0, 41.0, 42.0];
+        let cells = |own: [f64; 7]| {
+            [
+                cell("clock", &published),
+                cell("lgalloc x 1", &own),
+                cell("lgalloc-published x 1", &published),
+            ]
+        };
+        let noisy = [10.0, 30.0, 12.0, 33.0, 9.0, 28.0, 15.0];
+        assert_eq!(open_targets(&cells(noisy)), [1, 2]);
+        assert!(open_targets(&cells(published.map(|time| time * 0.4))).is_empty());
+        let mut failed = cells(noisy);
+        failed[2].failure = Some("no swap".to_owned());
+        assert!(open_targets(&failed).is_empty());
+    }
+
+    #[test]
+    fn a_target_may_compare_two_figures_of_one_cell() {
+        let mut touched = cell("lgalloc+touch x 1", &[2000.0; 6]);
+        for report in &mut touched.reports {
+            report.figures.insert("kept_ns".to_owned(), 1980.0);
+        }
+        let found = targets(&[&touched]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].holds, Holds::Held, "{found:?}");
     }
 
     #[test]

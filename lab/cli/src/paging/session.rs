@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use heapdrome_paging::{
     Cell, Error, Event, Lab, Ledger, Leftovers, Limit, Mechanism, Plan, Swap, counters_table,
-    free_swap, size,
+    free_swap, open_targets, size,
 };
 use heapdrome_record::{
     Ccdf, CcdfPoint, ClaimResult, Collection, Nanoseconds, SCHEMA, Scale, Table, write_atomically,
@@ -137,28 +137,12 @@ impl Session {
         }
     }
 
-    /// Runs the cells, telling of each on standard error.
+    /// Runs the cells, telling of each on standard error. Returns how many rounds were run.
     ///
     /// # Errors
     /// When someone interrupts.
-    pub fn run(&mut self, cells: &mut [Cell], plan: Plan) -> Result<(), Failure> {
-        let (count, mut begun) = (cells.len(), 0);
-        let mut tell = |event: Event<'_>| match event {
-            Event::Begins {
-                cell,
-                round,
-                rounds,
-            } => {
-                begun = begun % count + 1;
-                let (part, name) = (cell.part, &cell.name);
-                output::tell(format!(
-                    "round {round} of {rounds}, {begun} of {count}: {part}: {name}"
-                ));
-            }
-            Event::Failed { cell, reason } => {
-                output::tell(format!("{}: {}: {reason}", cell.part, cell.name));
-            }
-        };
+    pub fn run(&mut self, cells: &mut [Cell], plan: Plan) -> Result<u32, Failure> {
+        let mut tell = telling(cells.len());
         let ran = self.lab.rounds(cells, plan, &mut tell).map_err(failure)?;
         if ran < plan.rounds {
             self.remarks.push(format!(
@@ -166,6 +150,27 @@ impl Session {
                 plan.rounds
             ));
         }
+        Ok(ran)
+    }
+
+    /// Runs further rounds, after `done` of all cells, of those alone that could decide a target that is
+    /// open, until none is.
+    ///
+    /// # Errors
+    /// When someone interrupts.
+    pub fn decide(&mut self, cells: &mut [Cell], done: u32, plan: Plan) -> Result<(), Failure> {
+        let open = open_targets(cells).len();
+        if open == 0 {
+            return Ok(());
+        }
+        let mut tell = telling(open);
+        let lab = &self.lab;
+        let ran = lab
+            .more_rounds(cells, done, plan, &open_targets, &mut tell)
+            .map_err(failure)?;
+        self.remarks.push(format!(
+            "{ran} further rounds of {open} cells or fewer, whose targets were open"
+        ));
         Ok(())
     }
 
@@ -212,6 +217,28 @@ impl Session {
             false => Err(Failure::Machine(
                 "nothing could be measured; the notes below the tables say why".to_owned(),
             )),
+        }
+    }
+}
+
+/// Tells of every cell that begins, `count` of them in a round, and of those that fail.
+fn telling(count: usize) -> impl FnMut(Event<'_>) {
+    let (mut begun, mut last) = (0, 0);
+    move |event| match event {
+        Event::Begins {
+            cell,
+            round,
+            rounds,
+        } => {
+            begun = if round == last { begun + 1 } else { 1 };
+            last = round;
+            let (part, name) = (cell.part, &cell.name);
+            output::tell(format!(
+                "round {round} of {rounds}, {begun} of {count}: {part}: {name}"
+            ));
+        }
+        Event::Failed { cell, reason } => {
+            output::tell(format!("{}: {}: {reason}", cell.part, cell.name));
         }
     }
 }

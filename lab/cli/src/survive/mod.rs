@@ -2,6 +2,7 @@
 
 mod proof;
 mod report;
+mod slowdown;
 
 use std::time::Duration;
 

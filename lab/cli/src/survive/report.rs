@@ -4,7 +4,7 @@ use heapdrome_paging::Survival;
 use heapdrome_record::{Bytes, Collection, SCHEMA, Scale, Table, write_atomically};
 use serde::Serialize;
 
-use super::SurviveArguments;
+use super::{SurviveArguments, slowdown};
 use crate::arguments::OutputArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
@@ -38,7 +38,7 @@ pub fn publish(
         scale: Some(Scale::Usual),
         machine: heapdrome_machine::describe(),
         races: Vec::new(),
-        tables: vec![table(&rows, arguments.precision)],
+        tables: vec![table(&rows, arguments.precision), slowdown::table(&rows)],
         ccdfs: Vec::new(),
         misuse: Vec::new(),
         sweep: None,
@@ -147,7 +147,8 @@ fn cells(row: Option<&Survival>) -> Vec<String> {
     std::iter::once(first).chain(rest).collect()
 }
 
-fn kind(swap: bool) -> &'static str {
+/// Whether there was swap, in words.
+pub fn kind(swap: bool) -> &'static str {
     if swap { "with swap" } else { "without swap" }
 }
 

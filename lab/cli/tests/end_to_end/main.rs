@@ -4,6 +4,7 @@
 mod bad_input;
 mod compare;
 mod failing_entrants;
+mod killed;
 mod misuse;
 mod paging;
 mod proof;

@@ -45,6 +45,11 @@ pub fn huge_pages(
             for (row, cell) in table.rows.iter_mut().zip(cells) {
                 row[0].clone_from(&cell.name);
             }
+            let never = |cell: &Cell| cell.name.starts_with("never:");
+            if cells.iter().any(never) {
+                let told = "never: what lgalloc asks for (MADV_HUGEPAGE) has no effect";
+                table.notes.push(told.to_owned());
+            }
             vec![table]
         }),
     )

@@ -81,9 +81,10 @@ impl Measuring {
         })
     }
 
-    fn regions(self, holder: Holder, total: u64) -> Job {
+    fn regions(self, holder: Holder, total: u64, threads: &[usize]) -> Job {
         Job::Recycle(Recycle {
             total,
+            threads: threads.to_vec(),
             holder,
             seed: self.seed,
             seconds: self.seconds,

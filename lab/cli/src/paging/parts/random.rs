@@ -25,7 +25,7 @@ pub fn random(
     let mut cells = Vec::new();
     for (place, holding) in holdings.iter().enumerate() {
         let reads = |total| measuring.reads(holding, total, threads, Strategy::Baseline);
-        let again = measuring.regions(holding.holder, total);
+        let again = measuring.regions(holding.holder, total, &[1]);
         // A working set that fits tells what the harness itself costs.
         let jobs = [
             (READS, reads(total)),
@@ -46,7 +46,7 @@ pub fn random(
     for other in others {
         let same = |known: &Holding| known.holder == other.holder;
         if !holdings.iter().any(same) {
-            let job = measuring.regions(other.holder, total);
+            let job = measuring.regions(other.holder, total, &[1]);
             let name = format!("{AGAIN}, {}", other.name);
             cells.push(other.with(Cell::new(part, name, job, under)));
         }

@@ -1,12 +1,16 @@
 //! Random reads of one working set under several limits.
 
 use heapdrome_paging::{
-    Cell, Job, Strategy, beside, ratio, ratio_table, realloc_table, scaling_table, size,
+    Cell, Job, Strategy, beside, ratio, ratio_table, realloc_scaling_table, realloc_table,
+    scaling_table, size,
 };
 use heapdrome_record::Table;
 
-use super::{Measuring, Part, held_by, limit, named};
+use super::{Measuring, Part, REGION, held_by, limit, named};
 use crate::paging::holding::Holding;
+
+/// In how many threads regions are taken again.
+const AGAIN: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The settings of a sweep.
 pub struct Sweep {
@@ -28,7 +32,10 @@ pub fn sweep(sweep: &Sweep, holdings: &[Holding], measuring: Measuring) -> Part 
                 let job = measuring.reads(holding, total, *threads, Strategy::Baseline);
                 (format!("{set} x {threads}"), job)
             });
-            let again = measuring.regions(holding.holder, total);
+            // Each thread holds one region, and half of the limit must be enough for all.
+            let fits = |threads: &usize| *threads == 1 || *threads as u64 * REGION <= ram / 2;
+            let counts: Vec<usize> = AGAIN.into_iter().filter(fits).collect();
+            let again = measuring.regions(holding.holder, total, &counts);
             let all = reads.chain([(format!("{set} regions again"), again)]);
             cells.extend(all.map(|(name, job)| {
                 holding.with(Cell::new(PART, named(&name, place, holding), job, under))
@@ -76,5 +83,8 @@ fn tables(cells: &[Cell], total: u64, holding: &Holding) -> Vec<Table> {
     tables.push(beside(scaling_table(&title, &reads), "scaling", "ratio"));
     let title = format!("Realloc+touch from the pool, 1 thread, {set} in all");
     tables.push(beside(realloc_table(&title, &again), "realloc", "ratio"));
+    let title = format!("Realloc+touch per second by threads, {set} in all");
+    let table = realloc_scaling_table(&title, &again);
+    tables.push(beside(table, "realloc-scaling", "ratio"));
     tables
 }

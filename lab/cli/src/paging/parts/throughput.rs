@@ -1,6 +1,8 @@
 //! Regions taken and returned.
 
-use heapdrome_paging::{Cell, Job, Limit, Throughput, Variant, pair_table, throughput_table};
+use heapdrome_paging::{
+    Cell, Job, Limit, Throughput, Variant, kept_table, pair_table, throughput_table,
+};
 
 use super::Part;
 use crate::paging::holding::Holding;
@@ -44,7 +46,13 @@ pub fn throughput(
             let title = "Regions of 2 MiB, taken and returned; the warm-up is not counted";
             let cells: Vec<&Cell> = cells.iter().collect();
             let pairs = "Time of one operation without the clock, by threads";
-            vec![throughput_table(title, &cells), pair_table(pairs, &cells)]
+            let kept = "One operation with a write to each page, over the same writes to a region that is kept, \
+                        by threads";
+            vec![
+                throughput_table(title, &cells),
+                pair_table(pairs, &cells),
+                kept_table(kept, &cells),
+            ]
         }),
     )
 }

@@ -1,0 +1,110 @@
+//! What a paging lab leaves that is killed while it has swap and control groups of its own. That takes
+//! root and a kernel that gives both; where they are not there, a test says so in a line and passes.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::support::{Running, Site};
+
+/// Long enough for any machine to make 128 MiB of swap and to start a child.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The swap files in the site's folder that are in use. Their names are unique, whatever `/proc/swaps`
+/// makes of the folder's.
+fn swap_files(site: &Site) -> Vec<PathBuf> {
+    let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let names = site.visible_files().into_iter();
+    names
+        .filter(|name| name.starts_with("heapdrome-paging-swap-") && swaps.contains(name.as_str()))
+        .map(|name| site.path(&name))
+        .collect()
+}
+
+/// The groups that ledgers of this site name, and that are there.
+fn groups(site: &Site) -> Vec<PathBuf> {
+    let folder = site.path(".local/state/heapdrome/paging");
+    let ledgers = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let text: String = ledgers
+        .filter_map(|entry| std::fs::read_to_string(entry.path()).ok())
+        .collect();
+    let named = text.lines().filter_map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(PathBuf::from(line["making"][1]["folder"].as_str()?))
+    });
+    named.filter(|folder| folder.exists()).collect()
+}
+
+/// Waits until the experiment has swap and a group; whether it ever has.
+fn is_at_work(site: &Site, running: &mut Running) -> bool {
+    let end = Instant::now() + PATIENCE;
+    while running.is_running() {
+        if swap_files(site).len() == 1 && !groups(site).is_empty() {
+            return true;
+        }
+        assert!(Instant::now() < end, "{}", running.stderr());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
+
+fn kill_and_clean(arguments: &[&str]) {
+    let site = Site::new();
+    let mut running = site.start(site.command(arguments));
+    if !is_at_work(&site, &mut running) {
+        let outcome = running.wait();
+        outcome.ends_with(4);
+        println!("nothing to kill here: {}", outcome.stderr.trim());
+        return;
+    }
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.wait().status, 128 + libc::SIGKILL);
+    let (swap, left) = (swap_files(&site), groups(&site));
+    assert_eq!(swap.len(), 1, "it could not clean up itself");
+    let outcome = site.run(&["paging", "clean"]);
+    outcome.ends_with(0).tells("removed swap file");
+    if !left.is_empty() {
+        outcome.tells("removed control group");
+    }
+    assert!(swap_files(&site).is_empty(), "it is no swap any more");
+    assert!(!swap[0].exists());
+    assert!(left.iter().all(|group| !group.exists()), "{left:?}");
+    site.run(&["paging", "clean"])
+        .ends_with(0)
+        .tells("nothing was left");
+}
+
+#[test]
+fn swap_and_groups_of_a_killed_search_are_removed_by_the_next_start() {
+    kill_and_clean(&[
+        "survive",
+        "--swap",
+        "file:64M",
+        "--swap-folder",
+        ".",
+        "-a",
+        "system",
+        "--",
+        "sh",
+        "-c",
+        // The first run is the proof, which is no search yet.
+        "test -e proven && exec sleep 60; touch proven",
+    ]);
+}
+
+#[test]
+fn swap_and_groups_of_a_killed_experiment_are_removed_by_the_next_start() {
+    kill_and_clean(&[
+        "paging",
+        "random",
+        "--ram",
+        "16M",
+        "--total",
+        "48M",
+        "--time",
+        "60s",
+        "--swap",
+        "file:128M",
+        "--swap-folder",
+        ".",
+    ]);
+}

@@ -1,0 +1,194 @@
+//! What readers and prefetching threads do, each in a thread of its own.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use heapdrome_paging::Order;
+
+use crate::draws::Draws;
+use crate::failure::Failure;
+use crate::regions::WorkingSet;
+use crate::times::Times;
+
+/// The phase in which nothing counts.
+pub const SETTLE: u8 = 0;
+/// The phase that counts.
+pub const MEASURE: u8 = 1;
+/// Every thread ends.
+pub const STOP: u8 = 2;
+
+/// For how long a prefetching thread sleeps that is as far ahead as it should be. One that spins
+/// takes a core from the readers.
+const NAP: Duration = Duration::from_micros(50);
+
+/// What all threads see.
+pub struct Stage<'a> {
+    pub set: &'a WorkingSet,
+    pub phase: AtomicU8,
+}
+
+/// One reader, with memory for all that it records.
+pub struct Reader {
+    pub draws: Draws,
+    /// Reads that it has done.
+    pub position: AtomicU64,
+    pub sheet: Sheet,
+}
+
+/// What a reader records.
+pub struct Sheet {
+    pub reads: Times,
+    pub with_advice: Times,
+    pub without_advice: Times,
+    pub span: Duration,
+}
+
+impl Reader {
+    /// One that draws from so many pages.
+    pub fn new(order: Order, pages: usize, seed: u64) -> Self {
+        Self {
+            draws: Draws::new(order, pages, seed),
+            position: AtomicU64::new(0),
+            sheet: Sheet {
+                reads: Times::new(),
+                with_advice: Times::new(),
+                without_advice: Times::new(),
+                span: Duration::ZERO,
+            },
+        }
+    }
+}
+
+/// Whether there is more to do, and whether it counts.
+fn now(stage: &Stage<'_>) -> Option<bool> {
+    // Relaxed: the phase stands for itself.
+    match stage.phase.load(Ordering::Relaxed) {
+        SETTLE => Some(false),
+        MEASURE => Some(true),
+        _ => None,
+    }
+}
+
+fn timed_read(stage: &Stage<'_>, page: usize) -> Result<Duration, Failure> {
+    let start = Instant::now();
+    let found = stage.set.read(page);
+    let time = start.elapsed();
+    match found == stage.set.tag(page) {
+        true => Ok(time),
+        false => Err(Failure::Contents(page)),
+    }
+}
+
+/// Reads one page after the other, until the phase is over.
+pub fn singles(
+    stage: &Stage<'_>,
+    draws: &mut Draws,
+    position: &AtomicU64,
+    sheet: &mut Sheet,
+) -> Result<(), Failure> {
+    let mut begin = None;
+    while let Some(counts) = now(stage) {
+        if counts && begin.is_none() {
+            begin = Some(Instant::now());
+        }
+        let time = timed_read(stage, draws.draw())?;
+        if counts {
+            sheet.reads.record(time);
+        }
+        // Relaxed: the prefetching thread only needs to know about where the reader is.
+        position.fetch_add(1, Ordering::Relaxed);
+    }
+    sheet.span = begin.map_or(Duration::ZERO, |begin| begin.elapsed());
+    Ok(())
+}
+
+/// Asks for so many pages, then reads them, until the phase is over.
+pub fn batches(
+    stage: &Stage<'_>,
+    draws: &mut Draws,
+    position: &AtomicU64,
+    sheet: &mut Sheet,
+    pages: usize,
+) -> Result<(), Failure> {
+    let mut batch = Vec::with_capacity(pages);
+    let mut begin = None;
+    while let Some(counts) = now(stage) {
+        if counts && begin.is_none() {
+            begin = Some(Instant::now());
+        }
+        batch.clear();
+        batch.extend((0..pages).map(|_| draws.draw()));
+        let start = Instant::now();
+        for page in &batch {
+            stage.set.will_need(*page)?;
+        }
+        let asked = start.elapsed();
+        for page in &batch {
+            let time = timed_read(stage, *page)?;
+            if counts {
+                sheet.reads.record(time);
+            }
+        }
+        let whole = start.elapsed();
+        if counts {
+            sheet.with_advice.record(whole);
+            sheet.without_advice.record(whole - asked);
+        }
+        // Relaxed: read by the watcher only, who needs no more than about where the reader is.
+        position.fetch_add(pages as u64, Ordering::Relaxed);
+    }
+    sheet.span = begin.map_or(Duration::ZERO, |begin| begin.elapsed());
+    Ok(())
+}
+
+/// Asks for pages before the reader draws them, by drawing the same sequence.
+pub fn prefetch(
+    stage: &Stage<'_>,
+    mut draws: Draws,
+    position: &AtomicU64,
+    ahead: u64,
+) -> Result<(), Failure> {
+    let mut drawn = 0_u64;
+    while now(stage).is_some() {
+        // Relaxed: it may be a little behind.
+        let read = position.load(Ordering::Relaxed);
+        if drawn >= read.saturating_add(ahead) {
+            std::thread::sleep(NAP);
+            continue;
+        }
+        let page = draws.draw();
+        drawn += 1;
+        // What the reader has already passed need not be asked for.
+        if drawn > read {
+            stage.set.will_need(page)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heapdrome_paging::Holder;
+
+    /// A page that was changed behind the reader's back must not pass for a fast read.
+    #[test]
+    fn a_page_with_other_contents_ends_the_run() {
+        let set = WorkingSet::make(Holder::Mapped, 2 << 20, 5).expect("memory");
+        set.regions()[0]
+            .advise(libc::MADV_DONTNEED)
+            .expect("advice");
+        let stage = Stage {
+            set: &set,
+            phase: AtomicU8::new(MEASURE),
+        };
+        let mut reader = Reader::new(Order::Uniform, set.pages(), 5);
+        let ended = singles(
+            &stage,
+            &mut reader.draws,
+            &reader.position,
+            &mut reader.sheet,
+        );
+        assert!(matches!(ended, Err(Failure::Contents(_))));
+    }
+}

@@ -1,0 +1,50 @@
+//! Distributions as tables.
+
+use heapdrome_record::Table;
+
+use super::table;
+use crate::Distribution;
+use crate::words::time;
+
+/// The longest bar of a plot.
+const LONGEST: f64 = 30.0;
+
+/// The complementary cumulative distribution: how many values are greater than each, with a bar whose
+/// length is the logarithm of their share.
+#[must_use]
+pub fn ccdf_table(title: &str, distribution: &Distribution) -> Table {
+    let smallest = (distribution.count().max(10) as f64).log10();
+    let bar = |share: f64| {
+        let length = if share > 0.0 {
+            1.0 + share.log10() / smallest
+        } else {
+            0.0
+        };
+        "#".repeat((length * LONGEST).round() as usize)
+    };
+    let rows = distribution.ccdf().into_iter().map(|point| {
+        vec![
+            time(point.value as f64),
+            format!("{:.6}", point.share),
+            point.above.to_string(),
+            bar(point.share),
+        ]
+    });
+    let heads = ["latency x", "P(X>x)", "count", "log P"];
+    let mut made = table(title, &heads, rows.collect(), &[]);
+    made.notes.push(format!("{} samples", distribution.count()));
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_of_a_ccdf_shortens_to_nothing() {
+        let table = ccdf_table("x", &Distribution::new([(1, 900), (2, 90), (3, 10)]));
+        let lengths: Vec<usize> = table.rows.iter().map(|row| row[3].len()).collect();
+        assert!(lengths.windows(2).all(|two| two[0] > two[1]), "{lengths:?}");
+        assert_eq!(lengths.last(), Some(&0));
+    }
+}

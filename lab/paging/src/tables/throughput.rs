@@ -1,0 +1,146 @@
+//! Regions taken and returned.
+
+use heapdrome_record::Table;
+
+use super::{or_dash, rate_of, table, tail};
+use crate::words::time;
+use crate::{Cell, Job};
+
+/// The throughput benchmark: one row for each cell.
+#[must_use]
+pub fn throughput_table(title: &str, cells: &[&Cell]) -> Table {
+    let row = |cell: &&Cell| {
+        let Job::Throughput(job) = &cell.job else {
+            return None;
+        };
+        let times = cell.distribution("op");
+        let mut row = vec![
+            way(cell).to_owned(),
+            job.threads.to_string(),
+            rate_of(cell, "ops_per_s"),
+            or_dash(times.mean().map(time)),
+        ];
+        row.extend(tail(&times, &[0.5, 0.99, 0.999, 1.0]));
+        Some(row)
+    };
+    let heads = [
+        "benchmark",
+        "thr",
+        "ops/s",
+        "avg",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+    ];
+    table(title, &heads, cells.iter().filter_map(row).collect(), cells)
+}
+
+/// The way of taking regions that a cell of the throughput benchmark is named after.
+fn way(cell: &Cell) -> &str {
+    cell.name.rsplit_once(" x ").map_or(&cell.name, |one| one.0)
+}
+
+/// What one operation takes without the clock: a row for each way of taking regions, a column for each
+/// number of threads.
+#[must_use]
+pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
+    let time_of = |cell: &Cell| cell.median("op_without_clock_ns").map(time);
+    let mut made = by_threads(title, cells, time_of);
+    made.notes.push(
+        "medians of batches of about 50 us that were timed as a whole, over threads; medians of rounds"
+            .to_owned(),
+    );
+    made
+}
+
+/// How many times longer an operation that writes to each page takes than the same writes to a region
+/// that is kept, in the same process and in turn.
+#[must_use]
+pub fn kept_table(title: &str, cells: &[&Cell]) -> Table {
+    let times = |cell: &Cell| {
+        let ratio = cell.median("op_without_clock_ns")? / cell.median("kept_ns")?;
+        Some(format!("{ratio:.3}"))
+    };
+    let mut made = by_threads(title, cells, times);
+    made.rows
+        .retain(|row| row[1..].iter().any(|text| text != "-"));
+    made.notes.push(
+        "batches of both in turn, in one process, which takes the same region for both: medians of batches, \
+         medians of rounds"
+            .to_owned(),
+    );
+    made
+}
+
+/// A row for each way of taking regions, a column for each number of threads.
+fn by_threads(title: &str, cells: &[&Cell], value: impl Fn(&Cell) -> Option<String>) -> Table {
+    let threads = |cell: &Cell| match &cell.job {
+        Job::Throughput(job) => Some(job.threads),
+        _ => None,
+    };
+    let mut counts: Vec<usize> = cells.iter().filter_map(|cell| threads(cell)).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let mut ways: Vec<&str> = Vec::new();
+    for cell in cells {
+        if !ways.contains(&way(cell)) {
+            ways.push(way(cell));
+        }
+    }
+    let told = |name: &str, count: usize| {
+        let right = |cell: &&&Cell| way(cell) == name && threads(cell) == Some(count);
+        or_dash(cells.iter().find(right).and_then(|cell| value(cell)))
+    };
+    let rows = ways.iter().map(|name| {
+        let times = counts.iter().map(|count| told(name, *count));
+        std::iter::once((*name).to_owned()).chain(times).collect()
+    });
+    let heads: Vec<String> = std::iter::once("benchmark".to_owned())
+        .chain(counts.iter().map(|count| format!("{count} thr")))
+        .collect();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    table(title, &heads, rows.collect(), &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Report, Throughput, Variant};
+
+    fn cell(variant: Variant, threads: usize, figures: &[(&str, f64)]) -> Cell {
+        let job = Job::Throughput(Throughput {
+            variant,
+            threads,
+            warm_up: 1.0,
+            seconds: 1.0,
+        });
+        let name = format!("{} x {threads}", variant.name());
+        let mut cell = Cell::new("throughput", name, job, None);
+        let named = figures
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value));
+        cell.reports.push(Report {
+            figures: named.collect(),
+            ..Report::default()
+        });
+        cell
+    }
+
+    #[test]
+    fn a_ratio_to_what_is_kept_is_there_for_those_that_have_one() {
+        let both = [("op_without_clock_ns", 2040.0), ("kept_ns", 2000.0)];
+        let cells = [
+            cell(Variant::Clock, 1, &both[..1]),
+            cell(Variant::LgallocTouch, 1, &both),
+            cell(Variant::LgallocTouch, 2, &both[..1]),
+        ];
+        let cells: Vec<&Cell> = cells.iter().collect();
+        let kept = kept_table("x", &cells);
+        assert_eq!(kept.heads, ["benchmark", "1 thr", "2 thr"]);
+        assert_eq!(kept.rows, [["lgalloc+touch", "1.020", "-"]]);
+        let pairs = pair_table("y", &cells);
+        assert_eq!(pairs.rows[0], ["(clock alone)", "2.04 us", "-"]);
+        assert_eq!(pairs.rows[1], ["lgalloc+touch", "2.04 us", "2.04 us"]);
+    }
+}
