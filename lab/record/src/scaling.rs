@@ -63,6 +63,9 @@ pub struct SweepResult {
     pub work: String,
     /// How much degradation per processor a curve may have before its knee: 0.25 is 25%.
     pub share: f64,
+    /// Whether the races took turns round by round, so that the rounds of two values pair.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paired: bool,
     /// One curve for each allocator and combination of the other parameters.
     pub curves: Vec<ScalingCurve>,
 }

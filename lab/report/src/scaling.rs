@@ -154,12 +154,18 @@ pub(crate) fn notes(collection: &Collection) -> Vec<String> {
     if !sweep.curves.iter().any(|curve| curve.points.len() > 1) {
         return Vec::new();
     }
-    let mut notes = vec![
-        "degradation is the ratio of wall times over the ratio of work. Its intervals know the noise \
-         within the races alone; a machine whose speed wanders from race to race makes them too \
-         narrow. The ratios to the baseline above are free of that"
-            .to_owned(),
-    ];
+    let rests = match sweep.paired {
+        true => {
+            "The races took turns round by round, and the intervals rest on the ratios within each round"
+        }
+        false => {
+            "Its intervals know the noise within the races alone; a machine whose speed wanders from \
+             race to race makes them too narrow. The ratios to the baseline above are free of that"
+        }
+    };
+    let mut notes = vec![format!(
+        "degradation is the ratio of wall times over the ratio of work. {rests}"
+    )];
     if sweep.curves.iter().any(|curve| curve.knee.is_some()) {
         notes.push(format!(
             "the knee is the last value up to which degradation per processor stays within {}; \

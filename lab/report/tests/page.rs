@@ -201,7 +201,10 @@ fn the_raw_data_are_the_result_whatever_is_in_it() {
     let text = text(&[race(result.clone())]);
     let document = Html::parse_document(&text);
     let data: String = all(&document, "#data-0")[0].text().collect();
-    let read: RaceResult = serde_json::from_str(&data).expect("a result");
+    let data = base64::engine::general_purpose::STANDARD.decode(data);
+    let data = data.expect("base64");
+    let inflated = flate2::read::GzDecoder::new(data.as_slice());
+    let read: RaceResult = serde_json::from_reader(inflated).expect("a result");
     assert_eq!(read, result);
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use heapdrome_packages::Hold;
 use heapdrome_record::{Options, RaceResult, Stopping};
 
 use super::contest::{Contest, Ended};
@@ -10,6 +11,7 @@ use super::planning;
 use super::store::ProofStore;
 use crate::failure::Failure;
 use crate::folders::Folders;
+use crate::workload::Ready;
 
 /// What races.
 #[derive(Clone, Debug)]
@@ -85,22 +87,62 @@ pub fn run_cell(
     proofs: Option<&mut ProofStore>,
     interrupt: &Arc<AtomicBool>,
 ) -> Result<RaceResult, Failure> {
-    let _hold = folders.cache.hold().map_err(Failure::machine)?;
-    let planned = planning::plan_cell(request, folders, interrupt)?;
-    let program_words = planned
-        .workload
-        .as_ref()
-        .map_or(usize::MAX, |ready| ready.program_words);
-    let mut contest = Contest::start(folders, planned.plan, Arc::clone(interrupt))?;
-    contest.entitle(&request.title);
-    let ended = match proofs {
-        Some(proofs) => contest.run_with(proofs, &request.cell, program_words),
-        None => contest.run(),
-    };
-    let result = contest.result(&ended);
-    contest.close();
-    match ended? {
-        Ended::BaselineFailed(why) => Err(Failure::Baseline(why)),
-        Ended::Done(_) | Ended::NothingToRace(_) => Ok(result),
+    let (mut cell, begun) = Cell::begin(request, folders, proofs, interrupt)?;
+    let ended = cell.contest.go_on(begun);
+    let (result, ended) = cell.result(ended);
+    ended.map(|()| result)
+}
+
+/// A race of a collection whose rounds are to come.
+pub(super) struct Cell {
+    pub(super) contest: Contest,
+    /// What it needs stays locked.
+    _workload: Option<Ready>,
+    _hold: Hold,
+}
+
+/// How a race began: it may have ended already, or failed.
+pub(super) type Begun = Result<Option<Ended>, Failure>;
+
+impl Cell {
+    /// Plans the race and does what comes before its rounds.
+    ///
+    /// # Errors
+    /// As [`run_cell`], where it cannot be planned.
+    pub(super) fn begin(
+        request: &CellRequest,
+        folders: &Folders,
+        proofs: Option<&mut ProofStore>,
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<(Self, Begun), Failure> {
+        let hold = folders.cache.hold().map_err(Failure::machine)?;
+        let planned = planning::plan_cell(request, folders, interrupt)?;
+        let words = planned.workload.as_ref().map(|ready| ready.program_words);
+        let mut contest = Contest::start(folders, planned.plan, Arc::clone(interrupt))?;
+        contest.entitle(&request.title);
+        let begun = match proofs {
+            Some(proofs) => contest.begin_with(proofs, &request.cell, words.unwrap_or(usize::MAX)),
+            None => contest.begin(),
+        };
+        let cell = Self {
+            contest,
+            _workload: planned.workload,
+            _hold: hold,
+        };
+        Ok((cell, begun))
+    }
+
+    /// The result of a race that ended so, as far as it came, and whether it counts.
+    pub(super) fn result(
+        &self,
+        ended: Result<Ended, Failure>,
+    ) -> (RaceResult, Result<(), Failure>) {
+        let result = self.contest.result(&ended);
+        self.contest.close();
+        let ended = ended.and_then(|ended| match ended {
+            Ended::BaselineFailed(why) => Err(Failure::Baseline(why)),
+            Ended::Done(_) | Ended::NothingToRace(_) => Ok(()),
+        });
+        (result, ended)
     }
 }

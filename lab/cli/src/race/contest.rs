@@ -142,27 +142,27 @@ impl Contest {
         self.progress.entitle(title);
     }
 
-    /// As [`Contest::run`]; proofs are looked for in `proofs` first, and kept there. Commands with
+    /// As [`Contest::begin`]; proofs are looked for in `proofs` first, and kept there. Commands with
     /// the same first `program_words` words have the same proof.
     ///
     /// # Errors
     /// As [`Contest::run`].
-    pub fn run_with(
+    pub fn begin_with(
         &mut self,
         proofs: &mut ProofStore,
         cell: &str,
         program_words: usize,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<Option<Ended>, Failure> {
         self.shared = Some(Shared {
             store: std::mem::take(proofs),
             cell: cell.to_owned(),
             program_words,
         });
-        let ended = self.run();
+        let begun = self.begin();
         if let Some(shared) = self.shared.take() {
             *proofs = shared.store;
         }
-        ended
+        begun
     }
 
     /// What `LD_PRELOAD` names for the entrant of this name.
@@ -192,7 +192,44 @@ impl Contest {
         if let Some(reason) = self.race.finished() {
             return Ok(self.lost().unwrap_or(Ended::Done(reason.to_owned())));
         }
-        let ended = self.run_between_setup_and_cleanup();
+        let begun = self.begin();
+        self.go_on(begun)
+    }
+
+    /// All that comes before the rounds: `--setup`, the proofs, the warm-up. Says how the race ended, where it
+    /// did so already.
+    ///
+    /// # Errors
+    /// As [`Contest::run`].
+    pub fn begin(&mut self) -> Result<Option<Ended>, Failure> {
+        self.race.setup(&self.interrupt).map_err(measure_failure)?;
+        if let Some(ended) = self.prove_all()? {
+            return Ok(Some(ended));
+        }
+        if self.race.complete_rounds() == 0 {
+            self.guarded(|race, events, interrupt| race.warm_up(events, interrupt))?;
+        }
+        Ok(None)
+    }
+
+    /// The rounds of a race that has begun so, and its end.
+    ///
+    /// # Errors
+    /// As [`Contest::run`].
+    pub fn go_on(&mut self, begun: Result<Option<Ended>, Failure>) -> Result<Ended, Failure> {
+        let ended = match begun {
+            Ok(None) => self.rounds(),
+            Ok(Some(ended)) => Ok(ended),
+            Err(failure) => Err(failure),
+        };
+        self.end(ended)
+    }
+
+    /// All that comes after the rounds: `--cleanup`, and the end in the journal.
+    ///
+    /// # Errors
+    /// As [`Contest::run`]; the failure that ended the rounds comes first.
+    pub fn end(&mut self, ended: Result<Ended, Failure>) -> Result<Ended, Failure> {
         let cleaned = self.race.cleanup().map_err(measure_failure);
         let ended = ended.and_then(|ended| cleaned.map(|()| ended))?;
         let reason = ended.reason().to_owned();
@@ -200,17 +237,6 @@ impl Contest {
             .record(JournalLine::Finished { reason })
             .map_err(measure_failure)?;
         Ok(ended)
-    }
-
-    fn run_between_setup_and_cleanup(&mut self) -> Result<Ended, Failure> {
-        self.race.setup(&self.interrupt).map_err(measure_failure)?;
-        if let Some(ended) = self.prove_all()? {
-            return Ok(ended);
-        }
-        if self.race.complete_rounds() == 0 {
-            self.guarded(|race, events, interrupt| race.warm_up(events, interrupt))?;
-        }
-        self.rounds()
     }
 
     /// The result as it stands.
@@ -225,6 +251,11 @@ impl Contest {
     /// Takes the progress bar away.
     pub fn close(&self) {
         self.progress.close();
+    }
+
+    /// Puts the progress bar back that was taken away.
+    pub fn open(&self) {
+        self.progress.open();
     }
 
     pub(super) fn with_material<T>(

@@ -12,6 +12,9 @@ use crate::output;
 /// The steps of the bar: it shows a share, since the number of rounds is not known beforehand.
 const STEPS: u64 = 1000;
 
+/// Between two looks of the bar.
+const TICK: Duration = Duration::from_millis(500);
+
 /// A bar with the round, the entrant that runs, and the time left at most.
 pub struct Progress {
     bar: ProgressBar,
@@ -33,7 +36,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
             bar.set_style(style);
         }
-        bar.enable_steady_tick(Duration::from_millis(500));
+        bar.enable_steady_tick(TICK);
         Self {
             bar,
             names: plan
@@ -116,6 +119,12 @@ impl Progress {
     /// Takes the bar away.
     pub fn close(&self) {
         self.bar.finish_and_clear();
+    }
+
+    /// Puts a bar back that was taken away: of races that take turns, one is shown.
+    pub fn open(&self) {
+        self.bar.reset();
+        self.bar.enable_steady_tick(TICK);
     }
 
     fn name(&self, entrant: usize) -> &str {

@@ -14,6 +14,26 @@ use crate::output;
 impl Contest {
     /// Rounds until the intervals are narrow enough, or time or rounds are used up.
     pub(super) fn rounds(&mut self) -> Result<Ended, Failure> {
+        loop {
+            if let Some(ended) = self.round_or_end()? {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// One more round, or how the race ends where none is needed.
+    pub(super) fn round_or_end(&mut self) -> Result<Option<Ended>, Failure> {
+        if let Some(ended) = self.enough()? {
+            return Ok(Some(ended));
+        }
+        self.one_round()?;
+        self.leave_out_differing()?;
+        self.interim_table()?;
+        Ok(None)
+    }
+
+    /// Whether the rounds are enough, and why.
+    fn enough(&mut self) -> Result<Option<Ended>, Failure> {
         let stopping = self.race.plan().stopping.clone();
         let wish = Stopping {
             precision: stopping.precision,
@@ -21,28 +41,24 @@ impl Contest {
             max_rounds: stopping.max_rounds as usize,
         };
         let most = stopping.max_time.map(Duration::from);
-        loop {
-            if let Some(ended) = self.lost() {
-                return Ok(ended);
-            }
-            let rounds = self.race.complete_rounds();
-            let enough = rounds >= stopping.min_rounds;
-            if enough {
-                self.watch_memory()?;
-            }
-            let estimates = self.with_material("", wall_estimates);
-            match wish.decide(rounds as usize, &estimates) {
-                Decision::GoOn => {}
-                Decision::Precise => return Ok(Ended::Done(precise(stopping.precision))),
-                Decision::RoundsDone => return Ok(Ended::Done(format!("{rounds} rounds done"))),
-            }
-            if enough && most.is_some_and(|most| self.timed >= most) {
-                return Ok(Ended::Done("the time was used up".to_owned()));
-            }
-            self.one_round()?;
-            self.leave_out_differing()?;
-            self.interim_table()?;
+        if let Some(ended) = self.lost() {
+            return Ok(Some(ended));
         }
+        let rounds = self.race.complete_rounds();
+        let enough = rounds >= stopping.min_rounds;
+        if enough {
+            self.watch_memory()?;
+        }
+        let estimates = self.with_material("", wall_estimates);
+        let reason = match wish.decide(rounds as usize, &estimates) {
+            Decision::GoOn if enough && most.is_some_and(|most| self.timed >= most) => {
+                "the time was used up".to_owned()
+            }
+            Decision::GoOn => return Ok(None),
+            Decision::Precise => precise(stopping.precision),
+            Decision::RoundsDone => format!("{rounds} rounds done"),
+        };
+        Ok(Some(Ended::Done(reason)))
     }
 
     fn one_round(&mut self) -> Result<(), Failure> {

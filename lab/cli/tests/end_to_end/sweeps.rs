@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Outcome, Site, allocator, row};
+use crate::support::{Outcome, Running, Site, allocator, row};
 
 /// A load of a few milliseconds.
 const TINY: [&str; 4] = ["quick-16-1000", "loops=2", "blocks=200", "ops=20"];
@@ -171,29 +171,75 @@ fn one_value_is_a_race() {
     assert_eq!(result["options"]["pin"].as_array().map(Vec::len), Some(1));
 }
 
-#[test]
-fn what_was_done_before_an_interrupt_is_reported() {
-    let site = Site::new();
+/// Interrupts a sweep of one and two threads, as soon as it is time; what it wrote.
+fn interrupted(
+    site: &Site,
+    options: &[&str],
+    is_time: impl Fn(&Running) -> bool,
+) -> (Outcome, Value) {
     let sound = allocator("");
     let mut words = vec!["race", "-a", sound.to_str().expect("plain"), "-w", "rptest"];
-    words.extend(["-t", "1,2", "--rounds", "40", "--memory-runs", "0"]);
-    words.extend(["--json", "result.json", "--"]);
-    words.extend(["quick-16-1000", "loops=5", "blocks=500", "ops=50"]);
+    words.extend(["-t", "1,2", "--memory-runs", "0", "--json", "result.json"]);
+    words.extend(options);
+    words.extend(["--", "quick-16-1000", "loops=5", "blocks=500", "ops=50"]);
     let mut running = site.start(site.command(&words));
     let started = Instant::now();
-    while !running.stderr().contains("[2 of 2]") {
+    while !is_time(&running) {
         assert!(running.is_running(), "it ended before it was disturbed");
         assert!(
             started.elapsed() < Duration::from_secs(150),
-            "no second race"
+            "the time never came"
         );
         std::thread::sleep(Duration::from_millis(5));
     }
     running.signal(libc::SIGINT);
     let outcome = running.wait();
-    outcome.says(130, &["race the rest", "threads=2"]);
     let text = std::fs::read_to_string(site.path("result.json")).expect("written");
-    let collection: Value = serde_json::from_str(&text).expect("JSON");
+    (outcome, serde_json::from_str(&text).expect("JSON"))
+}
+
+#[test]
+fn what_was_done_before_an_interrupt_is_reported() {
+    let site = Site::new();
+    // With a command of their own before them, races do not take turns.
+    let options = ["--setup", "true", "--rounds", "40"];
+    let is_time = |running: &Running| running.stderr().contains("[2 of 2]");
+    let (outcome, collection) = interrupted(&site, &options, is_time);
+    outcome.says(130, &["race the rest", "threads=2"]);
     assert_eq!(collection["races"].as_array().map(Vec::len), Some(1));
-    assert_eq!(collection["remarks"][0], "not raced: threads=2");
+    let remarks = &collection["remarks"];
+    assert_eq!(remarks[1], "not raced: threads=2", "{remarks}");
+    assert_eq!(collection["sweep"]["paired"], Value::Null);
+}
+
+/// The timed runs in the journal of each race.
+fn runs_on_disk(site: &Site) -> Vec<usize> {
+    let races = std::fs::read_dir(site.path(".local/state/heapdrome/races"));
+    let journals = races.into_iter().flatten().flatten();
+    let texts = journals.map(|race| std::fs::read_to_string(race.path().join("journal.jsonl")));
+    let runs = |text: String| text.matches("{\"line\":\"run\"").count();
+    texts.flatten().map(runs).collect()
+}
+
+#[test]
+fn races_take_turns_so_that_an_interrupt_leaves_rounds_of_each() {
+    let site = Site::new();
+    let is_time = |_: &Running| {
+        let runs = runs_on_disk(&site);
+        // Three entrants, the baseline's twin included: two rounds and more.
+        runs.len() == 2 && runs.iter().all(|runs| *runs >= 8)
+    };
+    let (outcome, collection) = interrupted(&site, &["--rounds", "2000"], is_time);
+    outcome.says(130, &["what was done is reported"]);
+    let rounds = |place: usize| collection["races"][place]["result"]["rounds"].as_u64();
+    let [first, second] = [0, 1].map(|place| rounds(place).expect("a race with rounds"));
+    assert!(
+        first >= 2 && first.abs_diff(second) <= 1,
+        "{first} and {second}"
+    );
+    assert_eq!(
+        collection["remarks"][0],
+        "interrupted before all rounds were run"
+    );
+    assert_eq!(collection["sweep"]["paired"], true);
 }

@@ -8,7 +8,7 @@ use super::race;
 use crate::advice;
 use crate::collection as suite;
 use crate::foreign;
-use crate::plot;
+use crate::plot::{self, Plot};
 use crate::prose;
 use crate::reproduce;
 use crate::scaling;
@@ -33,7 +33,9 @@ pub(super) fn section(collection: &Collection, place: Place) -> Markup {
             p class="verdict" { (verdict(collection)) }
             (curves(collection, inner, &format!("r{}-", place.number)))
             (exceeded(collection, inner, &format!("r{}-", place.number)))
-            @if collection.scale.is_some() { (tables(collection, inner)) } @else { (figures(collection, inner)) }
+            @if collection.scale.is_some() {
+                (tables(collection, inner, &format!("r{}-", place.number)))
+            } @else { (figures(collection, inner)) }
             (parts::list(inner, "Not raced", &suite::absent(collection)))
             @let out: Vec<String> = suite::not_counted(collection).iter().map(|l| l.join("; ")).collect();
             (parts::list(inner, "Not counted", &out))
@@ -79,18 +81,36 @@ fn curves(collection: &Collection, place: Place, prefix: &str) -> Markup {
     html! {
         @if !groups.is_empty() {
             (parts::heading(place, "Curves"))
-            div data-curves {
-                // The script fills it with a box for each allocator that has a curve.
-                div class="controls" role="group" aria-label="Curves" {
-                    fieldset { legend { "Show" } }
-                }
-                p class="said" role="status" {}
+            (hideable("Curves", &html! {
                 @for group in &groups {
                     (parts::heading(place.below(), &group.name))
                     @for plot in plot::of_group(group, prefix) { (parts::figure(&plot, None)) }
                 }
-            }
+            }))
         }
+    }
+}
+
+/// Drawings with curves, which the reader can hide by their names.
+fn hideable(label: &str, drawings: &Markup) -> Markup {
+    html! {
+        div data-curves {
+            // The script fills it with a box for each name that has a curve.
+            div class="controls" role="group" aria-label=(label) {
+                fieldset { legend { "Show" } }
+            }
+            p class="said" role="status" {}
+            (drawings)
+        }
+    }
+}
+
+/// A drawing by itself.
+fn drawing(plot: &Plot) -> Markup {
+    let figure = parts::figure(plot, None);
+    match plot.has_curves() {
+        true => hideable(parts::brief(plot), &figure),
+        false => figure,
     }
 }
 
@@ -100,12 +120,13 @@ fn exceeded(collection: &Collection, place: Place, prefix: &str) -> Markup {
     html! {
         @if !plots.is_empty() {
             (parts::heading(place, "How often a time was exceeded"))
-            @for plot in &plots { (parts::figure(plot, None)) }
+            // Each kind of time has cells of its own.
+            @for plot in &plots { (drawing(plot)) }
         }
     }
 }
 
-fn tables(collection: &Collection, place: Place) -> Markup {
+fn tables(collection: &Collection, place: Place, prefix: &str) -> Markup {
     html! {
         @if !collection.claims.is_empty() {
             @for kind in suite::Kind::of(collection) {
@@ -114,7 +135,10 @@ fn tables(collection: &Collection, place: Place) -> Markup {
             }
         }
         (parts::heading(place, "Tables"))
-        @for table in &collection.tables { (one_table(table)) }
+        @for (number, table) in collection.tables.iter().enumerate() {
+            (one_table(table))
+            @if let Some(plot) = plot::of_table(table, number, prefix) { (drawing(&plot)) }
+        }
         @if !collection.races.is_empty() { (parts::table("Races", &suite::races(collection))) }
     }
 }

@@ -23,10 +23,10 @@ function stack(drawing, order, hidden) {
   drawing.setAttribute('viewBox', `0 0 ${width} ${top + 8}`);
 }
 
-/** The figures that an entrant's row is sorted by; the better the smaller. */
-function keysOf(row) {
+/** The figures that an entrant is sorted by; the better the smaller. */
+function keysOf(box) {
   const keys = new Map();
-  for (const part of row.dataset.keys.split(' ')) {
+  for (const part of box.dataset.keys.split(' ')) {
     const [name, value] = part.split(':');
     keys.set(name, Number(value));
   }
@@ -42,6 +42,7 @@ function setUp(race) {
   const rows = [...race.querySelectorAll('tr[data-entrant]')];
   const drawings = [...race.querySelectorAll('svg[data-rows]')];
   const points = [...race.querySelectorAll('g.point')];
+  const keys = new Map(boxes.map((box) => [box.dataset.entrant, keysOf(box)]));
   const nameOf = (row) => row.cells[0].textContent;
 
   function choose() {
@@ -52,7 +53,7 @@ function setUp(race) {
 
   function compare(a, b) {
     if (sort.value === 'name') return nameOf(a).localeCompare(nameOf(b));
-    const [x, y] = [a, b].map((row) => keysOf(row).get(sort.value) ?? Infinity);
+    const [x, y] = [a, b].map((row) => keys.get(row.dataset.entrant).get(sort.value) ?? Infinity);
     return x === y ? a.dataset.entrant - b.dataset.entrant : x - y;
   }
 
@@ -117,16 +118,23 @@ function setUpCurves(section) {
 for (const race of document.querySelectorAll('[data-race]')) setUp(race);
 for (const section of document.querySelectorAll('[data-curves]')) setUpCurves(section);
 
+/** Saves a result. A browser that cannot inflate it saves what the page carries. */
+async function save(packed, name) {
+  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  let data = new Blob([bytes], { type: 'application/gzip' });
+  const inflates = 'DecompressionStream' in window;
+  if (inflates) data = await new Response(data.stream().pipeThrough(new DecompressionStream('gzip'))).blob();
+  const address = URL.createObjectURL(data);
+  const link = document.createElement('a');
+  link.href = address;
+  link.download = inflates ? name : `${name}.gz`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
 for (const button of document.querySelectorAll('button[data-download]')) {
-  button.addEventListener('click', () => {
-    const data = document.getElementById(button.dataset.download).textContent;
-    const address = URL.createObjectURL(new Blob([data], { type: 'application/json' }));
-    const link = document.createElement('a');
-    link.href = address;
-    link.download = button.dataset.name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(address), 10000);
-  });
+  const { download, name } = button.dataset;
+  button.addEventListener('click', () => save(document.getElementById(download).textContent, name));
 }
 
 addEventListener('beforeprint', () => {

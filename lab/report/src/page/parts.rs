@@ -59,18 +59,15 @@ pub(super) fn command(words: &[String]) -> Markup {
 
 /// A table that scrolls by itself where it is wider than the page.
 pub(super) fn table(caption: &str, columns: &[Column]) -> Markup {
-    rows(caption, columns, |_| None)
+    rows(caption, columns, false)
 }
 
-/// The same, with a row for each entrant of the ranking, in its order; `keys` are what rows are sorted
-/// by.
-pub(super) fn ranking(caption: &str, columns: &[Column], keys: &[String]) -> Markup {
-    rows(caption, columns, |place| {
-        keys.get(place).map(String::as_str)
-    })
+/// The same, with a row for each entrant of the ranking, in its order.
+pub(super) fn ranking(caption: &str, columns: &[Column]) -> Markup {
+    rows(caption, columns, true)
 }
 
-fn rows<'a>(caption: &str, columns: &[Column], keys: impl Fn(usize) -> Option<&'a str>) -> Markup {
+fn rows(caption: &str, columns: &[Column], ranked: bool) -> Markup {
     let count = columns
         .iter()
         .map(|column| column.cells.len())
@@ -86,7 +83,7 @@ fn rows<'a>(caption: &str, columns: &[Column], keys: impl Fn(usize) -> Option<&'
                 } } } }
                 tbody {
                     @for place in 0..count {
-                        tr data-entrant=[keys(place).map(|_| place)] data-keys=[keys(place)] {
+                        tr data-entrant=[ranked.then_some(place)] {
                             @for (number, column) in columns.iter().enumerate() {
                                 @if number == 0 {
                                     th scope="row" { (cell(column, place)) }
@@ -110,18 +107,19 @@ fn class(column: &Column) -> Option<&'static str> {
     }
 }
 
+/// What a drawing shows, in a few words.
+pub(super) fn brief(plot: &Plot) -> &str {
+    let parts = plot.caption.split([':', ';', '.']);
+    parts.into_iter().next().unwrap_or_default()
+}
+
 /// A drawing with its caption. `panel` names the metric that it belongs to, if it is one of several
 /// that take turns.
 pub(super) fn figure(plot: &Plot, panel: Option<&str>) -> Markup {
-    let brief = plot
-        .caption
-        .split([':', ';', '.'])
-        .next()
-        .unwrap_or_default();
     html! {
         figure class=[panel.map(|_| "panel")] data-metric=[panel] {
-            div class="scroll" tabindex="0" role="region" aria-label=(brief) {
-                (plot.drawing)
+            div class="scroll" tabindex="0" role="region" aria-label=(brief(plot)) {
+                (plot.in_page())
             }
             figcaption { (plot.caption) }
         }

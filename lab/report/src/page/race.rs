@@ -45,10 +45,10 @@ pub(super) fn body(result: &RaceResult, place: Place, prefix: &str) -> Markup {
         p { (parts_of(result)) }
         @if !sheet.rows.is_empty() {
             @let keys = keys(&sheet, &known);
-            (controls(&sheet, &known, prefix))
-            (ranking(&sheet, &known, &plots, place, prefix, &keys))
+            (controls(&sheet, &known, prefix, &keys))
+            (ranking(&sheet, &known, &plots, place, prefix))
             (samples(&known, &plots, place, prefix))
-            (memory_section(&sheet, &plots, place, prefix, &keys))
+            (memory_section(&sheet, &plots, place, prefix))
             (views(&plots, place, prefix))
         }
         (not_counted(&sheet, place))
@@ -65,8 +65,8 @@ fn parts_of(result: &RaceResult) -> String {
     format!("{rounds}. Noise floor: {}", prose::noise_floor(result))
 }
 
-/// What the reader can change: the metric, the order, who is shown.
-fn controls(sheet: &Sheet<'_>, known: &[Measure], prefix: &str) -> Markup {
+/// What the reader can change: the metric, the order, who is shown. `keys` are what entrants are sorted by.
+fn controls(sheet: &Sheet<'_>, known: &[Measure], prefix: &str, keys: &[String]) -> Markup {
     html! {
         div class="controls" role="group" aria-label="View" {
             label { "Metric " select autocomplete="off" data-control="metric" {
@@ -81,7 +81,7 @@ fn controls(sheet: &Sheet<'_>, known: &[Measure], prefix: &str) -> Markup {
                 @for (place, row) in sheet.rows.iter().enumerate() {
                     label for={ (prefix) "show-" (place) } {
                         input type="checkbox" id={ (prefix) "show-" (place) } checked autocomplete="off"
-                            data-control="show" data-entrant=(place);
+                            data-control="show" data-entrant=(place) data-keys=[keys.get(place)];
                         " " (foreign::name(&row.entrant.allocator))
                     }
                 }
@@ -103,7 +103,6 @@ fn ranking(
     plots: &[Plot],
     place: Place,
     prefix: &str,
-    keys: &[String],
 ) -> Markup {
     let (names, figures) = grid::figures(sheet, usize::MAX);
     let figures: Vec<_> = std::iter::once(names).chain(figures).collect();
@@ -114,11 +113,11 @@ fn ranking(
                 (parts::figure(plot, Some(&measure.id)))
             }
         }
-        (parts::ranking("Ranking", &grid::main_table(sheet, Extent::WHOLE), keys))
-        @if figures.len() > 1 { (parts::ranking(FIGURES, &figures, keys)) }
+        (parts::ranking("Ranking", &grid::main_table(sheet, Extent::WHOLE)))
+        @if figures.len() > 1 { (parts::ranking(FIGURES, &figures)) }
         @for metric in sheet.metrics() {
             (parts::ranking(&grid::metric_heading(sheet, &metric),
-                            &grid::metric_table(sheet, &metric, usize::MAX), keys))
+                            &grid::metric_table(sheet, &metric, usize::MAX)))
         }
         (parts::list(place.below(), "In full", &prose::in_full(sheet, Extent::WHOLE)))
         @if !sheet.notes.is_empty() {
@@ -136,7 +135,7 @@ fn keys(sheet: &Sheet<'_>, known: &[Measure]) -> Vec<String> {
             Better::Lower => ratio,
             Better::Higher => 1.0 / ratio,
         };
-        Some(format!("{}:{sorted}", measure.id))
+        Some(format!("{}:{sorted:.6}", measure.id))
     };
     let keys = |place| {
         let parts = known.iter().filter_map(|measure| key(place, measure));
@@ -162,13 +161,7 @@ fn samples(known: &[Measure], plots: &[Plot], place: Place, prefix: &str) -> Mar
 }
 
 /// What the memory was made of, and how it went over time.
-fn memory_section(
-    sheet: &Sheet<'_>,
-    plots: &[Plot],
-    place: Place,
-    prefix: &str,
-    keys: &[String],
-) -> Markup {
+fn memory_section(sheet: &Sheet<'_>, plots: &[Plot], place: Place, prefix: &str) -> Markup {
     let drawn: Vec<_> = ["memory-parts", "memory-timeline"]
         .into_iter()
         .filter_map(|name| named(plots, prefix, name))
@@ -179,7 +172,7 @@ fn memory_section(
         @if columns.len() > 1 || !drawn.is_empty() {
             (parts::heading(place, "Memory"))
             @for plot in drawn { (parts::figure(plot, None)) }
-            @if columns.len() > 1 { (parts::ranking(memory::HEADING, &columns, keys)) }
+            @if columns.len() > 1 { (parts::ranking(memory::HEADING, &columns)) }
             (parts::list(place.below(), "How to read it", &memory::remarks(sheet)))
         }
     }

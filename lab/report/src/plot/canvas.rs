@@ -1,7 +1,10 @@
 //! The sheet of paper that every plot is drawn on.
 
+use std::fmt::Write;
+
 use maud::{Markup, html};
 
+use super::look::Look;
 use crate::foreign;
 
 /// The width of every plot.
@@ -17,6 +20,17 @@ pub(crate) const GRID: &str = "#d4d4d4";
 pub(crate) const FAINT: &str = "#595959";
 /// A band behind the data.
 pub(crate) const BAND: &str = "#e6e6e6";
+
+/// What a file must say and a page's style says once, as it stands in a drawing.
+pub(super) const FILE_ONLY: [&str; 7] = [
+    " xmlns=\"http://www.w3.org/2000/svg\"",
+    " font-family=\"Ubuntu, Helvetica, Arial, sans-serif\" font-size=\"13\"",
+    " fill=\"#1a1a1a\" color=\"#1a1a1a\"",
+    "<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#fff\"></rect>",
+    " font-size=\"11\" fill=\"#595959\"",
+    " fill=\"none\" stroke=\"#d4d4d4\"",
+    " fill=\"none\" stroke=\"#1a1a1a\"",
+];
 
 /// A coordinate, with one decimal where it needs one.
 pub(crate) fn n(value: f64) -> String {
@@ -43,7 +57,7 @@ pub(crate) fn svg(label: &Label, height: f64, rows: Option<f64>, body: &Markup) 
         svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (n(WIDTH)) " " (n(height)) }
             width=(n(WIDTH)) height=(n(height)) role="img"
             aria-labelledby={ (name) "-title " (name) "-text" }
-            font-family="Ubuntu, Helvetica, Arial, sans-serif" font-size="13" fill=(INK)
+            font-family="Ubuntu, Helvetica, Arial, sans-serif" font-size="13" fill=(INK) color=(INK)
             data-rows=[rows.map(n)] {
             title id={ (name) "-title" } { (label.title) }
             desc id={ (name) "-text" } { (label.description) }
@@ -85,26 +99,67 @@ pub(crate) fn faint([x, y]: [f64; 2], anchor: Anchor, text: &str) -> Markup {
     }
 }
 
-/// A line of the grid.
-pub(crate) fn grid([x1, y1]: [f64; 2], [x2, y2]: [f64; 2]) -> Markup {
+/// Several of them.
+pub(crate) fn faint_all(anchor: Anchor, texts: &[([f64; 2], String)]) -> Markup {
     html! {
-        line class="grid" x1=(n(x1)) y1=(n(y1)) x2=(n(x2)) y2=(n(y2)) stroke=(GRID) {}
+        g class="faint" text-anchor=(anchor.word()) font-size="11" fill=(FAINT) {
+            @for ([x, y], told) in texts { text x=(n(*x)) y=(n(*y)) { (told) } }
+        }
     }
 }
 
-/// A line of an axis.
-pub(crate) fn axis([x1, y1]: [f64; 2], [x2, y2]: [f64; 2]) -> Markup {
+/// From where to where a straight line goes.
+pub(crate) type Line = [[f64; 2]; 2];
+
+/// Straight lines as one path: a page has thousands of them.
+pub(crate) fn strokes(lines: &[Line]) -> String {
+    let mut path = String::new();
+    for [[x1, y1], [x2, y2]] in lines {
+        let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(|value| n(*value));
+        let _ = match (x1 == x2, y1 == y2) {
+            (true, _) => write!(path, "M{x1} {y1}V{y2}"),
+            (_, true) => write!(path, "M{x1} {y1}H{x2}"),
+            _ => write!(path, "M{x1} {y1}L{x2} {y2}"),
+        };
+    }
+    path
+}
+
+/// Lines of the grid.
+pub(crate) fn grid(lines: &[Line]) -> Markup {
+    html! { path class="grid" fill="none" stroke=(GRID) d=(strokes(lines)) {} }
+}
+
+/// Lines of an axis.
+pub(crate) fn axis(lines: &[Line]) -> Markup {
+    html! { path class="axis" fill="none" stroke=(INK) d=(strokes(lines)) {} }
+}
+
+/// The line below the head of a drawing made of rows, from `left` to `right` at `y`, with a tick on it at each
+/// of these places.
+pub(crate) fn head_axis([left, right]: [f64; 2], y: f64, ticks: &[f64]) -> Markup {
+    let ticks = ticks.iter().map(|x| [[*x, y - 6.0], [*x, y]]);
+    let whole = [[left, y], [right, y]];
+    axis(&std::iter::once(whole).chain(ticks).collect::<Vec<_>>())
+}
+
+/// The grid and the axes of a drawing that is `across` wide and goes `up`, with a line at each of these places.
+pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64]) -> Markup {
+    let columns = columns.iter().map(|x| [[*x, up[0]], [*x, up[1]]]);
+    let lines = lines.iter().map(|y| [[across[0], *y], [across[1], *y]]);
+    let corner = [across[0], up[0]];
     html! {
-        line class="axis" x1=(n(x1)) y1=(n(y1)) x2=(n(x2)) y2=(n(y2)) stroke=(INK) {}
+        (grid(&columns.chain(lines).collect::<Vec<_>>()))
+        (axis(&[[corner, [across[1], up[0]]], [corner, [across[0], up[1]]]]))
     }
 }
 
-/// One row of a drawing, for the entrant in that place of the ranking; its own origin is its upper
-/// left corner.
-pub(crate) fn row(place: usize, top: f64, height: f64, body: &Markup) -> Markup {
+/// One row of a drawing, for the entrant in that place of the ranking, in whose colour `currentColor` is drawn;
+/// its own origin is its upper left corner.
+pub(crate) fn row(place: usize, look: Look, top: f64, height: f64, body: &Markup) -> Markup {
     html! {
-        g class="row" data-entrant=(place) data-height=(n(height))
-            transform={ "translate(0 " (n(top)) ")" } { (body) }
+        g class={ "row " (look.class()) } color=(look.colour()) data-entrant=(place)
+            data-height=(n(height)) transform={ "translate(0 " (n(top)) ")" } { (body) }
     }
 }
 

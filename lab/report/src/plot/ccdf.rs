@@ -14,7 +14,12 @@ use crate::foreign;
 use crate::words;
 
 const HEIGHT: f64 = 400.0;
+/// Where the plot begins, and where it ends beside names of as many letters as [`NAME`].
 const ACROSS: [f64; 2] = [64.0, 440.0];
+const NAME: usize = 21;
+/// The most letters of a name, and the width of each.
+const LONGEST_NAME: usize = 36;
+const LETTER: f64 = 7.0;
 const UP: [f64; 2] = [344.0, 34.0];
 /// Rarer than this is drawn on the lower edge.
 const RAREST: f64 = 1e-6;
@@ -46,7 +51,10 @@ fn plot(place: usize, kind: &str, ccdfs: &[&Ccdf], prefix: &str) -> Option<Plot>
     let low = times().reduce(f64::min)?;
     let high = times().fold(low, f64::max);
     let rarest = shares.fold(0.1, f64::min).max(RAREST);
-    let across = Scale::logarithmic([low / 1.1, high * 1.1], ACROSS);
+    let letters = ccdfs.iter().map(|ccdf| ccdf.cell.chars().count());
+    let letters = letters.max().unwrap_or(0).clamp(NAME, LONGEST_NAME);
+    let right = ACROSS[1] - LETTER * (letters - NAME) as f64;
+    let across = Scale::logarithmic([low / 1.1, high * 1.1], [ACROSS[0], right]);
     let up = Scale::logarithmic([rarest / 2.0, 1.0], UP);
     let kind = foreign::line(kind).replace('_', " ");
     let name = format!("{prefix}ccdf-{}-{}", place + 1, stem(&kind));
@@ -56,8 +64,8 @@ fn plot(place: usize, kind: &str, ccdfs: &[&Ccdf], prefix: &str) -> Option<Plot>
         description: described(ccdfs),
     };
     let body = html! {
-        (axes(&kind, [&across, &up]))
-        @for (number, ccdf) in ccdfs.iter().enumerate() { (curve(number, ccdf, [&across, &up])) }
+        (axes(&kind, [&across, &up], right))
+        @for (number, ccdf) in ccdfs.iter().enumerate() { (curve(number, ccdf, [&across, &up], (right, letters))) }
     };
     let height = HEIGHT.max(UP[1] + APART * ccdfs.len() as f64 + 8.0);
     Some(Plot {
@@ -70,25 +78,26 @@ fn plot(place: usize, kind: &str, ccdfs: &[&Ccdf], prefix: &str) -> Option<Plot>
     })
 }
 
-fn axes(kind: &str, [x, y]: [&Scale; 2]) -> Markup {
+fn axes(kind: &str, [x, y]: [&Scale; 2], right: f64) -> Markup {
     let decades = |scale: &Scale| -> Vec<f64> {
         let powers = (-9..=13).map(|power| 10_f64.powi(power));
         powers.filter(|power| scale.holds(*power)).collect()
     };
+    let (columns, lines) = (decades(x), decades(y));
+    let at = |scale: &Scale, ticks: &[f64]| -> Vec<f64> {
+        ticks.iter().map(|tick| scale.at(*tick)).collect()
+    };
     html! {
         (canvas::text([ACROSS[0], 18.0], Anchor::Start, &format!("share of {kind} times that were longer (log scale)")))
-        @for tick in decades(x) {
-            (canvas::grid([x.at(tick), UP[0]], [x.at(tick), UP[1]]))
+        (canvas::frame([[ACROSS[0], right], UP], &at(x, &columns), &at(y, &lines)))
+        @for tick in columns {
             (canvas::faint([x.at(tick), UP[0] + 17.0], Anchor::Middle,
                            &Nanoseconds(tick as u64).to_string()))
         }
-        @for tick in decades(y) {
-            (canvas::grid([ACROSS[0], y.at(tick)], [ACROSS[1], y.at(tick)]))
+        @for tick in lines {
             (canvas::faint([ACROSS[0] - 6.0, y.at(tick) + 4.0], Anchor::End, &share(tick)))
         }
-        (canvas::axis([ACROSS[0], UP[0]], [ACROSS[1], UP[0]]))
-        (canvas::axis([ACROSS[0], UP[0]], [ACROSS[0], UP[1]]))
-        (canvas::text([(ACROSS[0] + ACROSS[1]) / 2.0, HEIGHT - 14.0], Anchor::Middle,
+        (canvas::text([(ACROSS[0] + right) / 2.0, HEIGHT - 14.0], Anchor::Middle,
                       "time (log scale)"))
     }
 }
@@ -99,7 +108,13 @@ fn share(part: f64) -> String {
     format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
-fn curve(number: usize, ccdf: &Ccdf, [x, y]: [&Scale; 2]) -> Markup {
+/// Beside the plot, which ends at `right`, so many letters of its name fit.
+fn curve(
+    number: usize,
+    ccdf: &Ccdf,
+    [x, y]: [&Scale; 2],
+    (right, letters): (f64, usize),
+) -> Markup {
     let look = match number.checked_sub(1) {
         None => Look::BASELINE,
         Some(place) => Look::rival(place),
@@ -118,16 +133,16 @@ fn curve(number: usize, ccdf: &Ccdf, [x, y]: [&Scale; 2]) -> Markup {
     }
     let beside = UP[1] + APART * number as f64;
     html! {
-        g class="curve" data-name=(name) {
-            path class={ (look.class()) " line" } d=(path) fill="none" stroke=(look.colour())
+        g class={ "curve " (look.class()) } color=(look.colour()) data-name=(name) {
+            path d=(path) fill="none" stroke="currentColor"
                 stroke-width="1.8" stroke-dasharray=(look.dashes()) {}
             @for point in &ccdf.points {
                 @let says = format!("{name}: {} of times over {}", share(point.above), point.time);
-                (look.marker([at(point.time), y.at(point.above)], 3.5, false, Some(&says)))
+                (look.marker([at(point.time), y.at(point.above)], 3.5, Some(&says)))
             }
-            (look.marker([ACROSS[1] + 14.0, beside], 4.0, false, None))
-            (canvas::text([ACROSS[1] + 23.0, beside + 4.5], Anchor::Start,
-                          &foreign::short_name(&ccdf.cell, 21)))
+            (look.marker([right + 14.0, beside], 4.0, None))
+            (canvas::text([right + 23.0, beside + 4.5], Anchor::Start,
+                          &foreign::short_name(&ccdf.cell, letters)))
         }
     }
 }

@@ -46,9 +46,10 @@ pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option
     };
     let body = html! {
         (head(sheet, measure, &scale))
+        (behind(&scale, noise, height))
         @for (place, ratio) in ratios.iter().enumerate() {
-            (canvas::row(place, TOP + ROW * place as f64, ROW,
-                         &row(sheet, measure, place, ratio.as_ref(), &scale, noise)))
+            (canvas::row(place, sheet.look(place), TOP + ROW * place as f64, ROW,
+                         &row(sheet, measure, place, ratio.as_ref(), &scale)))
         }
     };
     Some(Plot {
@@ -107,14 +108,35 @@ fn head(sheet: &Sheet<'_>, measure: &Measure, scale: &Scale) -> Markup {
         sheet.baseline(),
         measure.direction()
     );
+    let labels = scale.ratio_ticks(40.0).into_iter();
+    let labels: Vec<_> = labels
+        .map(|tick| ([scale.at(tick), 36.0], ratio_text(tick)))
+        .collect();
     html! {
         (canvas::text([NAMES + 6.0, 16.0], Anchor::Start, &title))
-        @for tick in scale.ratio_ticks(40.0) {
-            (canvas::faint([scale.at(tick), 36.0], Anchor::Middle, &ratio_text(tick)))
-            (canvas::axis([scale.at(tick), 40.0], [scale.at(tick), TOP - 2.0]))
-        }
-        (canvas::axis([PLOT[0], TOP - 2.0], [PLOT[1], TOP - 2.0]))
+        (canvas::faint_all(Anchor::Middle, &labels))
+        (canvas::head_axis(PLOT, TOP - 2.0, &ticks(scale)))
         (canvas::faint([WIDTH - 4.0, 36.0], Anchor::End, "ratio (interval)"))
+    }
+}
+
+/// Where the ticks stand.
+fn ticks(scale: &Scale) -> Vec<f64> {
+    let ticks = scale.ratio_ticks(40.0).into_iter();
+    ticks.map(|tick| scale.at(tick)).collect()
+}
+
+/// What all rows stand on: the noise, the grid, and the line of the baseline.
+fn behind(scale: &Scale, noise: Option<[f64; 2]>, height: f64) -> Markup {
+    let down = |x: f64| [[x, TOP], [x, height]];
+    let grid: Vec<_> = ticks(scale).into_iter().map(down).collect();
+    html! {
+        @if let Some([low, high]) = noise {
+            rect class="band" x=(n(scale.at(low))) y=(n(TOP)) width=(n(scale.at(high) - scale.at(low)))
+                height=(n(height - TOP)) fill=(BAND) {}
+        }
+        (canvas::grid(&grid))
+        (canvas::axis(&[down(scale.at(1.0))]))
     }
 }
 
@@ -124,20 +146,11 @@ fn row(
     place: usize,
     ratio: Option<&Ratio>,
     scale: &Scale,
-    noise: Option<[f64; 2]>,
 ) -> Markup {
     let entrant = sheet.rows[place].entrant;
     let middle = ROW / 2.0;
     let told = told(sheet, measure, place, ratio);
     html! {
-        @if let Some([low, high]) = noise {
-            rect class="band" x=(n(scale.at(low))) width=(n(scale.at(high) - scale.at(low)))
-                height=(n(ROW)) fill=(BAND) {}
-        }
-        @for tick in scale.ratio_ticks(40.0) {
-            (canvas::grid([scale.at(tick), 0.0], [scale.at(tick), ROW]))
-        }
-        (canvas::axis([scale.at(1.0), 0.0], [scale.at(1.0), ROW]))
         (canvas::row_name(&entrant.allocator, middle + 4.5))
         @if let Some(ratio) = ratio { (whisker(sheet.look(place), ratio, scale, middle)) }
         (canvas::faint([WIDTH - 4.0, middle + 4.0], Anchor::End, &told))
@@ -158,21 +171,20 @@ fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Markup {
             n(middle + 4.0)
         )
     };
+    let strokes = |[low, high]: [f64; 2]| {
+        let within = [low, high].into_iter().filter(|end| scale.holds(*end));
+        let caps = within.map(|end| [[scale.at(end), middle - 4.0], [scale.at(end), middle + 4.0]]);
+        let whole = [[scale.at(low), middle], [scale.at(high), middle]];
+        canvas::strokes(&std::iter::once(whole).chain(caps).collect::<Vec<_>>())
+    };
     html! {
-        @if let Some([low, high]) = ratio.ends {
-            line class={ (look.class()) " line" } x1=(n(scale.at(low))) x2=(n(scale.at(high)))
-                y1=(n(middle)) y2=(n(middle)) stroke=(look.colour()) stroke-width="2" {}
-            @for (end, way) in [(low, -1.0), (high, 1.0)] {
-                @if scale.holds(end) {
-                    line class={ (look.class()) " line" } x1=(n(scale.at(end))) x2=(n(scale.at(end)))
-                        y1=(n(middle - 4.0)) y2=(n(middle + 4.0)) stroke=(look.colour())
-                        stroke-width="2" {}
-                } @else {
-                    path class={ (look.class()) " area" } d=(arrow(end, way)) fill=(look.colour()) {}
-                }
+        @if let Some(ends) = ratio.ends {
+            path d=(strokes(ends)) fill="none" stroke="currentColor" stroke-width="2" {}
+            @for (end, way) in [(ends[0], -1.0), (ends[1], 1.0)] {
+                @if !scale.holds(end) { path d=(arrow(end, way)) fill="currentColor" {} }
             }
         }
-        (look.marker([scale.at(ratio.at), middle], 5.0, false, None))
+        (look.marker([scale.at(ratio.at), middle], 5.0, None))
     }
 }
 

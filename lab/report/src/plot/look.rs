@@ -47,10 +47,10 @@ impl Look {
         }
     }
 
-    /// The class that gives the colour in a page.
+    /// The class of a group that gives the colour in a page.
     pub(crate) fn class(self) -> String {
         self.colour
-            .map_or_else(|| "c".to_owned(), |place| format!("c c{place}"))
+            .map_or_else(|| "c".to_owned(), |place| format!("c{place}"))
     }
 
     /// The colour on paper.
@@ -65,26 +65,11 @@ impl Look {
         DASHES[self.dash % DASHES.len()]
     }
 
-    /// The shape around a point, with what it says when it is pointed at.
-    pub(crate) fn marker(
-        self,
-        at: [f64; 2],
-        size: f64,
-        hollow: bool,
-        says: Option<&str>,
-    ) -> Markup {
-        let path = self.outline(at, size);
-        let (class, colour) = (self.class(), self.colour());
-        let inside = says.map(|says| html! { title { (says) } });
+    /// The shape around a point, with what it says when it is pointed at. It stands in a group of the colour.
+    pub(crate) fn marker(self, at: [f64; 2], size: f64, says: Option<&str>) -> Markup {
         html! {
-            @if hollow {
-                path class={ (class) " line" } d=(path) fill="none" stroke=(colour) stroke-width="1.5" {
-                    @if let Some(inside) = inside { (inside) }
-                }
-            } @else {
-                path class={ (class) " area" } d=(path) fill=(colour) {
-                    @if let Some(inside) = inside { (inside) }
-                }
+            path d=(self.outline(at, size)) fill="currentColor" {
+                @if let Some(says) = says { title { (says) } }
             }
         }
     }

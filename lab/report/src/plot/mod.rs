@@ -7,16 +7,19 @@
 
 mod canvas;
 mod ccdf;
+mod curves;
 mod forest;
 mod group;
 mod look;
 mod measures;
 mod parts;
 mod png;
+mod rates;
 mod samples;
 mod scale;
 mod scatter;
 mod sweep;
+mod thin;
 mod timeline;
 
 pub(crate) use ccdf::plots as ccdfs;
@@ -24,10 +27,11 @@ pub(crate) use forest::ratio_range;
 pub(crate) use group::{Group, groups};
 pub(crate) use look::{COLOURS, DARK_COLOURS};
 pub(crate) use measures::{Measure, measures};
+pub(crate) use rates::plot as of_table;
 pub(crate) use scale::{Scale, ratio_text};
 
 use heapdrome_record::{Collection, RaceResult, Saved};
-use maud::Markup;
+use maud::{Markup, PreEscaped};
 
 use crate::ReportError;
 use crate::foreign;
@@ -44,6 +48,27 @@ pub struct Plot {
 }
 
 impl Plot {
+    /// Whether it has curves, which a page lets its reader hide.
+    pub(crate) fn has_curves(&self) -> bool {
+        self.drawing.0.contains("<g class=\"curve ")
+    }
+
+    /// The drawing for a page, whose style says what the file says of every line of the grid and every name.
+    pub(crate) fn in_page(&self) -> Markup {
+        let colours = COLOURS.iter().chain([&canvas::INK]);
+        let colours = colours.map(|colour| format!(" color=\"{colour}\""));
+        let said: Vec<String> = canvas::FILE_ONLY
+            .iter()
+            .map(|said| (*said).to_owned())
+            .chain(colours)
+            .collect();
+        // Text has no quotes that are not escaped, so only attributes are found.
+        let bare = said.iter().fold(self.drawing.0.clone(), |drawing, said| {
+            drawing.replace(said.as_str(), "")
+        });
+        PreEscaped(bare.replace("\"></path>", "\"/>"))
+    }
+
     /// The drawing as a file of its own.
     pub fn svg(&self) -> Vec<u8> {
         let mut text = self.drawing.0.clone();
@@ -95,6 +120,8 @@ fn of_collection(collection: &Collection) -> Vec<Plot> {
         .flat_map(|group| sweep::plots(group, ""))
         .collect();
     plots.extend(ccdf::plots(collection, ""));
+    let tables = collection.tables.iter().enumerate();
+    plots.extend(tables.filter_map(|(place, table)| rates::plot(table, place, "")));
     for (place, race) in collection.races.iter().enumerate() {
         plots.extend(of_race(&race.result, &member_prefix(place, &race.cell)));
     }

@@ -6,7 +6,6 @@ use maud::{Markup, html};
 
 use super::Plot;
 use super::canvas::{self, Anchor, BAND, INK, Label, NAMES, WIDTH, n};
-use super::look::Look;
 use super::scale::Scale;
 use crate::foreign;
 use crate::memory;
@@ -54,26 +53,23 @@ impl Part {
         }
     }
 
-    fn draw(self, look: Look, [x, width]: [f64; 2], y: f64, says: &str) -> Markup {
-        let (area, line) = (
-            format!("{} area", look.class()),
-            format!("{} line", look.class()),
-        );
+    /// In a group of the entrant's colour.
+    fn draw(self, [x, width]: [f64; 2], y: f64, says: &str) -> Markup {
         let (x, y, width, height) = (n(x), n(y), n(width), n(BAR));
-        let colour = look.colour();
+        let colour = "currentColor";
         html! {
             @match self {
                 Self::Anonymous => {
-                    rect class=(area) x=(x) y=(y) width=(width) height=(height) fill=(colour) {
+                    rect x=(x) y=(y) width=(width) height=(height) fill=(colour) {
                         title { (says) }
                     }
                 }
                 Self::Huge => {
-                    rect class=(area) x=(x) y=(y) width=(width) height=(height) fill=(colour)
+                    rect x=(x) y=(y) width=(width) height=(height) fill=(colour)
                         fill-opacity="0.55" { title { (says) } }
                 }
                 Self::LazilyFreed => {
-                    rect class={ (area) " " (line) } x=(x) y=(y) width=(width) height=(height)
+                    rect x=(x) y=(y) width=(width) height=(height)
                         fill=(colour) fill-opacity="0.12" stroke=(colour) stroke-dasharray="3 2" {
                         title { (says) }
                     }
@@ -84,7 +80,7 @@ impl Part {
                     }
                 }
                 Self::Swapped => {
-                    rect class=(line) x=(x) y=(y) width=(width) height=(height) fill="none"
+                    rect x=(x) y=(y) width=(width) height=(height) fill="none"
                         stroke=(colour) stroke-width="1.5" { title { (says) } }
                 }
             }
@@ -139,7 +135,7 @@ pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
     let body = html! {
         (head(&scale))
         @for place in 0..sheet.rows.len() {
-            (canvas::row(place, TOP + height * place as f64, height,
+            (canvas::row(place, sheet.look(place), TOP + height * place as f64, height,
                          &row(sheet, place, &scale)))
         }
     };
@@ -174,14 +170,13 @@ fn head(scale: &Scale) -> Markup {
     html! {
         @for (place, (part, name)) in PARTS.iter().enumerate() {
             @let x = 12.0 + across * place as f64;
-            (part.draw(Look::BASELINE, [x, 18.0], 8.0, name))
+            (part.draw([x, 18.0], 8.0, name))
             (canvas::faint([x + 24.0, 20.0], Anchor::Start, name))
         }
         @for tick in ticks(scale) {
             (canvas::faint([scale.at(tick), 62.0], Anchor::Middle, &told(tick)))
-            (canvas::axis([scale.at(tick), 66.0], [scale.at(tick), TOP - 2.0]))
         }
-        (canvas::axis([PLOT[0], TOP - 2.0], [PLOT[1], TOP - 2.0]))
+        (canvas::head_axis(PLOT, TOP - 2.0, &ticks(scale).iter().map(|tick| scale.at(*tick)).collect::<Vec<_>>()))
         (canvas::text([PLOT[0], 44.0], Anchor::Start, "memory of the process tree"))
         (canvas::faint([WIDTH - 4.0, 62.0], Anchor::End, "resident"))
     }
@@ -208,13 +203,12 @@ fn told(bytes: f64) -> String {
 fn row(sheet: &Sheet<'_>, place: usize, scale: &Scale) -> Markup {
     let entrant = sheet.rows[place].entrant;
     let bars = bars(entrant);
-    let look = sheet.look(place);
     html! {
         (canvas::row_name(&entrant.allocator, 18.0))
         @for (number, bar) in bars.iter().enumerate() {
             @let y = 6.0 + MORE * number as f64;
             (canvas::faint([PLOT[0] - 6.0, y + 12.0], Anchor::End, bar.name))
-            (segments(look, bar.parts, scale, y))
+            (segments(bar.parts, scale, y))
             (canvas::faint([WIDTH - 4.0, y + 12.0], Anchor::End, &bar.parts.resident().to_string()))
             @if let Some(requested) = memory::requested(sheet, entrant).filter(|_| number == 0) {
                 @let x = n(scale.at(requested));
@@ -229,19 +223,14 @@ fn row(sheet: &Sheet<'_>, place: usize, scale: &Scale) -> Markup {
     }
 }
 
-fn segments(look: Look, parts: &MemoryParts, scale: &Scale, y: f64) -> Markup {
+fn segments(parts: &MemoryParts, scale: &Scale, y: f64) -> Markup {
     let mut before = 0;
     let mut drawn = Vec::new();
     for (part, name) in PARTS {
         let size = part.of(parts);
         let (from, to) = (scale.at(before as f64), scale.at((before + size) as f64));
         if to - from >= 0.1 {
-            drawn.push(part.draw(
-                look,
-                [from, to - from],
-                y,
-                &format!("{name}: {}", Bytes(size)),
-            ));
+            drawn.push(part.draw([from, to - from], y, &format!("{name}: {}", Bytes(size))));
         }
         before += size;
     }

@@ -12,6 +12,8 @@ use crate::sheet::Sheet;
 const PLOT: [f64; 2] = [NAMES + 50.0, 555.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 54.0;
+/// Where the samples of a row lie in it, the least first.
+const HEIGHTS: [f64; 2] = [ROW - 8.0, 8.0];
 /// Dots further from their median than this factor are put on the edge of the row.
 const FARTHEST: f64 = 2.0;
 
@@ -50,8 +52,9 @@ pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option
     };
     let body = html! {
         (head(measure, &across))
+        (behind(sheet.rows.len(), [low, high]))
         @for (place, values) in measure.values.iter().enumerate() {
-            (canvas::row(place, TOP + ROW * place as f64, ROW,
+            (canvas::row(place, sheet.look(place), TOP + ROW * place as f64, ROW,
                          &row(sheet, measure, place, values.as_ref(), &across, [low, high])))
         }
     };
@@ -73,17 +76,35 @@ fn span(low: f64, high: f64) -> String {
 
 fn head(measure: &Measure, across: &Scale) -> Markup {
     let title = format!("{} relative to its median, by round", measure.title);
+    let mut ticks = across.round_ticks(8.0);
+    ticks.retain(|tick| tick.fract() == 0.0);
+    let places: Vec<f64> = ticks.iter().map(|tick| across.at(*tick)).collect();
+    let labels = ticks.iter().zip(&places);
+    let labels: Vec<_> = labels.map(|(tick, at)| ([*at, 36.0], n(*tick))).collect();
     html! {
         (canvas::text([PLOT[0], 16.0], Anchor::Start, &title))
-        @for tick in across.round_ticks(8.0) {
-            @if tick.fract() == 0.0 {
-                (canvas::faint([across.at(tick), 36.0], Anchor::Middle, &n(tick)))
-                (canvas::axis([across.at(tick), 40.0], [across.at(tick), TOP - 2.0]))
-            }
-        }
-        (canvas::axis([PLOT[0], TOP - 2.0], [PLOT[1], TOP - 2.0]))
+        (canvas::faint_all(Anchor::Middle, &labels))
+        (canvas::head_axis(PLOT, TOP - 2.0, &places))
         (canvas::faint([PLOT[0] - 8.0, 36.0], Anchor::End, "round"))
         (canvas::faint([WIDTH - 4.0, 36.0], Anchor::End, "median"))
+    }
+}
+
+/// What every row stands on: its edges and its median, the same in all of them.
+fn behind(rows: usize, [low, high]: [f64; 2]) -> Markup {
+    let tops = || (0..rows).map(|place| TOP + ROW * place as f64);
+    let across = |y: f64| [[PLOT[0], y], [PLOT[1], y]];
+    let middle = Scale::linear([low, high], HEIGHTS).at(1.0);
+    let edges: Vec<_> = tops().map(|top| across(top + ROW)).collect();
+    let medians: Vec<_> = tops().map(|top| across(top + middle)).collect();
+    let told =
+        tops().flat_map(|top| [(top + 14.0, percent(high)), (top + ROW - 5.0, percent(low))]);
+    let told: Vec<_> = told.map(|(y, told)| ([PLOT[0] - 6.0, y], told)).collect();
+    html! {
+        (canvas::grid(&edges))
+        path class="axis" fill="none" stroke=(canvas::INK) stroke-dasharray="3 3" stroke-opacity="0.6"
+            d=(canvas::strokes(&medians)) {}
+        (canvas::faint_all(Anchor::End, &told))
     }
 }
 
@@ -95,19 +116,13 @@ fn row(
     across: &Scale,
     span: [f64; 2],
 ) -> Markup {
-    let up = Scale::linear(span, [ROW - 8.0, 8.0]);
-    let middle = up.at(1.0);
+    let up = Scale::linear(span, HEIGHTS);
     let name = &sheet.rows[place].entrant.allocator;
     html! {
-        (canvas::grid([PLOT[0], ROW], [PLOT[1], ROW]))
         (canvas::row_name(name, ROW / 2.0 + 4.5))
-        (canvas::faint([PLOT[0] - 6.0, 14.0], Anchor::End, &percent(span[1])))
-        (canvas::faint([PLOT[0] - 6.0, ROW - 5.0], Anchor::End, &percent(span[0])))
-        line class="axis" x1=(n(PLOT[0])) x2=(n(PLOT[1])) y1=(n(middle)) y2=(n(middle))
-            stroke=(canvas::INK) stroke-dasharray="3 3" stroke-opacity="0.6" {}
         @match values.filter(|values| values.median > 0.0) {
             Some(values) => {
-                (dots(sheet, measure, place, values, [across, &up]))
+                (dots(measure, values, [across, &up]))
                 (canvas::faint([WIDTH - 4.0, ROW / 2.0 + 4.0], Anchor::End,
                                &measure.unit.tell(values.median)))
             }
@@ -116,37 +131,50 @@ fn row(
     }
 }
 
-fn dots(
-    sheet: &Sheet<'_>,
-    measure: &Measure,
-    place: usize,
-    values: &Values,
-    [across, up]: [&Scale; 2],
-) -> Markup {
-    let look = sheet.look(place);
-    let samples = values.samples.iter().enumerate();
+/// The samples of a row. A page has thousands: a dot is the round end of a line with no length to speak of,
+/// which takes half the text of a circle.
+fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Markup {
+    let finite = values.samples.iter().enumerate();
+    let finite = finite.filter(|(_, sample)| sample.is_finite());
+    let odd = |(round, sample): &(usize, &f64)| {
+        values.outliers.contains(round) || !up.holds(*sample / values.median)
+    };
+    let (odd, usual): (Vec<_>, Vec<_>) = finite.partition(odd);
+    let at =
+        |round: usize, sample: f64| [across.at(round as f64 + 1.0), up.at(sample / values.median)];
+    let says = |round, sample| format!("round {}: {}", round + 1, measure.unit.tell(sample));
     html! {
-        @for (round, sample) in samples.filter(|(_, sample)| sample.is_finite()) {
-            @let part = sample / values.median;
-            @let x = across.at(round as f64 + 1.0);
-            @let says = format!("round {}: {}", round + 1, measure.unit.tell(*sample));
-            @if up.holds(part) {
-                @if values.outliers.contains(&round) {
-                    circle class={ (look.class()) " line" } cx=(n(x)) cy=(n(up.at(part))) r="3"
-                        fill="none" stroke=(look.colour()) stroke-width="1.5" { title { (says) } }
-                } @else {
-                    circle class={ (look.class()) " area" } cx=(n(x)) cy=(n(up.at(part))) r="2.5"
-                        fill=(look.colour()) { title { (says) } }
+        g stroke="currentColor" stroke-width="5" stroke-linecap="round" {
+            @for (round, sample) in usual {
+                @let [x, y] = at(round, *sample);
+                path d={ "M" (n(x)) " " (n(y)) "h.1" } { title { (says(round, *sample)) } }
+            }
+        }
+        @if !odd.is_empty() {
+            g fill="none" stroke="currentColor" stroke-width="1.5" {
+                @for (round, sample) in odd {
+                    path d=(outline(at(round, *sample), *sample / values.median, up)) {
+                        title { (says(round, *sample)) }
+                    }
                 }
-            } @else {
-                @let way = if part > 1.0 { 1.0 } else { -1.0 };
-                @let y = up.at(part);
-                path class={ (look.class()) " line" } fill="none" stroke=(look.colour())
-                    d={ "M" (n(x - 4.0)) " " (n(y + way * 3.0)) "L" (n(x)) " " (n(y - way * 4.0))
-                        "L" (n(x + 4.0)) " " (n(y + way * 3.0)) "Z" } { title { (says) } }
             }
         }
     }
+}
+
+/// A ring around an outlier; a triangle, pointing outwards, for what lies beyond the row.
+fn outline([x, y]: [f64; 2], part: f64, up: &Scale) -> String {
+    if up.holds(part) {
+        return format!("M{} {}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z", n(x - 3.0), n(y));
+    }
+    let way = if part > 1.0 { 1.0 } else { -1.0 };
+    let (foot, tip) = (n(y + way * 3.0), n(y - way * 4.0));
+    format!(
+        "M{} {foot}L{} {tip}L{} {foot}Z",
+        n(x - 4.0),
+        n(x),
+        n(x + 4.0)
+    )
 }
 
 fn described(sheet: &Sheet<'_>, measure: &Measure) -> String {

@@ -111,17 +111,18 @@ fn scale(ratios: impl Iterator<Item = Ratio> + Clone, paper: [f64; 2]) -> Scale 
 fn axes(sheet: &Sheet<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Markup {
     let relative = format!("relative to {} (log scale)", sheet.baseline());
     let middle = (UP[0] + UP[1]) / 2.0;
+    let (columns, lines) = (x.ratio_ticks(44.0), y.ratio_ticks(28.0));
+    let at = |scale: &Scale, ticks: &[f64]| -> Vec<f64> {
+        ticks.iter().map(|tick| scale.at(*tick)).collect()
+    };
     html! {
-        @for tick in x.ratio_ticks(44.0) {
-            (canvas::grid([x.at(tick), UP[0]], [x.at(tick), UP[1]]))
+        (canvas::frame([ACROSS, UP], &at(x, &columns), &at(y, &lines)))
+        @for tick in columns {
             (canvas::faint([x.at(tick), UP[0] + 17.0], Anchor::Middle, &ratio_text(tick)))
         }
-        @for tick in y.ratio_ticks(28.0) {
-            (canvas::grid([ACROSS[0], y.at(tick)], [ACROSS[1], y.at(tick)]))
+        @for tick in lines {
             (canvas::faint([ACROSS[0] - 6.0, y.at(tick) + 4.0], Anchor::End, &ratio_text(tick)))
         }
-        (canvas::axis([ACROSS[0], UP[0]], [ACROSS[1], UP[0]]))
-        (canvas::axis([ACROSS[0], UP[0]], [ACROSS[0], UP[1]]))
         (canvas::text([(ACROSS[0] + ACROSS[1]) / 2.0, HEIGHT - 14.0], Anchor::Middle,
                       &format!("wall time {relative}")))
         g transform={ "translate(16 " (n(middle)) ") rotate(-90)" } {
@@ -154,20 +155,22 @@ fn draw(
 ) -> Markup {
     let look = sheet.look(point.place);
     let (px, py) = (x.at(point.time.at), y.at(point.memory.at));
-    let line = |[x1, y1]: [f64; 2], [x2, y2]: [f64; 2]| {
-        html! {
-            line class={ (look.class()) " line" } x1=(n(x1)) y1=(n(y1)) x2=(n(x2)) y2=(n(y2))
-                stroke=(look.colour()) stroke-opacity="0.55" {}
-        }
-    };
+    let times = point.time.ends.map(|ends| ends.map(|end| [x.at(end), py]));
+    let sizes = point
+        .memory
+        .ends
+        .map(|ends| ends.map(|end| [px, y.at(end)]));
+    let ends: Vec<_> = times.into_iter().chain(sizes).collect();
     html! {
-        g class="point" data-entrant=(point.place) {
-            @if let Some([low, high]) = point.time.ends { (line([x.at(low), py], [x.at(high), py])) }
-            @if let Some([low, high]) = point.memory.ends { (line([px, y.at(low)], [px, y.at(high)])) }
+        g class={ "point " (look.class()) } color=(look.colour()) data-entrant=(point.place) {
+            @if !ends.is_empty() {
+                path d=(canvas::strokes(&ends)) fill="none" stroke="currentColor"
+                    stroke-opacity="0.55" {}
+            }
             @if best {
                 circle class="axis" cx=(n(px)) cy=(n(py)) r="10" fill="none" stroke=(canvas::INK) {}
             }
-            (look.marker([px, py], 5.5, false, None))
+            (look.marker([px, py], 5.5, None))
             (canvas::text(label, Anchor::Start,
                           &foreign::short_name(&sheet.rows[point.place].entrant.allocator, 19)))
         }

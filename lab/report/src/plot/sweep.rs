@@ -1,46 +1,21 @@
 //! What becomes of a figure as a parameter grows: a curve for each allocator.
 
-use std::fmt::Write;
-
 use heapdrome_record::{EntrantResult, Factor, Role, ScalingPoint, Series, Status};
-use maud::{Markup, html};
 
-use super::canvas::{self, Anchor, Label, n};
+use super::curves::{Across, Curve, Point, draw};
 use super::group::{At, Group};
 use super::look::Look;
 use super::measures::Unit;
-use super::scale::{Scale, ratio_text};
 use super::{Plot, stem};
-use crate::foreign;
 use crate::sheet::OPERATIONS;
-
-const HEIGHT: f64 = 400.0;
-const ACROSS: [f64; 2] = [76.0, 490.0];
-const UP: [f64; 2] = [344.0, 34.0];
-
-/// One allocator's values over a group.
-#[derive(Clone)]
-struct Curve {
-    name: String,
-    look: Look,
-    points: Vec<Point>,
-}
-
-/// One value, where it stands, and its interval where there is one.
-#[derive(Clone)]
-struct Point {
-    place: f64,
-    label: String,
-    value: f64,
-    ends: Option<[f64; 2]>,
-}
 
 /// The curves of a group: wall time, and the degradation where it is known or the workload counts
 /// operations.
 pub(super) fn plots(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
+    let across = across(group, prefix);
     let wall = curves(group, |row| row.wall_s.as_ref());
     let mut plots: Vec<Plot> = draw(
-        (group, prefix),
+        &across,
         &wall,
         ("wall", Unit::Seconds, "wall time"),
         "medians; lower is better",
@@ -48,12 +23,12 @@ pub(super) fn plots(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
     .into_iter()
     .collect();
     if !group.curves.is_empty() {
-        plots.extend(scaled(group, prefix));
+        plots.extend(scaled(group, &across));
         return plots;
     }
     let degraded = degradation(&curves(group, |row| row.metrics.get(OPERATIONS)));
     plots.extend(draw(
-        (group, prefix),
+        &across,
         &degraded,
         (
             "degradation",
@@ -66,8 +41,20 @@ pub(super) fn plots(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
     plots
 }
 
+/// What the curves of a group stand on.
+fn across(group: &Group<'_>, prefix: &str) -> Across {
+    let races = group.races.iter();
+    Across {
+        stem: format!("{prefix}sweep-{}", stem(&group.name)),
+        name: group.name.clone(),
+        parameter: group.parameter.clone(),
+        ticks: races.map(|race| (race.place, race.label.clone())).collect(),
+        by_logarithm: group.by_logarithm,
+    }
+}
+
 /// The degradation with its intervals; per processor, too, where that is another figure.
-fn scaled(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
+fn scaled(group: &Group<'_>, across: &Across) -> Vec<Plot> {
     let names = curves(group, |row| row.wall_s.as_ref());
     let take = |pick: fn(&ScalingPoint) -> Option<&Factor>| -> Vec<Curve> {
         let of = |curve: &Curve| {
@@ -104,16 +91,14 @@ fn scaled(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
         Unit::Number,
         "time over work, 1 = at the first",
     );
-    let mut plots: Vec<Plot> = draw((group, prefix), &plain, told, note)
-        .into_iter()
-        .collect();
+    let mut plots: Vec<Plot> = draw(across, &plain, told, note).into_iter().collect();
     if differ {
         let told = (
             "degradation-per-processor",
             Unit::Number,
             "time over work per processor, 1 = at the first",
         );
-        plots.extend(draw((group, prefix), &each, told, note));
+        plots.extend(draw(across, &each, told, note));
     }
     plots
 }
@@ -177,172 +162,4 @@ fn degradation(operations: &[Curve]) -> Vec<Curve> {
         }
     };
     operations.iter().map(degraded).collect()
-}
-
-fn draw(
-    (group, prefix): (&Group<'_>, &str),
-    curves: &[Curve],
-    what: (&str, Unit, &str),
-    note: &str,
-) -> Option<Plot> {
-    let (id, unit, title) = what;
-    let values = || {
-        let points = curves.iter().flat_map(|curve| &curve.points);
-        let ends = points.map(|point| point.ends.unwrap_or([point.value; 2]));
-        ends.flatten().filter(|end| end.is_finite() && *end > 0.0)
-    };
-    if !curves.iter().any(|curve| curve.points.len() >= 2) {
-        return None;
-    }
-    let low = values().fold(f64::INFINITY, f64::min);
-    let high = values().fold(f64::NEG_INFINITY, f64::max);
-    let margin = (high / low).powf(0.05).max(1.02);
-    let up = Scale::logarithmic([low / margin, high * margin], UP);
-    let across = across(group);
-    let name = format!("{prefix}sweep-{}-{id}", stem(&group.name));
-    let label = Label {
-        name: name.clone(),
-        title: format!("{}: {title}", group.name),
-        description: described(curves, unit),
-    };
-    let body = html! {
-        (axes(group, title, unit, [&across, &up]))
-        @for (curve, end) in curves.iter().zip(ends(curves, &up)) {
-            (line(curve, unit, [&across, &up], end))
-        }
-    };
-    Some(Plot {
-        name,
-        caption: format!("{}: {title} ({note}).", group.name),
-        drawing: canvas::svg(&label, HEIGHT, None, &body),
-    })
-}
-
-/// The swept values by their logarithms, as they usually double.
-fn across(group: &Group<'_>) -> Scale {
-    let values = || group.races.iter().map(|race| race.place);
-    let low = values().fold(f64::INFINITY, f64::min);
-    let high = values().fold(0.0, f64::max);
-    let paper = [ACROSS[0] + 12.0, ACROSS[1] - 12.0];
-    if group.by_logarithm {
-        Scale::logarithmic([low, high], paper)
-    } else {
-        Scale::linear([low, high], paper)
-    }
-}
-
-fn axes(group: &Group<'_>, title: &str, unit: Unit, [x, y]: [&Scale; 2]) -> Markup {
-    html! {
-        (canvas::text([ACROSS[0], 18.0], Anchor::Start, &format!("{title} (log scale)")))
-        @for race in &group.races {
-            @let at = x.at(race.place);
-            (canvas::grid([at, UP[0]], [at, UP[1]]))
-            (canvas::faint([at, UP[0] + 17.0], Anchor::Middle, &foreign::shorten(&race.label, 10)))
-        }
-        @for tick in y.ratio_ticks(30.0) {
-            (canvas::grid([ACROSS[0], y.at(tick)], [ACROSS[1], y.at(tick)]))
-            @let told = if unit == Unit::Number { ratio_text(tick) } else { unit.tell(tick) };
-            (canvas::faint([ACROSS[0] - 6.0, y.at(tick) + 4.0], Anchor::End, &told))
-        }
-        (canvas::axis([ACROSS[0], UP[0]], [ACROSS[1], UP[0]]))
-        (canvas::axis([ACROSS[0], UP[0]], [ACROSS[0], UP[1]]))
-        (canvas::text([(ACROSS[0] + ACROSS[1]) / 2.0, HEIGHT - 14.0], Anchor::Middle,
-                      &group.parameter))
-    }
-}
-
-fn line(curve: &Curve, unit: Unit, [x, y]: [&Scale; 2], end: f64) -> Markup {
-    let look = curve.look;
-    let mut path = String::new();
-    for point in &curve.points {
-        let start = if path.is_empty() { 'M' } else { 'L' };
-        let _ = write!(
-            path,
-            "{start}{} {}",
-            n(x.at(point.place)),
-            n(y.at(point.value))
-        );
-    }
-    let name = foreign::name(&curve.name);
-    html! {
-        @if let Some(last) = curve.points.last() {
-            g class="curve" data-name=(name) {
-                path class={ (look.class()) " line" } d=(path) fill="none" stroke=(look.colour())
-                    stroke-width="1.8" stroke-dasharray=(look.dashes()) {}
-                @for point in &curve.points {
-                    @let at = x.at(point.place);
-                    @if let Some([low, high]) = point.ends.filter(|[low, high]| low < high) {
-                        path class={ (look.class()) " line" } fill="none" stroke=(look.colour())
-                            stroke-width="1.2"
-                            d={ "M" (n(at)) " " (n(y.at(low))) "L" (n(at)) " " (n(y.at(high))) } {}
-                    }
-                    @let says = format!("{name} at {}: {}", point.label, told(point, unit));
-                    (look.marker([at, y.at(point.value)], 4.5, false, Some(&says)))
-                }
-                path class="grid" fill="none" stroke=(canvas::GRID)
-                    d={ "M" (n(x.at(last.place) + 6.0)) " " (n(y.at(last.value)))
-                        "L" (n(ACROSS[1] + 8.0)) " " (n(end)) } {}
-                (look.marker([ACROSS[1] + 14.0, end], 4.0, false, None))
-                (canvas::text([ACROSS[1] + 23.0, end + 4.5], Anchor::Start,
-                              &foreign::short_name(&curve.name, 17)))
-            }
-        }
-    }
-}
-
-/// Where the name of each curve stands: near its end, and apart from the others.
-fn ends(curves: &[Curve], up: &Scale) -> Vec<f64> {
-    const APART: f64 = 15.0;
-    let wanted = |curve: &Curve| {
-        curve
-            .points
-            .last()
-            .map_or(f64::INFINITY, |last| up.at(last.value))
-    };
-    let mut order: Vec<usize> = (0..curves.len()).collect();
-    order.sort_by(|a, b| wanted(&curves[*a]).total_cmp(&wanted(&curves[*b])));
-    let named = curves
-        .iter()
-        .filter(|curve| !curve.points.is_empty())
-        .count() as f64;
-    let mut places = vec![0.0; curves.len()];
-    let mut above = f64::NEG_INFINITY;
-    for (rank, place) in order.into_iter().enumerate() {
-        // Those that follow need room above the lower edge.
-        let lowest = HEIGHT - 24.0 - APART * (named - 1.0 - rank as f64);
-        let at = wanted(&curves[place])
-            .min(lowest)
-            .max(above + APART)
-            .max(12.0);
-        places[place] = at;
-        above = at;
-    }
-    places
-}
-
-/// A value with its interval.
-fn told(point: &Point, unit: Unit) -> String {
-    let value = unit.tell(point.value);
-    match point.ends {
-        Some([low, high]) if low < high => {
-            format!("{value} ({} to {})", unit.tell(low), unit.tell(high))
-        }
-        _ => value,
-    }
-}
-
-fn described(curves: &[Curve], unit: Unit) -> String {
-    let told = curves
-        .iter()
-        .filter(|curve| !curve.points.is_empty())
-        .map(|curve| {
-            let points = curve.points.iter();
-            let points = points.map(|point| format!("{} at {}", told(point, unit), point.label));
-            format!(
-                "{}: {}",
-                foreign::name(&curve.name),
-                points.collect::<Vec<_>>().join(", ")
-            )
-        });
-    told.collect::<Vec<_>>().join("; ")
 }

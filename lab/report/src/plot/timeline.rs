@@ -7,9 +7,9 @@ use maud::{Markup, html};
 
 use super::Plot;
 use super::canvas::{self, Anchor, Label, NAMES, WIDTH, n};
-use super::look::Look;
 use super::measures::Unit;
 use super::scale::Scale;
+use super::thin::visible;
 use crate::memory;
 use crate::sheet::Sheet;
 
@@ -80,9 +80,10 @@ pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
     };
     let body = html! {
         (head(&across))
+        (behind(all.len(), &up))
         @for (place, lines) in all.iter().enumerate() {
             @let body = row(sheet, place, lines, [&across, &up]);
-            (canvas::row(place, TOP + ROW * place as f64, ROW, &body))
+            (canvas::row(place, sheet.look(place), TOP + ROW * place as f64, ROW, &body))
         }
     };
     let height = TOP + ROW * sheet.rows.len() as f64 + 8.0;
@@ -117,13 +118,14 @@ fn caption(all: &[Lines]) -> String {
 }
 
 fn head(across: &Scale) -> Markup {
+    let ticks = across.round_ticks(6.0);
+    let places: Vec<f64> = ticks.iter().map(|tick| across.at(*tick)).collect();
     html! {
         (canvas::text([PLOT[0], 16.0], Anchor::Start, WHAT))
-        @for tick in across.round_ticks(6.0) {
-            (canvas::faint([across.at(tick), 36.0], Anchor::Middle, &time(tick)))
-            (canvas::axis([across.at(tick), 40.0], [across.at(tick), TOP - 2.0]))
+        @for tick in &ticks {
+            (canvas::faint([across.at(*tick), 36.0], Anchor::Middle, &time(*tick)))
         }
-        (canvas::axis([PLOT[0], TOP - 2.0], [PLOT[1], TOP - 2.0]))
+        (canvas::head_axis(PLOT, TOP - 2.0, &places))
         (canvas::faint([PLOT[0] - 14.0, 36.0], Anchor::End, "time"))
         (canvas::faint([WIDTH - 4.0, 36.0], Anchor::End, "highest"))
     }
@@ -138,26 +140,40 @@ fn time(seconds: f64) -> String {
     }
 }
 
-fn row(sheet: &Sheet<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
-    let look = sheet.look(place);
+/// What every row stands on: the axis and the highest of all, the same in all of them.
+fn behind(rows: usize, up: &Scale) -> Markup {
+    let tops = || (0..rows).map(|place| TOP + ROW * place as f64);
     let highest = up.end();
+    let lines = |value: f64| -> Vec<canvas::Line> {
+        let places = tops().map(|top| top + up.at(value));
+        places.map(|y| [[PLOT[0], y], [PLOT[1], y]]).collect()
+    };
+    let told = tops().flat_map(|top| {
+        [
+            (top, highest, Unit::Bytes.tell(highest)),
+            (top, 0.0, "0".to_owned()),
+        ]
+    });
+    let told: Vec<_> = told
+        .map(|(top, value, told)| ([PLOT[0] - 6.0, top + up.at(value) + 4.0], told))
+        .collect();
+    html! {
+        (canvas::grid(&lines(highest)))
+        (canvas::axis(&lines(0.0)))
+        (canvas::faint_all(Anchor::End, &told))
+    }
+}
+
+fn row(sheet: &Sheet<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
     let peak = lines.anonymous.iter().map(|[_, bytes]| *bytes);
     let peak = peak.reduce(f64::max);
     html! {
         (canvas::row_name(&sheet.rows[place].entrant.allocator, ROW / 2.0 + 4.5))
-        (canvas::grid([PLOT[0], up.at(highest)], [PLOT[1], up.at(highest)]))
-        (canvas::axis([PLOT[0], up.at(0.0)], [PLOT[1], up.at(0.0)]))
-        (canvas::faint([PLOT[0] - 6.0, up.at(highest) + 4.0], Anchor::End, &Unit::Bytes.tell(highest)))
-        (canvas::faint([PLOT[0] - 6.0, up.at(0.0) + 4.0], Anchor::End, "0"))
         @match peak {
             Some(peak) => {
-                @let path = path(&lines.anonymous, across, up);
-                @let ends = ends(&lines.anonymous, across, up);
-                path class={ (look.class()) " area" } d={ (path) (ends) } fill=(look.colour())
-                    fill-opacity="0.2" {}
-                path class={ (look.class()) " line" } d=(path) fill="none" stroke=(look.colour())
-                    stroke-width="1.5" {}
-                (beside(look, lines, [across, up]))
+                path d=(area(&lines.anonymous, across, up)) fill="currentColor" fill-opacity="0.2"
+                    stroke="currentColor" stroke-width="1.5" {}
+                (beside(lines, [across, up]))
                 (canvas::faint([WIDTH - 4.0, ROW / 2.0 + 4.0], Anchor::End, &Unit::Bytes.tell(peak)))
             }
             None => { (canvas::faint([PLOT[0] + 6.0, ROW / 2.0], Anchor::Start, "not watched")) }
@@ -166,46 +182,54 @@ fn row(sheet: &Sheet<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 2]
 }
 
 /// What is known beside the anonymous memory.
-fn beside(look: Look, lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
+fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
     html! {
         @if !lines.resident.is_empty() {
-            path class={ (look.class()) " line" } d=(path(&lines.resident, across, up)) fill="none"
-                stroke=(look.colour()) stroke-dasharray="1 3" {}
+            path d=(curve(&places(&lines.resident, across, up))) fill="none" stroke="currentColor"
+                stroke-dasharray="1 3" {}
         }
         @if let Some(requested) = lines.requested {
-            line class="axis" x1=(n(PLOT[0])) x2=(n(PLOT[1])) y1=(n(up.at(requested)))
-                y2=(n(up.at(requested))) stroke=(canvas::INK) stroke-dasharray="6 4" {
+            path class="axis" fill="none" d=(canvas::strokes(&[PLOT.map(|x| [x, up.at(requested)])])) stroke=(canvas::INK) stroke-dasharray="6 4" {
                 title { "requested: " (Unit::Bytes.tell(requested)) }
             }
         }
         @if let Some([at, bytes]) = lines.idle {
-            circle class={ (look.class()) " line" } cx=(n(across.at(at))) cy=(n(up.at(bytes))) r="4"
-                fill="none" stroke=(look.colour()) stroke-width="2" {
+            circle cx=(n(across.at(at))) cy=(n(up.at(bytes))) r="4" fill="none" stroke="currentColor"
+                stroke-width="2" {
                 title { "after idling: " (Unit::Bytes.tell(bytes)) }
             }
         }
     }
 }
 
-/// The curve.
-fn path(readings: &[Reading], across: &Scale, up: &Scale) -> String {
+/// Where readings stand on paper, without those that nobody could see.
+fn places(readings: &[Reading], across: &Scale, up: &Scale) -> Vec<[f64; 2]> {
+    let at = readings.iter();
+    let at: Vec<_> = at
+        .map(|[at, bytes]| [across.at(*at), up.at(*bytes)])
+        .collect();
+    visible(&at)
+}
+
+/// The curve through these places.
+fn curve(places: &[[f64; 2]]) -> String {
     let mut path = String::new();
-    for [at, bytes] in readings {
+    for [x, y] in places {
         let start = if path.is_empty() { 'M' } else { 'L' };
-        let _ = write!(path, "{start}{} {}", n(across.at(*at)), n(up.at(*bytes)));
+        let _ = write!(path, "{start}{} {}", n(*x), n(*y));
     }
     path
 }
 
-/// The way back along the axis.
-fn ends(readings: &[Reading], across: &Scale, up: &Scale) -> String {
-    let at = |reading: Option<&Reading>| n(across.at(reading.map_or(0.0, |[at, _]| *at)));
-    let floor = n(up.at(0.0));
-    format!(
-        "L{} {floor}L{} {floor}Z",
-        at(readings.last()),
-        at(readings.first())
-    )
+/// The curve from the axis and back to it: the axis itself gets no line.
+fn area(readings: &[Reading], across: &Scale, up: &Scale) -> String {
+    let mut places = places(readings, across, up);
+    let feet = [places.first(), places.last()].map(|end| end.map(|[x, _]| [*x, up.at(0.0)]));
+    if let [Some(first), Some(last)] = feet {
+        places.insert(0, first);
+        places.push(last);
+    }
+    curve(&places)
 }
 
 fn described(sheet: &Sheet<'_>) -> String {

@@ -2,6 +2,7 @@
 
 mod points;
 mod scaling;
+mod turns;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,7 +23,7 @@ use crate::values::WorkArgument;
 use crate::{interrupt, output};
 
 use points::{Point, parameters};
-use scaling::{WORK, Work, scaling};
+use scaling::{Found, WORK, Work, scaling};
 
 /// How much degradation per processor a curve may have before its knee, where nothing is said: time
 /// per work a quarter above that of the first value is an efficiency of 80%.
@@ -46,34 +47,27 @@ pub fn sweep(arguments: &RaceArguments) -> Result<(), Failure> {
     let folders = Folders::find()?.interrupted_by(&interrupt);
     let requests = requests(arguments, &sweep)?;
     let mut collection = empty(&sweep.parameters);
-    let ended = run(&sweep, &requests, &mut collection, &folders, &interrupt);
-    if collection.races.is_empty() {
+    let paired = turns::can_be_taken(&requests);
+    let (done, ended) = match paired {
+        true => turns::in_turns(&requests, &folders, &interrupt),
+        false => one_after_the_other(&requests, &folders, &interrupt),
+    };
+    if done.is_empty() {
         return ended;
     }
-    let left: Vec<_> = sweep.points[collection.races.len()..]
-        .iter()
-        .map(|point| point.cell.as_str())
+    collection.remarks = unfinished(&sweep, &done, &ended);
+    let values = done.iter();
+    let values: Vec<_> = values
+        .map(|(place, _)| sweep.points[*place].values.clone())
         .collect();
-    if ended.is_err() && !left.is_empty() {
-        let left = left.join(", ");
-        collection.remarks.push(format!("not raced: {left}"));
-        output::tell(format_args!(
-            "what was done is reported; race the rest, too: {left}"
-        ));
-    }
-    let values: Vec<_> = sweep
-        .points
-        .iter()
-        .map(|point| point.values.clone())
-        .collect();
-    let found = scaling(
-        &collection,
-        &sweep.parameters,
-        &values,
-        sweep.work,
-        sweep.share,
-    );
-    collection.sweep = Some(found);
+    join(&mut collection, &sweep, &requests, done);
+    let found = Found {
+        values: &values,
+        work: sweep.work,
+        share: sweep.share,
+        paired,
+    };
+    collection.sweep = Some(scaling(&collection, &sweep.parameters, found));
     output::publish_collection(&collection, &arguments.output, Some(&folders.redaction()))?;
     ended.and_then(|()| outcome(&collection))
 }
@@ -155,20 +149,66 @@ fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>
     Ok(sweep.points.iter().enumerate().map(request).collect())
 }
 
-/// Runs one race after the other, each of which joins the collection as soon as it is done.
-fn run(
+/// What a reader must know of a sweep that did not come to its end; who waits is told.
+fn unfinished(
     sweep: &Sweep,
+    done: &[(usize, RaceResult)],
+    ended: &Result<(), Failure>,
+) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if ended.is_ok() {
+        return remarks;
+    }
+    if matches!(ended, Err(Failure::Interrupted)) {
+        remarks.push("interrupted before all rounds were run".to_owned());
+    }
+    let points = sweep.points.iter().enumerate();
+    let left = points.filter(|(place, _)| !done.iter().any(|(other, _)| other == place));
+    let left: Vec<_> = left.map(|(_, point)| point.cell.as_str()).collect();
+    if left.is_empty() {
+        output::tell("what was done is reported");
+    } else {
+        let left = left.join(", ");
+        output::tell(format_args!(
+            "what was done is reported; race the rest, too: {left}"
+        ));
+        remarks.push(format!("not raced: {left}"));
+    }
+    remarks
+}
+
+/// Runs one race after the other: those that have a result, each with its place among `requests`, and the failure that
+/// ended them.
+fn one_after_the_other(
     requests: &[CellRequest],
-    collection: &mut Collection,
     folders: &Folders,
     interrupt: &Arc<AtomicBool>,
-) -> Result<(), Failure> {
+) -> (Vec<(usize, RaceResult)>, Result<(), Failure>) {
     let mut proofs = ProofStore::default();
+    let mut done = Vec::new();
+    for (place, request) in requests.iter().enumerate() {
+        let result = interrupt::check(interrupt).and_then(|()| {
+            output::tell(&request.title);
+            run_cell(request, folders, Some(&mut proofs), interrupt)
+        });
+        match result {
+            Ok(result) => done.push((place, result)),
+            Err(failure) => return (done, Err(failure)),
+        }
+    }
+    (done, Ok(()))
+}
+
+/// Puts the races into the collection.
+fn join(
+    collection: &mut Collection,
+    sweep: &Sweep,
+    requests: &[CellRequest],
+    done: Vec<(usize, RaceResult)>,
+) {
     let along = points::along(&sweep.parameters);
-    for (request, point) in requests.iter().zip(&sweep.points) {
-        interrupt::check(interrupt)?;
-        output::tell(&request.title);
-        let result = run_cell(request, folders, Some(&mut proofs), interrupt)?;
+    for (place, result) in done {
+        let (request, point) = (&requests[place], &sweep.points[place]);
         if collection.races.is_empty() {
             collection.machine = result.machine.clone();
         }
@@ -187,7 +227,6 @@ fn run(
             result,
         });
     }
-    Ok(())
 }
 
 fn empty(parameters: &[SweptParameter]) -> Collection {

@@ -4,7 +4,7 @@ use heapdrome_record::{
     Collection, EntrantResult, Factor, Knee, Member, Role, ScalingCurve, ScalingPoint, Status,
     SweepResult, SweptParameter,
 };
-use heapdrome_statistics::{Figures, Interval, change, median};
+use heapdrome_statistics::{Figures, Interval, Rule, change, median};
 
 use super::points::along;
 
@@ -61,27 +61,62 @@ struct Place<'a> {
     processors: f64,
 }
 
-/// What the races of a sweep found so far; `values` are those of each race.
+/// What is known of a sweep besides its races.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    /// The values of each race, one for each parameter.
+    pub values: &'a [Vec<String>],
+    /// What counts as work.
+    pub work: Work,
+    /// How much degradation per processor a curve may have before its knee.
+    pub share: f64,
+    /// Whether the races took turns, so that their rounds pair.
+    pub paired: bool,
+}
+
+/// How the interval of a degradation is made.
+enum Judge {
+    /// By the ratios within each round, as in a race.
+    Paired(Rule),
+    /// From two races by themselves, with this confidence.
+    Apart(f64),
+}
+
+impl Judge {
+    fn change(&self, first: &[f64], own: &[f64]) -> Option<Interval> {
+        match self {
+            Self::Paired(rule) => rule.compare(own, first, 0.0).map(|found| Interval {
+                estimate: found.ratio,
+                low: found.low,
+                high: found.high,
+            }),
+            Self::Apart(confidence) => change(alone(first), alone(own), 0.0, *confidence),
+        }
+    }
+}
+
+/// What the races of a sweep found so far.
 pub fn scaling(
     collection: &Collection,
     parameters: &[SweptParameter],
-    values: &[Vec<String>],
-    work: Work,
-    share: f64,
+    found: Found<'_>,
 ) -> SweepResult {
     let along = along(parameters);
-    let groups = groups(collection, parameters, values, along);
+    let groups = groups(collection, parameters, found.values, along);
     let tried = groups.iter().map(|(_, places)| {
         let more = places.len().saturating_sub(1);
         more * names(places).len()
     });
     let comparisons = tried.sum::<usize>().max(1);
-    let confidence = 1.0 - ALPHA / comparisons as f64;
+    let judge = match found.paired {
+        true => Judge::Paired(Rule::new(ALPHA, comparisons)),
+        false => Judge::Apart(1.0 - ALPHA / comparisons as f64),
+    };
     let mut curves = Vec::new();
     for (others, places) in &groups {
         for allocator in names(places) {
-            let points = points(places, &allocator, work, confidence);
-            let knee = knee(&points, share, work);
+            let points = points(places, &allocator, found.work, &judge);
+            let knee = knee(&points, found.share, found.work);
             curves.push(ScalingCurve {
                 allocator,
                 others: others.clone(),
@@ -94,8 +129,9 @@ pub fn scaling(
     SweepResult {
         parameters: parameters.to_vec(),
         along: name.to_owned(),
-        work: work.words(name),
-        share,
+        work: found.work.words(name),
+        share: found.share,
+        paired: found.paired,
         curves,
     }
 }
@@ -149,7 +185,7 @@ fn names(places: &[Place<'_>]) -> Vec<String> {
 }
 
 /// The degradation of an allocator at each race of its curve.
-fn points(places: &[Place<'_>], allocator: &str, work: Work, confidence: f64) -> Vec<ScalingPoint> {
+fn points(places: &[Place<'_>], allocator: &str, work: Work, judge: &Judge) -> Vec<ScalingPoint> {
     let Some((start, _)) = places.split_first() else {
         return Vec::new();
     };
@@ -164,7 +200,7 @@ fn points(places: &[Place<'_>], allocator: &str, work: Work, confidence: f64) ->
                 low: 1.0,
                 high: 1.0,
             }),
-            _ => change(alone(&first.0), alone(&own.0), 0.0, confidence),
+            _ => judge.change(&first.0, &own.0),
         });
         let processors = place.processors / start.processors;
         ScalingPoint {

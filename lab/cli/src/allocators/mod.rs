@@ -1,0 +1,218 @@
+//! `heapdrome allocators`, and the names of allocators on other command lines.
+
+mod names;
+mod telling;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use heapdrome_catalogue::{
+    BuildEvent, Catalogue, CatalogueError, CheckOutcome, CheckResult, Checks, Source,
+};
+use heapdrome_packages::{CacheError, FetchError};
+use heapdrome_record::EntrantResult;
+use heapdrome_report::adopt::{self, Adoption};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::arguments::{AllocatorsAction, AllocatorsArguments};
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::{interrupt, output};
+
+pub use names::Names;
+use telling::{described, list};
+
+/// Does what was asked.
+///
+/// # Errors
+/// When a name is unknown, a build fails, or a check shows a fault.
+pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
+    let interrupt = interrupt::flag()?;
+    let folders = Folders::find()?.interrupted_by(&interrupt);
+    let mut catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
+    match arguments.action.unwrap_or(AllocatorsAction::List) {
+        AllocatorsAction::List => list(&catalogue),
+        AllocatorsAction::Install { names } => install(&catalogue, &names),
+        AllocatorsAction::Add {
+            name,
+            path,
+            environment,
+        } => {
+            let before = catalogue.find(&name).map(|entry| entry.source.clone());
+            let environment = environment.into_iter().collect();
+            catalogue.add(&name, &path, &environment).map_err(failure)?;
+            let how = match before {
+                Ok(Source::User(old)) => format!("{name} replaces {}", old.display()),
+                _ => format!("{name} is known from now on"),
+            };
+            output::print(format!("{how}: race it with -a {name}\n").as_bytes())
+        }
+        AllocatorsAction::Remove { name } => {
+            let own = matches!(
+                catalogue.find(&name).map_err(failure)?.source,
+                Source::User(_)
+            );
+            let path = catalogue.remove(&name).map_err(failure)?;
+            let told = match own {
+                true => format!(
+                    "{name} is forgotten; {} stays where it is\n",
+                    path.display()
+                ),
+                false => format!("the build of {name} is removed: {}\n", path.display()),
+            };
+            output::print(told.as_bytes())
+        }
+        AllocatorsAction::Show { name } => {
+            let entry = catalogue.find(&name).map_err(failure)?;
+            output::print(described(entry, &catalogue.state(entry)).as_bytes())
+        }
+        AllocatorsAction::Check { names } => check(&catalogue, &folders, &names),
+    }
+}
+
+/// A failure of the catalogue, by whose concern it is.
+pub fn failure(error: CatalogueError) -> Failure {
+    match error {
+        CatalogueError::Interrupted { .. }
+        | CatalogueError::Fetch(FetchError::Interrupted { .. })
+        | CatalogueError::Fetch(FetchError::Cache(CacheError::Interrupted { .. }))
+        | CatalogueError::Cache(CacheError::Interrupted { .. }) => Failure::Interrupted,
+        CatalogueError::Fetch(_)
+        | CatalogueError::Cache(_)
+        | CatalogueError::Build { .. }
+        | CatalogueError::File { .. } => Failure::machine(error),
+        other => Failure::usage(other),
+    }
+}
+
+/// Builds one allocator behind a progress bar.
+fn build(catalogue: &Catalogue, name: &str) -> Result<(), Failure> {
+    output::tell(format_args!("building {name}"));
+    let bar = ProgressBar::new(1);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(std::time::Duration::from_millis(500));
+    let mut observe = |event: BuildEvent| match event {
+        BuildEvent::Step { n, of, what } => {
+            bar.set_length(of as u64);
+            bar.set_position(n as u64);
+            bar.set_message(format!("{name}: {what}"));
+        }
+        BuildEvent::Fetching { package } => {
+            bar.set_message(format!("{name}: fetching {package}"));
+        }
+        BuildEvent::Finished { .. } => {}
+    };
+    let built = catalogue.install(name, &mut observe);
+    bar.finish_and_clear();
+    let built = built.map_err(failure)?;
+    if let Some(seconds) = built.seconds {
+        output::tell(format_args!(
+            "built {name} {} in {seconds} s",
+            built.version
+        ));
+    }
+    Ok(())
+}
+
+fn install(catalogue: &Catalogue, names: &[String]) -> Result<(), Failure> {
+    let known = Names::new(catalogue);
+    let all = names.iter().any(|name| name == "all");
+    let mut failed = Vec::new();
+    for name in known.expand(names)? {
+        match build(catalogue, &name) {
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            // One that cannot be built does not keep the others from being built.
+            Err(error) => {
+                output::tell(&error);
+                failed.push(name);
+            }
+            Ok(()) => {}
+        }
+    }
+    match failed.as_slice() {
+        [] => output::print(b"All are ready.\n"),
+        names if all => Err(Failure::Entrant(format!(
+            "could not build: {}",
+            names.join(", ")
+        ))),
+        names => Err(Failure::Machine(format!(
+            "could not build: {}",
+            names.join(", ")
+        ))),
+    }
+}
+
+fn check(catalogue: &Catalogue, folders: &Folders, names: &[String]) -> Result<(), Failure> {
+    let known = Names::new(catalogue);
+    let checks = Checks::prepare(&folders.cache).map_err(failure)?;
+    let mut broken = Vec::new();
+    for name in known.expand(names)? {
+        let entrant = known.ready(&name)?;
+        let results = checks.run(&entrant).map_err(failure)?;
+        let mut text = format!("{name}\n");
+        for result in &results {
+            let _ = writeln!(text, "  {:<18}{}", result.program, outcome_words(result));
+        }
+        if results
+            .iter()
+            .any(|result| result.outcome != CheckOutcome::Passed)
+        {
+            broken.push(name);
+        }
+        output::print(text.as_bytes())?;
+    }
+    match broken.as_slice() {
+        [] => Ok(()),
+        names => Err(Failure::Entrant(format!(
+            "a check failed under: {}",
+            names.join(", ")
+        ))),
+    }
+}
+
+fn outcome_words(result: &CheckResult) -> String {
+    let outcome = match &result.outcome {
+        CheckOutcome::Passed => "passed".to_owned(),
+        CheckOutcome::Broke(how) => format!("BROKE: {how}"),
+        CheckOutcome::Hung(limit) => format!("HUNG: did not end within {} s", limit.as_secs()),
+        CheckOutcome::NotServed(why) => format!("NOT SERVED: {why}"),
+    };
+    if result.notes.is_empty() {
+        outcome
+    } else {
+        format!("{outcome} ({})", result.notes.join("; "))
+    }
+}
+
+/// How to use the winner of a race from now on.
+pub fn adoption(
+    winner: &EntrantResult,
+    preload: Vec<PathBuf>,
+    command: &[String],
+    folders: &Folders,
+) -> String {
+    let catalogue = Catalogue::load(&folders.cache, &folders.config).ok();
+    let entry = catalogue
+        .as_ref()
+        .and_then(|catalogue| catalogue.find(&winner.allocator).ok());
+    let package = match entry.map(|entry| &entry.source) {
+        Some(Source::System(library)) => Some(library.apt.clone()),
+        _ => None,
+    };
+    let cached = preload
+        .iter()
+        .all(|path| path.starts_with(folders.cache.root()));
+    let adoption = Adoption {
+        allocator: winner.allocator.clone(),
+        preload,
+        cached,
+        settings: winner.settings.clone(),
+        package,
+        rust: entry.and_then(|entry| entry.adoption.rust.clone()),
+        cmake: entry.and_then(|entry| entry.adoption.cmake.clone()),
+        command: command.to_vec(),
+    };
+    adopt::text(&adoption, output::terminal().width)
+}

@@ -1,0 +1,170 @@
+//! `heapdrome race`: what races, how, until when, and where the result goes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::values::{
+    MetricArgument, Processors, SweepArgument, WorkArgument, duration, key_value, metric,
+    percentage, processors, sweep, work,
+};
+
+/// `heapdrome race`.
+#[derive(Args, Debug)]
+pub struct RaceArguments {
+    /// Allocators to race: names, paths of shared objects, or the groups `default`, `found`, `all`
+    ///
+    /// Without this option every allocator found on this machine races, but for variants that only
+    /// change settings; if there is none but the system's, the group `default` is built.
+    #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
+    pub allocators: Vec<String>,
+    /// The allocator that the others are compared with
+    #[arg(long, value_name = "NAME", default_value = "system")]
+    pub baseline: String,
+    /// Race a workload that heapdrome brings instead of a command (see `heapdrome workloads`); what
+    /// follows `--` are its parameters
+    #[arg(short, long, value_name = "NAME",
+          conflicts_with_all = ["directory", "prepare", "serve"])]
+    pub workload: Option<String>,
+    /// Race once for each of these numbers of threads, pinned to as many processors: short for
+    /// --sweep threads=N,...
+    #[arg(short, long, value_delimiter = ',', value_name = "N,...", conflicts_with = "pin",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub threads: Vec<u64>,
+    /// Race once for each of these values, which take the place of {NAME} in the command, set a
+    /// parameter of the workload, or an environment variable; several sweeps make every combination
+    #[arg(long = "sweep", value_name = "NAME|env:NAME=VALUE,...", value_parser = sweep)]
+    pub sweeps: Vec<SweepArgument>,
+    /// What counts as work in a sweep: the `value` that is swept, the `same` in every race, or a number
+    /// that the command prints [default: the operations of a workload; the value, if it is a number in
+    /// the command; else the same]
+    #[arg(long, value_name = "value|same|REGEX", value_parser = work)]
+    pub work: Option<WorkArgument>,
+    /// How much degradation per processor ends the scaling of a sweep [default: 25%]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub knee: Option<f64>,
+    /// Few rounds, and the small form of a workload: a first impression
+    #[arg(long)]
+    pub quick: bool,
+    /// When to stop.
+    #[command(flatten)]
+    pub stopping: StoppingArguments,
+    /// How each run is made.
+    #[command(flatten)]
+    pub runs: RunArguments,
+    /// A server to run under the allocator while the command loads it
+    #[arg(long, value_name = "SHELL COMMAND", requires = "ready")]
+    pub serve: Option<String>,
+    /// A command that succeeds as soon as the server answers
+    #[arg(long, value_name = "SHELL COMMAND", requires = "serve")]
+    pub ready: Option<String>,
+    /// How long the server is left alone after its load before its memory is read, in the untimed
+    /// run that watches memory; 0s reads none [default: 3s]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "serve")]
+    pub idle: Option<Duration>,
+    /// A figure that the command prints: its first group, or else the whole match, is the number
+    #[arg(long = "metric", value_name = "NAME[:higher|:lower]=REGEX", value_parser = metric)]
+    pub metrics: Vec<MetricArgument>,
+    /// The seed of the order of rounds and of every other draw [default: from the clock]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Where to write the result.
+    #[command(flatten)]
+    pub output: OutputArguments,
+    /// Go on with a race that was interrupted: the latest, or the one of this name
+    #[arg(long, value_name = "RACE", num_args = 0..=1, default_missing_value = "latest",
+          conflicts_with_all = ["command", "workload", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
+          "precision", "rounds", "min_rounds", "max_rounds", "max_time", "warmup", "setup",
+          "prepare", "cleanup", "check", "pin", "timeout", "directory", "stdin", "environment",
+          "discard_output", "memory_runs", "success", "serve", "ready", "idle", "metrics",
+          "seed"])]
+    pub resume: Option<String>,
+    /// The command to race, with its arguments; or the parameters of the workload
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// When a race stops.
+#[derive(Args, Debug)]
+pub struct StoppingArguments {
+    /// Stop when every interval on wall time is this narrow (half-width) [default: 1%]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub precision: Option<f64>,
+    /// Run exactly this many rounds; with --precision or --max-time, at most this many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with = "max_rounds")]
+    pub rounds: Option<u32>,
+    /// Run at least this many rounds [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub min_rounds: Option<u32>,
+    /// Run at most this many rounds [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_rounds: Option<u32>,
+    /// Start no round after this much time in rounds, once the least number of them is done
+    /// [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub max_time: Option<Duration>,
+    /// Rounds to run and throw away first
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub warmup: u32,
+}
+
+/// How each run is made.
+#[derive(Args, Debug)]
+pub struct RunArguments {
+    /// Run once before everything
+    #[arg(long, value_name = "SHELL COMMAND")]
+    pub setup: Option<String>,
+    /// Run before each run, untimed and without the allocator
+    #[arg(long, value_name = "SHELL COMMAND")]
+    pub prepare: Option<String>,
+    /// Run once after everything
+    #[arg(long, value_name = "SHELL COMMAND")]
+    pub cleanup: Option<String>,
+    /// Run after each run; its failure means that the result is wrong
+    #[arg(long, value_name = "SHELL COMMAND")]
+    pub check: Option<String>,
+    /// Pin the command to these processors
+    #[arg(long, value_name = "0,2-3", value_parser = processors)]
+    pub pin: Option<Processors>,
+    /// Kill a run that takes longer
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Run the command in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub directory: Option<PathBuf>,
+    /// Give the command this file as standard input [default: /dev/null]
+    #[arg(long, value_name = "FILE")]
+    pub stdin: Option<PathBuf>,
+    /// Set an environment variable for every entrant
+    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub environment: Vec<(String, String)>,
+    /// Do not keep the command's output, and do not compare it with the baseline's
+    #[arg(long)]
+    pub discard_output: bool,
+    /// Untimed runs per allocator that watch the memory of the process tree
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub memory_runs: u32,
+    /// Exit statuses of the command that count as success
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "0",
+          value_parser = clap::value_parser!(i32).range(0..=255))]
+    pub success: Vec<i32>,
+}
+
+/// Where a result is written.
+#[derive(Args, Debug)]
+pub struct OutputArguments {
+    /// Write the result as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write every sample as CSV
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write the table as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write $HOME and $CACHE for these folders in the files, so that they can be shared
+    #[arg(long)]
+    pub redact: bool,
+}

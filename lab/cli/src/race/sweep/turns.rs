@@ -1,0 +1,114 @@
+//! The races of a sweep side by side: a round of each in turn, so that whatever the machine does in the meantime
+//! befalls all values alike, and the rounds of two values pair.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use heapdrome_measure::schedule;
+use heapdrome_record::RaceResult;
+
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::race::ProofStore;
+use crate::race::cell::{Cell, CellRequest, Load};
+use crate::race::contest::Ended;
+use crate::workload::Asked;
+use crate::{interrupt, output};
+
+/// A race that waits for its turn.
+struct Turn {
+    cell: Cell,
+    /// How it ended, once it did.
+    ended: Option<Result<Ended, Failure>>,
+}
+
+/// Whether these races can take turns. What `--setup` or a program's preparation makes for one value could be gone
+/// when another has had its turn.
+pub fn can_be_taken(requests: &[CellRequest]) -> bool {
+    requests.iter().all(|request| {
+        let alone = match &request.load {
+            Load::Command(_) => true,
+            Load::Workload { name, words, quick } => {
+                Asked::parse(name, words, *quick).is_ok_and(|asked| asked.keeps_nothing())
+            }
+        };
+        alone && request.options.setup.is_none() && request.options.cleanup.is_none()
+    })
+}
+
+/// Runs the races in turns: those that have a result, each with its place among `requests`, and the first failure.
+/// After an interrupt every race that has rounds has a result.
+pub fn in_turns(
+    requests: &[CellRequest],
+    folders: &Folders,
+    interrupt: &Arc<AtomicBool>,
+) -> (Vec<(usize, RaceResult)>, Result<(), Failure>) {
+    let (mut turns, mut outcome) = begin(requests, folders, interrupt);
+    if let Some(request) = requests.first() {
+        // The seed itself orders the entrants of each round.
+        take(&mut turns, !request.seed);
+    }
+    let mut done = Vec::new();
+    for (place, turn) in turns.into_iter().enumerate() {
+        let Turn { mut cell, ended } = turn;
+        let ended = cell.contest.end(ended.unwrap_or(Err(Failure::Interrupted)));
+        let (result, ended) = cell.result(ended);
+        let partial = matches!(ended, Err(Failure::Interrupted)) && result.rounds > 0;
+        if ended.is_ok() || partial {
+            done.push((place, result));
+        }
+        outcome = outcome.and(ended);
+    }
+    (done, outcome)
+}
+
+/// Plans and proves one race after the other, up to the first that fails.
+fn begin(
+    requests: &[CellRequest],
+    folders: &Folders,
+    interrupt: &Arc<AtomicBool>,
+) -> (Vec<Turn>, Result<(), Failure>) {
+    let mut proofs = ProofStore::default();
+    let mut turns = Vec::new();
+    for request in requests {
+        if let Err(failure) = interrupt::check(interrupt) {
+            return (turns, Err(failure));
+        }
+        output::tell(&request.title);
+        let (cell, begun) = match Cell::begin(request, folders, Some(&mut proofs), interrupt) {
+            Ok(begun) => begun,
+            Err(failure) => return (turns, Err(failure)),
+        };
+        cell.contest.close();
+        let failed = matches!(begun, Err(_) | Ok(Some(Ended::BaselineFailed(_))));
+        turns.push(Turn {
+            cell,
+            ended: begun.transpose(),
+        });
+        if failed {
+            break;
+        }
+    }
+    (turns, Ok(()))
+}
+
+/// A round of every race that goes on, in an order of its own each time, until none does.
+fn take(turns: &mut [Turn], seed: u64) {
+    for round in 0.. {
+        if turns.iter().all(|turn| turn.ended.is_some()) {
+            return;
+        }
+        for place in schedule::order(seed, round, turns.len()) {
+            let turn = &mut turns[place];
+            if turn.ended.is_some() {
+                continue;
+            }
+            turn.cell.contest.open();
+            turn.ended = turn.cell.contest.round_or_end().transpose();
+            turn.cell.contest.close();
+            if matches!(turn.ended, Some(Err(Failure::Interrupted))) {
+                return;
+            }
+        }
+    }
+}

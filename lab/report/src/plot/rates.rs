@@ -1,0 +1,290 @@
+//! What tables of rates hold, drawn: a curve over numbers of threads for each row, or a dot with the range of the rounds.
+
+use heapdrome_record::Table;
+use maud::{Markup, html};
+
+use super::canvas::{self, Anchor, Label, WIDTH, n};
+use super::curves::{Across, Curve, Point, draw};
+use super::look::Look;
+use super::measures::Unit;
+use super::scale::Scale;
+use super::{Plot, stem};
+use crate::foreign;
+use crate::words;
+
+/// The heads of the columns that are drawn.
+const RATE: &str = "ops/s";
+const THREADS: &str = "thr";
+const RANGE: &str = "range";
+
+const PLOT: [f64; 2] = [236.0, 480.0];
+/// The most letters of a name.
+const LETTERS: usize = 32;
+const TOP: f64 = 48.0;
+const ROW: f64 = 24.0;
+
+/// The drawing of a measured table, if it holds rates or times that can be drawn; `place` is where it stands.
+pub(crate) fn plot(table: &Table, place: usize, prefix: &str) -> Option<Plot> {
+    if table.published.is_some() {
+        return None;
+    }
+    let title = foreign::line(&table.title);
+    let name = format!("{prefix}table-{:02}-{}", place + 1, stem(&title));
+    let column = |head: &str| table.heads.iter().position(|own| own == head);
+    match (column(RATE), column(THREADS)) {
+        (Some(rate), Some(threads)) => long(table, [rate, threads], &title, &name)
+            .or_else(|| dots(table, rate, None, &title, &name)),
+        (Some(rate), None) => dots(table, rate, column(RANGE), &title, &name),
+        _ => wide(table, &title, &name),
+    }
+}
+
+/// A figure of a table: a number with commas, or a time.
+fn figure(cell: &str) -> Option<(f64, Unit)> {
+    let (number, unit) = cell.split_once(' ').unwrap_or((cell, ""));
+    let number: f64 = number.replace(',', "").parse().ok()?;
+    let (scale, unit) = match unit {
+        "" => (1.0, Unit::Number),
+        "ns" => (1e-9, Unit::Seconds),
+        "us" => (1e-6, Unit::Seconds),
+        "ms" => (1e-3, Unit::Seconds),
+        "s" => (1.0, Unit::Seconds),
+        _ => return None,
+    };
+    (number > 0.0 && number.is_finite()).then_some((number * scale, unit))
+}
+
+/// Curves of a table with a row for each name and number of threads.
+fn long(table: &Table, [rate, threads]: [usize; 2], title: &str, name: &str) -> Option<Plot> {
+    let mut curves: Vec<(String, Vec<Point>)> = Vec::new();
+    for row in &table.rows {
+        let label = row.get(threads)?.clone();
+        let point = figure(row.get(rate)?).zip(label.parse().ok());
+        let point = point.map(|((value, _), place)| Point {
+            place,
+            label,
+            value,
+            ends: None,
+        });
+        let row_name = row.first()?;
+        match curves.iter_mut().find(|(own, _)| own == row_name) {
+            Some((_, points)) => points.extend(point),
+            None => curves.push((row_name.clone(), point.into_iter().collect())),
+        }
+    }
+    over_threads(curves, Unit::Number, title, name)
+}
+
+/// Curves of a table with a column for each number of threads.
+fn wide(table: &Table, title: &str, name: &str) -> Option<Plot> {
+    let count = |head: &String| head.strip_suffix(" thr")?.parse::<f64>().ok();
+    let columns = table.heads.iter().enumerate();
+    let columns: Vec<(usize, f64)> = columns
+        .filter_map(|(place, head)| Some((place, count(head)?)))
+        .collect();
+    let names = columns.first()?.0;
+    let mut units = Vec::new();
+    let curves = table.rows.iter().map(|row| {
+        let points = columns.iter().filter_map(|(column, place)| {
+            let (value, unit) = figure(row.get(*column)?)?;
+            units.push(unit);
+            Some(Point {
+                place: *place,
+                label: place.to_string(),
+                value,
+                ends: None,
+            })
+        });
+        let points = points.collect();
+        (row[..names.min(row.len())].join(" "), points)
+    });
+    let curves = curves.collect();
+    let unit = *units.first()?;
+    let same = units.iter().all(|one| *one == unit);
+    same.then(|| over_threads(curves, unit, title, name))
+        .flatten()
+}
+
+fn over_threads(
+    curves: Vec<(String, Vec<Point>)>,
+    unit: Unit,
+    title: &str,
+    name: &str,
+) -> Option<Plot> {
+    let points = curves.iter().flat_map(|(_, points)| points);
+    let mut ticks: Vec<(f64, String)> = points
+        .map(|point| (point.place, point.label.clone()))
+        .collect();
+    ticks.sort_by(|one, other| one.0.total_cmp(&other.0));
+    ticks.dedup_by(|one, other| one.0 == other.0);
+    let on = Across {
+        stem: name.to_owned(),
+        name: title.to_owned(),
+        parameter: "threads".to_owned(),
+        by_logarithm: ticks.iter().all(|(place, _)| *place > 0.0),
+        ticks,
+    };
+    let curves = curves.into_iter().enumerate();
+    let curves: Vec<Curve> = curves
+        .map(|(place, (name, points))| Curve {
+            name,
+            look: Look::rival(place),
+            points,
+        })
+        .collect();
+    let (told, note) = match unit {
+        Unit::Seconds => ("time of one", "lower is better"),
+        _ => (
+            "operations per second",
+            "medians of the rounds; higher is better",
+        ),
+    };
+    draw(&on, &curves, ("threads", unit, told), note)
+}
+
+/// One row of [`dots`].
+struct Row {
+    name: String,
+    value: f64,
+    ends: Option<[f64; 2]>,
+}
+
+/// A dot for each row of a table, on a line from the lowest to the highest of its rounds.
+fn dots(table: &Table, rate: usize, range: Option<usize>, title: &str, name: &str) -> Option<Plot> {
+    let row = |row: &Vec<String>| {
+        let ends = range.and_then(|range| row.get(range)?.split_once(" to "));
+        let ends = ends.and_then(|(low, high)| Some([figure(low)?.0, figure(high)?.0]));
+        Some(Row {
+            name: row[..rate.max(1)].join(" "),
+            value: figure(row.get(rate)?)?.0,
+            ends,
+        })
+    };
+    let rows: Vec<Row> = table.rows.iter().filter_map(row).collect();
+    if rows.len() < 2 {
+        return None;
+    }
+    let known = || {
+        rows.iter()
+            .flat_map(|row| row.ends.unwrap_or([row.value; 2]))
+    };
+    let low = known().fold(f64::INFINITY, f64::min);
+    let high = known().fold(0.0, f64::max);
+    let scale = Scale::logarithmic([low / 1.15, high * 1.15], PLOT);
+    let told: Vec<String> = rows.iter().map(told).collect();
+    let described = rows.iter().zip(&told);
+    let described = described.map(|(row, told)| format!("{}: {told}", foreign::line(&row.name)));
+    let label = Label {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        description: described.collect::<Vec<_>>().join("; "),
+    };
+    let height = TOP + ROW * rows.len() as f64 + 8.0;
+    let body = html! {
+        (head(&scale, height))
+        @for (place, (row, told)) in rows.iter().zip(&told).enumerate() {
+            (dot(row, told, &scale, TOP + ROW * (place as f64 + 0.5)))
+        }
+    };
+    let line = match range {
+        Some(_) => "; the line goes from the lowest to the highest of the rounds",
+        None => "",
+    };
+    Some(Plot {
+        name: name.to_owned(),
+        caption: format!(
+            "{title}: operations per second, medians of the rounds (higher is better{line})."
+        ),
+        drawing: canvas::svg(&label, height, None, &body),
+    })
+}
+
+fn head(scale: &Scale, height: f64) -> Markup {
+    let ticks = scale.ratio_ticks(44.0);
+    let places: Vec<f64> = ticks.iter().map(|tick| scale.at(*tick)).collect();
+    let grid: Vec<_> = places.iter().map(|x| [[*x, TOP], [*x, height]]).collect();
+    html! {
+        (canvas::text([PLOT[0], 16.0], Anchor::Start, "operations per second (log scale; higher is better)"))
+        @for (tick, x) in ticks.iter().zip(&places) {
+            (canvas::faint([*x, 36.0], Anchor::Middle, &Unit::Number.tell(*tick)))
+        }
+        (canvas::grid(&grid))
+        (canvas::head_axis(PLOT, TOP - 2.0, &places))
+    }
+}
+
+fn dot(row: &Row, told: &str, scale: &Scale, y: f64) -> Markup {
+    let line = row.ends.map(|ends| ends.map(|end| [scale.at(end), y]));
+    html! {
+        (canvas::text([PLOT[0] - 14.0, y + 4.5], Anchor::End, &foreign::short_name(&row.name, LETTERS)))
+        @if let Some(line) = line {
+            path d=(canvas::strokes(&[line])) fill="none" stroke="currentColor" stroke-width="2" {}
+        }
+        circle cx=(n(scale.at(row.value))) cy=(n(y)) r="4.5" fill="currentColor" {}
+        (canvas::faint([WIDTH - 4.0, y + 4.0], Anchor::End, told))
+    }
+}
+
+/// The rate, and the range of the rounds.
+fn told(row: &Row) -> String {
+    let rate = words::short_number(row.value);
+    match row.ends {
+        None => rate,
+        Some([low, high]) => format!(
+            "{rate} ({} to {})",
+            words::short_number(low),
+            words::short_number(high)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(heads: &[&str], rows: &[&[&str]]) -> Table {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        Table {
+            title: "a table".to_owned(),
+            heads: words(heads),
+            rows: rows.iter().map(|row| words(row)).collect(),
+            ..Table::default()
+        }
+    }
+
+    #[test]
+    fn figures_are_read_with_their_units() {
+        assert_eq!(figure("1,959,338"), Some((1_959_338.0, Unit::Number)));
+        let (time, unit) = figure("15.5 us").expect("a time");
+        assert!((time - 15.5e-6).abs() < 1e-12 && unit == Unit::Seconds);
+        assert_eq!(["-", "3 of 4", "0"].map(figure), [None; 3]);
+    }
+
+    #[test]
+    fn tables_of_rates_are_drawn_and_others_are_not() {
+        let long = table(
+            &["benchmark", "thr", "ops/s"],
+            &[&["a", "1", "10"], &["a", "2", "20"], &["b", "1", "-"]],
+        );
+        let drawn = plot(&long, 0, "").expect("a curve");
+        assert_eq!(drawn.name, "table-01-a-table-threads");
+        let wide = table(&["RAM", "1 thr", "4 thr"], &[&["512M", "10 ns", "40 ns"]]);
+        assert!(plot(&wide, 0, "").is_some());
+        let rows = table(
+            &["RAM", "ops/s", "range"],
+            &[&["512M", "10", "9 to 11"], &["256M", "5", "-"]],
+        );
+        let drawn = plot(&rows, 1, "").expect("dots");
+        assert!(
+            drawn.drawing.0.contains("512M: 10 (9 to 11)"),
+            "{}",
+            drawn.drawing.0
+        );
+        let published = Table {
+            published: Some("a document".to_owned()),
+            ..rows.clone()
+        };
+        assert!(plot(&published, 0, "").is_none());
+        assert!(plot(&table(&["metric", "here"], &[&["p50", "10 us"]]), 0, "").is_none());
+    }
+}
