@@ -133,13 +133,21 @@ fn over_threads(
         })
         .collect();
     let (told, note) = match unit {
-        Unit::Seconds => ("time of one", "lower is better"),
+        Unit::Seconds => ("time of one operation", "lower is better"),
         _ => (
             "operations per second",
             "medians of the rounds; higher is better",
         ),
     };
     draw(&on, &curves, ("threads", unit, told), note)
+}
+
+/// The cells before the rate, without a number of threads, which all rows have in common.
+fn named(table: &Table, row: &[String], rate: usize) -> String {
+    let cells = table.heads.iter().zip(row).take(rate.max(1));
+    let names = cells.filter(|(head, _)| head.as_str() != THREADS);
+    let names: Vec<&str> = names.map(|(_, cell)| cell.as_str()).collect();
+    names.join(" ")
 }
 
 /// One row of [`dots`].
@@ -155,7 +163,7 @@ fn dots(table: &Table, rate: usize, range: Option<usize>, title: &str, name: &st
         let ends = range.and_then(|range| row.get(range)?.split_once(" to "));
         let ends = ends.and_then(|(low, high)| Some([figure(low)?.0, figure(high)?.0]));
         Some(Row {
-            name: row[..rate.max(1)].join(" "),
+            name: named(table, row, rate),
             value: figure(row.get(rate)?)?.0,
             ends,
         })
