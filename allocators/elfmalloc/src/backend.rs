@@ -315,6 +315,7 @@ impl<P: Pages> Backend<P> {
         let mut kept = 0;
         let mut index = 0;
         let mut empties: *mut Slab = null_mut();
+        let own = core::ptr::eq(bin, home);
         let mut slabs = bin.lock();
         while index < blocks.len() {
             // SAFETY: the block's slab has a descriptor. Under the bin's lock a slab of this bin
@@ -331,7 +332,7 @@ impl<P: Pages> Backend<P> {
                     index += 1;
                     continue;
                 }
-                let given = slabs.give(slab, &blocks[index..])?;
+                let given = slabs.give(slab, &blocks[index..], own)?;
                 index += given.count;
                 if !given.empty.is_null() {
                     (*slab).next = empties;
@@ -339,7 +340,7 @@ impl<P: Pages> Backend<P> {
                 }
             }
         }
-        if !core::ptr::eq(bin, home) {
+        if !own {
             slabs.remote_frees += (blocks.len() - kept) as u64;
         }
         Ok((kept, empties, slabs.idle))

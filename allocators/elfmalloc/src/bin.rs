@@ -11,8 +11,12 @@ use heapdrome_pages::Lock;
 
 use crate::slab::{Misuse, Place, Slab};
 
-/// Lists of partial slabs, by how much of a slab is free.
-const BUCKETS: usize = 4;
+/// How finely partial slabs are told apart by how much of them is free.
+const SHARES: usize = 4;
+/// Lists of slabs with free blocks: by share, and the empty ones that the bin keeps.
+const BUCKETS: usize = SHARES + 1;
+/// The list of empty slabs.
+pub(crate) const EMPTY: usize = SHARES;
 
 /// The slabs of one class that belong together.
 pub type Bin = Lock<Slabs>;
@@ -22,13 +26,20 @@ pub type Bin = Lock<Slabs>;
 #[derive(Debug)]
 pub struct Slabs {
     active: *mut Slab,
-    buckets: [*mut Slab; BUCKETS],
+    pub(crate) buckets: [*mut Slab; BUCKETS],
     /// How many slabs are in the lists.
     listed: u32,
     /// Slabs that belong to the bin, full ones too.
     pub slabs: u32,
     /// True for the bin of a thread heap that no thread has.
     pub idle: bool,
+    /// True where empty slabs stay until others want their memory: a thread that frees what it
+    /// allocates, over and over, then leaves the pool alone, which all threads share.
+    pub keeps: bool,
+    /// Empty slabs.
+    pub empties: u32,
+    /// The fewest empty slabs since idle ones were last taken out.
+    pub(crate) low: u32,
     /// How often blocks were taken.
     pub refills: u64,
     /// How many blocks were given back by threads whose bin this is not.
@@ -57,6 +68,9 @@ impl Slabs {
             listed: 0,
             slabs: 0,
             idle: false,
+            keeps: false,
+            empties: 0,
+            low: 0,
             refills: 0,
             remote_frees: 0,
         }
@@ -140,7 +154,8 @@ impl Slabs {
         self.slabs += 1;
     }
 
-    /// Gives the first blocks of `blocks`, which lie in `slab`, back to it.
+    /// Gives the first blocks of `blocks`, which lie in `slab`, back to it. With `own`, it is the bin's
+    /// thread that does so, and the bin may keep the slab if it is empty then.
     ///
     /// # Errors
     ///
@@ -149,11 +164,23 @@ impl Slabs {
     /// # Safety
     ///
     /// `slab` belongs to this bin, whose lock is held, and nobody uses the blocks any more.
-    pub unsafe fn give(&mut self, slab: *mut Slab, blocks: &[*mut u8]) -> Result<Given, Misuse> {
+    pub unsafe fn give(
+        &mut self,
+        slab: *mut Slab,
+        blocks: &[*mut u8],
+        own: bool,
+    ) -> Result<Given, Misuse> {
         // SAFETY: the caller's promise.
         unsafe {
             let count = Slab::give(slab, blocks)?;
             let empty = (*slab).free == (*slab).class.geometry().blocks;
+            if empty && own && self.keeps {
+                self.keep(slab);
+                return Ok(Given {
+                    count,
+                    empty: null_mut(),
+                });
+            }
             match (*slab).place {
                 Place::Listed if empty => self.unlink(slab),
                 Place::Listed => self.relist(slab),
@@ -170,6 +197,23 @@ impl Slabs {
                 count,
                 empty: if empty { slab } else { null_mut() },
             })
+        }
+    }
+
+    /// Lists a slab that has just become empty.
+    ///
+    /// # Safety
+    ///
+    /// The slab is in this bin, whose lock is held.
+    unsafe fn keep(&mut self, slab: *mut Slab) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (*slab).place {
+                Place::Listed => self.unlink(slab),
+                Place::Active => self.active = null_mut(),
+                _ => {}
+            }
+            self.link(slab);
         }
     }
 
@@ -197,7 +241,7 @@ impl Slabs {
         slab
     }
 
-    /// Calls `visit` for every slab with a free block and one in use.
+    /// Calls `visit` for every slab with a free block.
     pub fn each_partial(&self, mut visit: impl FnMut(*mut Slab)) {
         if !self.active.is_null() {
             visit(self.active);
@@ -235,6 +279,7 @@ impl Slabs {
         });
         let active = u32::from(!self.active.is_null());
         assert_eq!(seen, self.listed + active, "the count of partial slabs");
+        assert!(self.low <= self.empties && self.empties <= self.listed);
         assert!(self.slabs >= seen, "the count of slabs");
     }
 
@@ -271,6 +316,7 @@ impl Slabs {
                 (*first).prev = slab;
             }
             self.buckets[usize::from(bucket)] = slab;
+            self.empties += u32::from(usize::from(bucket) == EMPTY);
         }
         self.listed += 1;
     }
@@ -278,7 +324,7 @@ impl Slabs {
     /// # Safety
     ///
     /// The slab is in a list of this bin.
-    unsafe fn unlink(&mut self, slab: *mut Slab) {
+    pub(crate) unsafe fn unlink(&mut self, slab: *mut Slab) {
         // SAFETY: the slab and its neighbours are this bin's.
         unsafe {
             let (prev, next) = ((*slab).prev, (*slab).next);
@@ -290,7 +336,9 @@ impl Slabs {
             if !next.is_null() {
                 (*next).prev = prev;
             }
+            self.empties -= u32::from(usize::from((*slab).bucket) == EMPTY);
         }
+        self.low = self.low.min(self.empties);
         self.listed -= 1;
     }
 
@@ -317,7 +365,7 @@ impl Default for Slabs {
     }
 }
 
-/// The list for a slab: the fullest first.
+/// The list for a slab: the fullest first, [`EMPTY`] where all blocks are free.
 ///
 /// # Safety
 ///
@@ -326,7 +374,7 @@ impl Default for Slabs {
 unsafe fn bucket_of(slab: *mut Slab) -> u8 {
     // SAFETY: the caller's promise.
     let (free, blocks) = unsafe { ((*slab).free, (*slab).class.geometry().blocks) };
-    let free = u32::from(free) * BUCKETS as u32;
+    let free = u32::from(free) * SHARES as u32;
     (free / u32::from(blocks)) as u8
 }
 
@@ -339,5 +387,5 @@ unsafe fn bucket_of(slab: *mut Slab) -> u8 {
 unsafe fn settled_of(slab: *mut Slab, bucket: u8) -> u16 {
     // SAFETY: the caller's promise.
     let blocks = u32::from(unsafe { (*slab).class.geometry().blocks });
-    ((u32::from(bucket) + 1) * blocks).div_ceil(BUCKETS as u32) as u16
+    ((u32::from(bucket) + 1) * blocks).div_ceil(SHARES as u32) as u16
 }

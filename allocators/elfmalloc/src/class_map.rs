@@ -24,6 +24,7 @@ static NOTHING: AtomicU8 = AtomicU8::new(0);
 /// The map. All bytes are written before a block of theirs is handed out, so that whoever has the
 /// block sees them.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct ClassMap {
     bytes: AtomicPtr<AtomicU8>,
     mask: AtomicUsize,

@@ -43,6 +43,12 @@ impl Chunks {
     /// No chunks.
     pub const NONE: Self = Self(null_mut());
 
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_null()
+    }
+
     fn add(&mut self, chunk: *mut Chunk) {
         // SAFETY: the chunk is the caller's.
         unsafe { (*chunk).older = self.0 };
@@ -129,6 +135,17 @@ impl Depot {
     #[must_use]
     pub const fn chunks(&self) -> usize {
         self.chunks
+    }
+
+    /// How many blocks of a class can be put there without another chunk.
+    #[must_use]
+    pub fn room(&self, class: SizeClass) -> usize {
+        let newest = self.stacks[class.number()].newest;
+        if newest.is_null() {
+            return 0;
+        }
+        // SAFETY: chunks in a stack are the depot's.
+        CHUNK - unsafe { (*newest).count } as usize
     }
 
     /// How many blocks of a class there are.

@@ -31,12 +31,20 @@ impl<P: Pages> Backend<P> {
         let units = size.max(1).checked_next_multiple_of(UNIT)? >> UNIT_SHIFT;
         let fits = units <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT;
         let run = fits
-            .then(|| self.allocate_run(units, alignment.max(UNIT)))
+            .then(|| self.allocate_large_run(units, alignment.max(UNIT)))
             .flatten();
         match run {
             Some(run) => Some(self.start_large(run, units)),
             None => self.map_block(size, alignment),
         }
+    }
+
+    fn allocate_large_run(&self, units: usize, alignment: usize) -> Option<Run> {
+        self.before_growth(units);
+        self.allocate_run(units, alignment).or_else(|| {
+            self.release_kept();
+            self.allocate_run(units, alignment)
+        })
     }
 
     /// Makes a new run one block.

@@ -25,6 +25,7 @@ pub mod class_map;
 pub mod coalescer;
 pub mod depot;
 pub mod elfmalloc;
+mod empties;
 pub mod exit_report;
 pub mod fork;
 pub mod front_end;

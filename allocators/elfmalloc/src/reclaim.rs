@@ -7,7 +7,7 @@ use heapdrome_pages::system::coarse_milliseconds;
 use heapdrome_pages::{Pages, Purge};
 
 use crate::backend::Backend;
-use crate::bin::Bin;
+use crate::bin::{Bin, Slabs};
 use crate::heap::ThreadHeap;
 use crate::pool::{Pool, purge};
 use crate::size_class::{SizeClass, UNIT};
@@ -48,7 +48,10 @@ impl<P: Pages> Backend<P> {
 
     /// Purges what was idle throughout the epoch that ends; in the first pass nothing was.
     fn pass(&self, first: bool) {
-        self.as_idle(|| self.empty_idle_depots());
+        self.as_idle(|| {
+            self.retire_all_empties(Slabs::take_idle_empties);
+            self.empty_idle_depots();
+        });
         let (excess, parts) = {
             let mut pool = self.pool.lock();
             let idle = pool.dirty_low;
@@ -157,7 +160,7 @@ impl<P: Pages> Backend<P> {
             // SAFETY: the caller's promise.
             unsafe { self.empty_magazines(heap, false) };
         }
-        self.empty_depots();
+        self.release_kept();
         let excess = self.pool.lock().dirty.saturating_sub(keep / UNIT);
         let mut any = self.purge_any_units(excess) != 0;
         self.each_bin_with_class(|bin, class| any |= self.trim_bin(bin, class));

@@ -5,7 +5,8 @@ use core::ptr::NonNull;
 use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
-use crate::bin::Bin;
+use crate::bin::{Bin, Slabs};
+use crate::heap::ThreadHeap;
 use crate::size_class::SizeClass;
 use crate::slab::Slab;
 
@@ -26,6 +27,37 @@ impl<P: Pages> Backend<P> {
         }
         if !empties.is_null() {
             self.tick();
+        }
+    }
+
+    /// Gives empty slabs of a heap back to the pool, which `take` takes out of their bins.
+    ///
+    /// # Safety
+    ///
+    /// The heap is one.
+    pub(crate) unsafe fn retire_empties(
+        &self,
+        heap: NonNull<ThreadHeap>,
+        take: impl Fn(&mut Slabs) -> *mut Slab,
+    ) {
+        // SAFETY: heaps live for ever, and bins may be used by any thread.
+        for bin in unsafe { &(*heap.as_ptr()).bins } {
+            // Whoever holds the lock uses the slabs.
+            let Some(mut slabs) = bin.try_lock() else {
+                continue;
+            };
+            let empties = take(&mut slabs);
+            drop(slabs);
+            // SAFETY: the slabs left their bin, and are this thread's.
+            unsafe { self.retire(empties) };
+        }
+    }
+
+    /// The same of all heaps.
+    pub(crate) fn retire_all_empties(&self, take: impl Fn(&mut Slabs) -> *mut Slab) {
+        for heap in self.all_heaps() {
+            // SAFETY: the heap is one.
+            unsafe { self.retire_empties(heap, &take) };
         }
     }
 

@@ -86,7 +86,7 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the caller's promise.
         unsafe {
             self.empty_magazines(heap, false);
-            self.empty_depots();
+            self.release_kept();
             self.take_one(self.bin(heap, class), class)
         }
     }
@@ -193,7 +193,8 @@ impl<P: Pages> Backend<P> {
     /// not much more than a part of what lives.
     fn may_grow_by(&self, heap: &ThreadHeap) -> usize {
         // Relaxed: numbers that stand alone.
-        let threads = self.threads.load(Relaxed).max(1);
+        // One of the threads waits for the others, as a rule the first.
+        let threads = self.threads.load(Relaxed).max(2) - 1;
         let share = (self.live.load(Relaxed) * UNIT) / (LIVE_PART * threads);
         let whole = self.budget.load(Relaxed);
         let spent = whole.saturating_sub(heap.budget);

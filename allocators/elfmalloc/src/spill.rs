@@ -7,12 +7,13 @@ use heapdrome_pages::atomic::Ordering::Relaxed;
 use heapdrome_pages::{Lock, Pages};
 
 use crate::backend::Backend;
+use crate::bin::Slabs;
 use crate::depot::{CHUNK_BYTES, Chunks, Depot};
 use crate::heap::ThreadHeap;
 use crate::size_class::{FIRST_SHARED, SizeClass, UNIT};
 
 /// Chunks of all depots together may take this part of what lives.
-const CHUNKS_PART: usize = 128;
+const CHUNKS_PART: usize = 64;
 /// A thread's depot may have so many in any case.
 const LEAST_CHUNKS: usize = 8;
 /// The blocks in all depots together may be this part of what lives.
@@ -27,6 +28,8 @@ const WORTH_PART: usize = 16;
 const WORTH_BYTES: usize = 256 << 10;
 /// if memory has grown by this part since that was last done.
 const GROWN_PART: usize = 64;
+/// and by at least so many units.
+const LEAST_GROWN: usize = 4;
 
 /// The depot of a heap.
 ///
@@ -55,7 +58,7 @@ impl<P: Pages> Backend<P> {
         unsafe {
             if class.number() < FIRST_SHARED && blocks.len() >= LEAST {
                 let mut depot = depot_of(heap).lock();
-                if self.has_room(&depot, blocks.len() * class.size()) {
+                if self.has_room(&depot, class, blocks.len()) {
                     kept = depot.push(class, blocks, &self.metadata, &self.pages);
                 }
             }
@@ -63,13 +66,15 @@ impl<P: Pages> Backend<P> {
         }
     }
 
-    /// Whether a depot may take `bytes` more.
-    fn has_room(&self, depot: &Depot, bytes: usize) -> bool {
+    /// Whether a depot may take so many blocks more.
+    fn has_room(&self, depot: &Depot, class: SizeClass, blocks: usize) -> bool {
+        let bytes = blocks * class.size();
         // Relaxed: numbers that stand alone.
         let threads = self.threads.load(Relaxed).max(1);
         let live = self.live.load(Relaxed) * UNIT / threads;
         let chunks = (live / CHUNKS_PART / CHUNK_BYTES).max(LEAST_CHUNKS);
-        depot.chunks() < chunks && depot.bytes() + bytes <= (live / BLOCKS_PART).max(LEAST_BYTES)
+        (depot.chunks() < chunks || blocks <= depot.room(class))
+            && depot.bytes() + bytes <= (live / BLOCKS_PART).max(LEAST_BYTES)
     }
 
     /// Takes up to `want` blocks from the thread's depot; none only where none is there.
@@ -118,7 +123,11 @@ impl<P: Pages> Backend<P> {
             // SAFETY: as in `empty_depots`.
             unsafe {
                 let chunks = depot_of(heap).lock().take_idle();
-                self.release_chunks(heap, chunks);
+                if !chunks.is_empty() {
+                    self.release_chunks(heap, chunks);
+                    // What has become empty by it has been idle as long.
+                    self.retire_empties(heap, Slabs::take_empties);
+                }
             }
         }
     }
@@ -133,14 +142,26 @@ impl<P: Pages> Backend<P> {
         });
     }
 
-    /// To be called before memory grows by some units: gives back what lies in depots, if that is much.
-    /// Slabs that become empty may serve instead.
+    /// Gives back all that lies in depots, and all empty slabs.
+    pub(crate) fn release_kept(&self) {
+        self.empty_depots();
+        self.retire_all_empties(Slabs::take_empties);
+    }
+
+    /// To be called before memory grows by some units: gives empty slabs back, and what lies in depots if
+    /// that is much. Slabs that become empty by it may serve instead.
     pub(crate) fn before_growth(&self, units: usize) {
         // Relaxed: numbers that stand alone.
         let live = self.live.load(Relaxed);
         let emptied_at = self.emptied_at.load(Relaxed);
-        if live.abs_diff(emptied_at) < (live / GROWN_PART).max(1) || self.pool.lock().dirty >= units
+        if live.abs_diff(emptied_at) < (live / GROWN_PART).max(LEAST_GROWN)
+            || self.pool.lock().dirty >= units
         {
+            return;
+        }
+        self.emptied_at.store(live, Relaxed);
+        self.retire_all_empties(Slabs::take_empties);
+        if self.pool.lock().dirty >= units {
             return;
         }
         let held: usize = self
@@ -149,8 +170,7 @@ impl<P: Pages> Backend<P> {
             .map(|heap| unsafe { depot_of(heap) }.lock().bytes())
             .sum();
         if held > (live * UNIT / WORTH_PART).max(WORTH_BYTES) {
-            self.emptied_at.store(live, Relaxed);
-            self.empty_depots();
+            self.release_kept();
         }
     }
 }

@@ -6,6 +6,7 @@ use heapdrome_pages::atomic::Ordering::Relaxed;
 use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
+use crate::bin::Slabs;
 use crate::heap::ThreadHeap;
 use crate::size_class::{CLASSES, SizeClass};
 
@@ -27,6 +28,9 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the memory is new, large enough, and aligned to its size or a page.
         let heap = unsafe { ThreadHeap::write(memory, budget) };
         heaps.add(heap);
+        drop(heaps);
+        // SAFETY: the heap is this thread's.
+        unsafe { self.set_idle(heap, false) };
         // Relaxed: as above.
         self.threads.fetch_add(1, Relaxed);
         Some(heap)
@@ -44,6 +48,7 @@ impl<P: Pages> Backend<P> {
             self.empty_magazines(heap, true);
             self.empty_depot(heap);
             self.set_idle(heap, true);
+            self.retire_empties(heap, Slabs::take_empties);
             let bins = &(*heap.as_ptr()).bins;
             for (number, bin) in bins.iter().enumerate().skip(1) {
                 if bin.lock().slabs != 0 {
@@ -64,7 +69,9 @@ impl<P: Pages> Backend<P> {
     unsafe fn set_idle(&self, heap: NonNull<ThreadHeap>, idle: bool) {
         // SAFETY: bins may be used by any thread.
         for bin in unsafe { &(*heap.as_ptr()).bins } {
-            bin.lock().idle = idle;
+            let mut slabs = bin.lock();
+            slabs.idle = idle;
+            slabs.keeps = !idle;
         }
     }
 
