@@ -36,7 +36,7 @@ pub struct Trial {
     pub wall_s: Vec<f64>,
     /// How the run ended that did not finish; `None` if all did.
     pub failure: Option<String>,
-    /// How often the limit was met, over all runs.
+    /// How often the limit was met, of memory or with swap, over all runs.
     pub limit_hits: u64,
     /// Processes that were killed for memory.
     pub oom_kills: u64,
@@ -209,7 +209,9 @@ impl Search {
         };
         for _ in 0..self.runs {
             let one = run(Some(limit))?;
-            trial.limit_hits += one.tally.limit_hits.unwrap_or(0);
+            // Without swap, a group of version 1 meets the limit of both together first.
+            let hits = [one.tally.limit_hits, one.tally.swap_limit_hits];
+            trial.limit_hits += hits.into_iter().flatten().sum::<u64>();
             trial.oom_kills += one.tally.oom_kills.unwrap_or(0);
             match told(&one.ended) {
                 None => trial.wall_s.push(one.wall.as_secs_f64()),
