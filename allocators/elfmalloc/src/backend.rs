@@ -230,6 +230,8 @@ impl<P: Pages> Backend<P> {
             }
             Slab::start(run.slab, run.base.as_ptr(), class, external);
         }
+        self.directory
+            .forget_states(run.base, usize::from(shape.units));
         self.map.set(run.base, usize::from(shape.units), class);
         NonNull::new(run.slab)
     }

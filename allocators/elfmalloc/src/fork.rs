@@ -64,8 +64,8 @@ impl<P: Pages> Backend<P> {
     }
 
     /// In the child: makes the heaps of threads that do not exist here available to others. The
-    /// blocks in their magazines are lost: a thread may have been moving them when the process
-    /// forked.
+    /// blocks in their magazines and quarantines are lost: a thread may have been moving them when the
+    /// process forked.
     ///
     /// # Safety
     ///
@@ -91,6 +91,9 @@ impl<P: Pages> Backend<P> {
                     .for_each(|count| count.store(0, Relaxed));
                 if let Some(mut coalescer) = NonNull::new((*place).coalescer) {
                     coalescer.as_mut().forget();
+                }
+                if let Some(mut quarantine) = NonNull::new((*place).quarantine) {
+                    quarantine.as_mut().empty(|_| ());
                 }
                 (*place).budget = self.budget.load(Relaxed);
                 (*place).set_next_idle(idle);

@@ -12,15 +12,16 @@ use heapdrome_pages::system::random_word;
 use heapdrome_pages::{KeepErrno, Pages};
 
 use crate::backend::Backend;
+use crate::canary::{guard, is_guarded};
 use crate::checks::{
-    SHORT, change, end, find_states, guard, hand_out, is_another_size, is_filled, is_guarded,
-    is_whole, prepare, slack_of, slack_or_report,
+    change, end, find_states, hand_out, hand_out_fast, is_another_size, is_long, is_whole,
+    near_state, prepare, slack_of, slack_or_report, state_of,
 };
 use crate::elfmalloc::{BACKEND, Elfmalloc, class_of, front, heap};
 use crate::heap::ThreadHeap;
 use crate::large::Large;
 use crate::misuse::report;
-use crate::quarantine::{Quarantine, has_places};
+use crate::quarantine::{GROUP, Quarantine, has_places};
 use crate::size_class::{LARGEST, SizeClass};
 use crate::slab::Misuse;
 
@@ -38,50 +39,106 @@ thread_slot!(
 #[inline(always)]
 unsafe fn free_fast(block: *mut u8) -> bool {
     let quarantine = QUARANTINE::get();
-    let class = BACKEND.map.get(block.addr());
-    let Some(block) = NonNull::new(block) else {
-        return false;
-    };
+    let address = block.addr();
+    let class = BACKEND.map.get(address);
     if quarantine.is_null() || !has_places(class) {
         return false;
     }
-    let address = block.addr().get();
-    let Some(slack) = slack_of(address, class) else {
+    let Some(state) = near_state(address) else {
         return false;
     };
-    // SAFETY: the program had the block, and gives it up; the quarantine is this thread's, and what
-    // leaves it is a free block of the class.
+    let Some(slack) = slack_of(state, address, class) else {
+        return false;
+    };
+    // SAFETY: what lies in a slab is not null; the program had the block, and gives it up.
     unsafe {
+        let block = NonNull::new_unchecked(block);
         if !is_whole(block, class, slack) {
             return false;
         }
-        end(block, class);
-        let long = class.size() > SHORT;
-        let other = (*quarantine).exchange(class, long, block.as_ptr());
-        if let Some(other) = NonNull::new(other)
-            && !(is_filled(other, class) && front().push(class, other.as_ptr()))
-        {
-            free_other(other, class);
-        }
+        end(block, state, class);
+        keep(quarantine, class, block.as_ptr());
     }
     true
 }
 
-/// Takes a block that has left the quarantine to where free blocks are.
+/// Puts a freed block into the thread's quarantine.
 ///
 /// # Safety
 ///
-/// The block is a free one of `class`.
+/// The block is a free one of `class`, which has places there.
+#[inline(always)]
+unsafe fn keep(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) {
+    // SAFETY: the quarantine is this thread's; what leaves it are free blocks of the class.
+    unsafe {
+        if is_long(class) {
+            let other = (*quarantine).exchange(class, block);
+            if !other.is_null() && !front().push(class, other) {
+                free_other(other);
+            }
+        } else if (*quarantine).put(class, block) {
+            pass_on(quarantine, class);
+        }
+    }
+}
+
+/// Takes a group of blocks that leaves the quarantine to their magazine.
+///
+/// # Safety
+///
+/// The quarantine is this thread's, and a group of `class` is full.
+#[inline(never)]
+unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
+    // SAFETY: as in `keep`; the heap is this thread's, and room is counted from its magazine's top.
+    unsafe {
+        let Some(group) = (*quarantine).next_group(class) else {
+            return;
+        };
+        let Some(heap) = heap() else {
+            group.into_iter().for_each(|block| free_other(block));
+            return;
+        };
+        let front = &(*heap.as_ptr()).front;
+        let magazine = &(*heap.as_ptr()).magazines[class.number()];
+        front.count(GROUP);
+        if front.is_due() || magazine.length(front, class) + GROUP > usize::from(magazine.capacity)
+        {
+            group.into_iter().for_each(|block| free_other(block));
+            return;
+        }
+        let top = front.top(class);
+        top.cast::<[*mut u8; GROUP]>().write(group);
+        front.set_top(class, top.add(GROUP));
+    }
+}
+
+/// Has the start of a block brought near: what is handed out is looked at, and would else be waited for.
+/// Any address will do.
+#[inline(always)]
+fn will_be_read(block: *mut u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch touches nothing.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_ET0 }>(block.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = block;
+}
+
+/// Takes a block that has left the quarantine, and that no magazine has room for, to where free blocks are.
+///
+/// # Safety
+///
+/// The block is a free one.
 #[cold]
 #[inline(never)]
-unsafe fn free_other(block: NonNull<u8>, class: SizeClass) {
+unsafe fn free_other(block: *mut u8) {
     let _errno = KeepErrno::new();
-    // SAFETY: the block is free, was filled, and lies in a slab.
+    // SAFETY: the block is free, and lies in a slab.
     unsafe {
-        if !is_filled(block, class) {
-            report(Misuse::WrittenAfterFree(block.addr().get()));
-        }
-        if !Elfmalloc::deallocate_fast(block.as_ptr()) {
+        if !Elfmalloc::deallocate_fast(block)
+            && let Some(block) = NonNull::new(block)
+        {
             Elfmalloc::deallocate(block);
         }
     }
@@ -96,51 +153,45 @@ unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
     let slack = slack_or_report(address, class);
     // SAFETY: the block was the caller's and is this function's now; what leaves the quarantine is a
-    // free block that was filled.
+    // free block.
     unsafe {
         if !is_whole(block, class, slack) {
             report(Misuse::Overflow(address));
         }
-        end(block, class);
-        let other = match heap() {
-            Some(heap) => BACKEND.exchange(heap, class, block.as_ptr()),
-            None => block.as_ptr(),
+        end(block, state_of(address), class);
+        let quarantine = heap().and_then(|heap| BACKEND.quarantine(heap));
+        let Some(quarantine) = quarantine else {
+            free_other(block.as_ptr());
+            return;
         };
-        if let Some(other) = NonNull::new(other) {
-            free_other(other, class_of(other.addr().get()));
+        if has_places(class) {
+            keep(quarantine.as_ptr(), class, block.as_ptr());
+            return;
+        }
+        let other = (*quarantine.as_ptr()).exchange_shared(block.as_ptr());
+        if !other.is_null() {
+            free_other(other);
         }
     }
 }
 
 impl<P: Pages> Backend<P> {
-    /// Puts a freed block into the thread's quarantine; returns one that leaves it, or null.
+    /// The thread's quarantine, made if need be; `None` where there is no memory.
     ///
     /// # Safety
     ///
     /// The heap is the calling thread's.
-    unsafe fn exchange(
-        &self,
-        heap: NonNull<ThreadHeap>,
-        class: SizeClass,
-        block: *mut u8,
-    ) -> *mut u8 {
-        // SAFETY: the heap is this thread's, and so is its quarantine.
+    unsafe fn quarantine(&self, heap: NonNull<ThreadHeap>) -> Option<NonNull<Quarantine>> {
+        // SAFETY: the heap is this thread's; the memory is new, zero, and aligned to its size or a page.
         unsafe {
             let place = &raw mut (*heap.as_ptr()).quarantine;
             if (*place).is_null() {
                 let bytes = size_of::<Quarantine>();
-                let memory = self.metadata.lock().allocate(&self.pages, bytes);
-                let Some(memory) = memory else { return block };
-                let quarantine: *mut Quarantine = memory.as_ptr().cast();
-                quarantine.write(Quarantine::new(random_word()));
-                *place = quarantine;
+                let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
+                *place = Quarantine::write(memory, random_word()).as_ptr();
             }
             QUARANTINE::set(*place);
-            if has_places(class) {
-                (**place).exchange(class, class.size() > SHORT, block)
-            } else {
-                (**place).exchange_shared(block)
-            }
+            NonNull::new(*place)
         }
     }
 
@@ -208,10 +259,20 @@ unsafe impl MallocAbi for Hardened {
             return None;
         }
         // A thread that has no heap yet finds nothing here.
-        let block = Elfmalloc::allocate_fast(size + 1)?;
-        // SAFETY: the block is new, and a slab's.
-        unsafe { hand_out(block, SizeClass::of(size + 1), size) };
-        Some(block)
+        let class = SizeClass::of(size + 1);
+        let front = front();
+        let top = front.top(class);
+        // SAFETY: before a top there is a slot, or null; the slot holds a free block of the class, whose size is
+        // so near to what is wanted that the slack can be said.
+        unsafe {
+            let block = NonNull::new(*top.sub(1))?;
+            if !hand_out_fast(block, class, size) {
+                return None;
+            }
+            front.set_top(class, top.sub(1));
+            will_be_read(*top.sub(2));
+            Some(block)
+        }
     }
 
     fn allocate(size: usize) -> Option<NonNull<u8>> {
@@ -288,7 +349,8 @@ unsafe impl MallocAbi for Hardened {
         let _ = alignment;
         let class = BACKEND.map.get(block.addr());
         if has_places(class)
-            && let Some(slack) = slack_of(block.addr(), class)
+            && let Some(state) = near_state(block.addr())
+            && let Some(slack) = slack_of(state, block.addr(), class)
             && is_another_size(class, slack, size)
         {
             report(Misuse::OtherSize(block.addr()));

@@ -1,24 +1,40 @@
-//! Where the hardened variant keeps freed blocks before they are allocated again: a freed block takes a
-//! random place among those of its class, and what lay there goes on.
+//! Where the hardened variant keeps freed blocks before they are allocated again.
+//!
+//! Short blocks are kept in groups of eight, in the order in which they were freed. When a group is full,
+//! another of its class is drawn, and the eight that lie there go on, in a direction that is drawn; then
+//! that one is filled. So neighbours in memory that were freed together stay together, and go back to
+//! their slab at one stroke. A long block takes a place that is drawn, and what lay there goes on.
 
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 
+use crate::checks::{SHORT, is_long};
 use crate::size_class::SizeClass;
 
+/// Blocks of a group. A group is a line of the cache.
+pub const GROUP: usize = 8;
+/// Groups of a class.
+const GROUPS: usize = 5;
+/// Short classes, and 0.
+const SHORT_CLASSES: usize = SizeClass::of(SHORT).number() + 1;
 /// The largest class that has places of its own: 16 KiB. Larger ones share some.
 const LAST_OWN: usize = SizeClass::of(16 << 10).number();
-/// Places of each class.
-const PLACES: usize = 32;
-/// How many of them a class of long blocks uses: what lies here is memory that nobody can use.
+/// Places of each long class: what lies there is memory that nobody can use.
 const LONG_PLACES: usize = 8;
 /// Places that larger classes share.
 const SHARED: usize = 16;
 
+type Group = [*mut u8; GROUP];
+type Groups = [Group; GROUPS];
+
 /// The blocks that a thread has freed of late.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Quarantine {
+    groups: [Groups; SHORT_CLASSES],
+    /// Which of all the places in groups the next block of a class is put into.
+    next: [u32; SHORT_CLASSES],
     random: u64,
-    places: [[*mut u8; PLACES]; LAST_OWN + 1],
+    long: [[*mut u8; LONG_PLACES]; LAST_OWN + 1 - SHORT_CLASSES],
     shared: [*mut u8; SHARED],
 }
 
@@ -29,14 +45,29 @@ pub const fn has_places(class: SizeClass) -> bool {
     class.number().wrapping_sub(1) < LAST_OWN
 }
 
+/// Where the groups of a class begin.
+const fn start_of(class: usize) -> u32 {
+    (class * GROUPS * GROUP) as u32
+}
+
 impl Quarantine {
     /// Nothing in it; `seed` decides on the order.
-    #[must_use]
-    pub const fn new(seed: u64) -> Self {
-        Self {
-            random: seed | 1,
-            places: [[null_mut(); PLACES]; LAST_OWN + 1],
-            shared: [null_mut(); SHARED],
+    ///
+    /// # Safety
+    ///
+    /// `memory` is zero, large enough, aligned to 64, and nobody else's.
+    pub unsafe fn write(memory: NonNull<u8>, seed: u64) -> NonNull<Self> {
+        let mut quarantine: NonNull<Self> = memory.cast();
+        // SAFETY: zeros are a quarantine but for `next`, which is written before it is read.
+        let place = unsafe { quarantine.as_mut() };
+        place.random = seed | 1;
+        place.reset();
+        quarantine
+    }
+
+    fn reset(&mut self) {
+        for (class, next) in self.next.iter_mut().enumerate() {
+            *next = start_of(class);
         }
     }
 
@@ -50,17 +81,54 @@ impl Quarantine {
         (self.random >> 40) as usize
     }
 
-    /// Puts a block of a class that [has places](has_places) in; returns another that was there, or
-    /// null. Blocks are `long` or not by their class.
+    /// Puts a short block in. True if its group is full then.
+    ///
+    /// # Safety
+    ///
+    /// The class is that of a short block, and [`next_group`](Self::next_group) was called since a group
+    /// of it was full.
     #[inline(always)]
-    pub fn exchange(&mut self, class: SizeClass, long: bool, block: *mut u8) -> *mut u8 {
-        debug_assert!(has_places(class));
-        let count = if long { LONG_PLACES } else { PLACES };
-        let index = self.draw() % count;
+    #[must_use]
+    pub unsafe fn put(&mut self, class: SizeClass, block: *mut u8) -> bool {
+        debug_assert!(has_places(class) && !is_long(class));
+        // SAFETY: the caller's promise: the group has room.
+        unsafe {
+            let next = self.next.get_unchecked_mut(class.number());
+            let place = *next as usize;
+            *next += 1;
+            let places = self.groups.as_flattened_mut().as_flattened_mut();
+            *places.get_unchecked_mut(place) = block;
+            place % GROUP == GROUP - 1
+        }
+    }
+
+    /// Draws another group, which is filled from now on, since that of `class` is full; returns the blocks
+    /// that lay there, if there were any.
+    #[must_use]
+    pub fn next_group(&mut self, class: SizeClass) -> Option<Group> {
+        let draw = self.draw();
+        let class = class.number();
+        let end = (self.next[class] - start_of(class)) as usize / GROUP;
+        // The full group is the one before `end`: any but that.
+        let index = (end + draw % (GROUPS - 1)) % GROUPS;
+        self.next[class] = start_of(class) + (index * GROUP) as u32;
+        let group = &self.groups[class][index];
+        // All or none of the bits: the index of each block, or its distance from the last one.
+        let turn = (draw >> 16 & 1).wrapping_neg() % GROUP;
+        let blocks = core::array::from_fn(|place| group[(place ^ turn) % GROUP]);
+        (!group[0].is_null()).then_some(blocks)
+    }
+
+    /// Puts a long block of a class that [has places](has_places) in; returns another that was there, or
+    /// null.
+    #[inline(always)]
+    pub fn exchange(&mut self, class: SizeClass, block: *mut u8) -> *mut u8 {
+        debug_assert!(has_places(class) && is_long(class));
+        let index = self.draw() % LONG_PLACES;
         // SAFETY: the class has places, and the index is below their number.
         let place = unsafe {
-            self.places
-                .get_unchecked_mut(class.number())
+            self.long
+                .get_unchecked_mut(class.number() - SHORT_CLASSES)
                 .get_unchecked_mut(index)
         };
         core::mem::replace(place, block)
@@ -74,7 +142,16 @@ impl Quarantine {
 
     /// Takes all blocks out.
     pub fn empty(&mut self, mut give: impl FnMut(*mut u8)) {
-        let places = self.places.iter_mut().flatten();
+        for (class, groups) in self.groups.iter_mut().enumerate() {
+            // What lies behind the last block that was put into its group has left before.
+            let next = (self.next[class] - start_of(class)) as usize;
+            let left = groups.as_flattened_mut().iter_mut().skip(next);
+            left.take(GROUP - next % GROUP)
+                .for_each(|place| *place = null_mut());
+        }
+        self.reset();
+        let short = self.groups.iter_mut().flatten().flatten();
+        let places = short.chain(self.long.iter_mut().flatten());
         for place in places.chain(&mut self.shared) {
             let block = core::mem::replace(place, null_mut());
             if !block.is_null() {
@@ -88,35 +165,67 @@ impl Quarantine {
 mod tests {
     use super::*;
     use core::ptr::without_provenance_mut;
+    use std::boxed::Box;
     use std::vec::Vec;
+
+    fn quarantine() -> Box<Quarantine> {
+        let mut memory = Box::<Quarantine>::new_zeroed();
+        // SAFETY: the memory is new, zero, and a quarantine's.
+        unsafe {
+            Quarantine::write(NonNull::from(&mut *memory).cast(), 5);
+            memory.assume_init()
+        }
+    }
 
     #[test]
     fn blocks_come_out_once_later_and_in_another_order() {
-        let mut quarantine = Quarantine::new(5);
+        let mut quarantine = quarantine();
         let mut out = Vec::new();
         let class = SizeClass::of(64);
-        let count = if cfg!(miri) { 300 } else { 5000 };
-        for number in 1..=count {
-            let other = quarantine.exchange(class, false, without_provenance_mut(number));
-            assert_ne!(other.addr(), number);
-            out.extend((!other.is_null()).then(|| other.addr()));
+        for number in 1..=5000 {
+            // SAFETY: the class is a short one's, and what is full is passed on.
+            if unsafe { quarantine.put(class, without_provenance_mut(number)) } {
+                let group = quarantine.next_group(class).into_iter().flatten();
+                let group: Vec<_> = group.map(|other| other.addr()).collect();
+                assert!(group.iter().all(|other| other + GROUP <= number));
+                out.extend(group);
+            }
         }
-        assert!(out.len() >= count - PLACES && out.len() < count);
+        assert!(out.len() >= 5000 - GROUPS * GROUP && out.len() < 5000);
         let ascending = out.windows(2).filter(|pair| pair[0] < pair[1]).count();
-        assert!(ascending < out.len() * 3 / 4, "{ascending}");
+        assert!(
+            (out.len() / 4..out.len() * 3 / 4).contains(&ascending),
+            "{ascending}"
+        );
         quarantine.empty(|block| out.push(block.addr()));
         out.sort_unstable();
-        assert!(out.into_iter().eq(1..=count));
+        assert!(out.into_iter().eq(1..=5000));
+    }
+
+    #[test]
+    fn a_quarantine_that_was_emptied_holds_nothing() {
+        let mut quarantine = quarantine();
+        let class = SizeClass::of(SHORT);
+        for number in 1..=100 {
+            // SAFETY: the class is a short one's, and what is full is passed on.
+            if unsafe { quarantine.put(class, without_provenance_mut(number)) } {
+                let _ = quarantine.next_group(class);
+            }
+        }
+        quarantine.empty(|_| ());
+        quarantine.empty(|block| panic!("{block:?}"));
+        // SAFETY: as above.
+        assert!(!unsafe { quarantine.put(class, without_provenance_mut(1)) });
     }
 
     #[test]
     fn few_large_blocks_are_kept() {
-        let mut quarantine = Quarantine::new(5);
+        let mut quarantine = quarantine();
         let mut out = 0;
         let class = SizeClass::of(5000);
         for number in 1..=1000 {
             let place = without_provenance_mut(number);
-            out += usize::from(!quarantine.exchange(class, true, place).is_null());
+            out += usize::from(!quarantine.exchange(class, place).is_null());
             out += usize::from(!quarantine.exchange_shared(place).is_null());
         }
         assert!(out >= 2000 - LONG_PLACES - SHARED);

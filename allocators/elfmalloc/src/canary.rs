@@ -1,0 +1,233 @@
+//! The canaries of the hardened variant: bytes around what the program asked for that it has no reason to
+//! write, looked at when it gives the block back.
+//!
+//! Each block has a word, made of its address and of a secret. The canary byte at offset `o` of the block
+//! is byte `o % 8` of that word, wherever the canary begins: so two canaries may overlap. No byte is zero,
+//! which is what a string ends with.
+
+use core::ptr::NonNull;
+use heapdrome_pages::atomic::{AtomicU64, Ordering::Relaxed};
+
+use heapdrome_pages::system::random_word;
+
+/// Bytes of canary behind a block's last byte, or as many as there are; and again at the block's end.
+const CANARY: usize = size_of::<u64>();
+/// As many bytes before and behind a block in a mapping of its own are a canary.
+const EDGE: usize = 64;
+/// A bit of each byte.
+const NO_ZEROS: u64 = 0x0101_0101_0101_0101;
+
+// The first byte in memory is the lowest of a word.
+const _: () = assert!(cfg!(target_endian = "little"));
+
+static SECRET: AtomicU64 = AtomicU64::new(0);
+
+/// Whether there is no secret yet, as before the first block.
+pub(crate) fn wants_secret() -> bool {
+    // Relaxed: a number that stands alone.
+    SECRET.load(Relaxed) == 0
+}
+
+/// Draws the secret, unless there is one.
+pub(crate) fn draw_secret() {
+    // Relaxed: any of the values will do, and the first one stays.
+    let _ = SECRET.compare_exchange(0, random_word() | 1, Relaxed, Relaxed);
+}
+
+/// The word of the block at `address`.
+#[inline(always)]
+fn word(address: usize) -> u64 {
+    // The secret is odd: neighbours differ in each byte's lower bits.
+    (address as u64 / 16).wrapping_mul(SECRET.load(Relaxed)) | NO_ZEROS
+}
+
+/// Where the canaries of a block lie. Sizes are random to a branch predictor: none of this branches.
+struct Canaries {
+    /// The first begins behind the last byte that the program asked for, but not so late that it would
+    /// not end within the block.
+    first: usize,
+    /// The last ends with the block. It may overlap with the first, or be the same.
+    last: usize,
+    /// How many bits of the first are the program's; none unless it is the last.
+    taken: usize,
+}
+
+impl Canaries {
+    #[inline(always)]
+    const fn of(size: usize, slack: usize) -> Self {
+        let used = size - slack;
+        let last = size - CANARY;
+        let first = if used < last { used } else { last };
+        Self {
+            first,
+            last,
+            taken: (used - first) * 8,
+        }
+    }
+
+    /// What the first holds. The last begins at a multiple of eight, and holds the word itself.
+    #[inline(always)]
+    const fn first_of(&self, word: u64) -> u64 {
+        word.rotate_right((self.first % CANARY * 8) as u32)
+    }
+}
+
+/// Writes the canaries of a block of `size` bytes, of which the program does not have the last `slack`.
+/// Up to seven bytes before those are written to as well.
+///
+/// # Safety
+///
+/// The block has that many bytes, a multiple of 16, has slack, and its contents do not matter yet.
+#[inline(always)]
+pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
+    let canaries = Canaries::of(size, slack);
+    let word = word(block.addr().get());
+    let first = canaries.first_of(word);
+    // SAFETY: the canaries lie in the block.
+    unsafe {
+        block.add(canaries.first).cast().write_unaligned(first);
+        block.add(canaries.last).cast().write(word);
+    }
+}
+
+/// The same for a block whose contents are to stay.
+///
+/// # Safety
+///
+/// The block has that many bytes, a multiple of 16, has slack, and is the program's.
+pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
+    let canaries = Canaries::of(size, slack);
+    let word = word(block.addr().get());
+    let free = !0 << canaries.taken;
+    // SAFETY: the canaries lie in the block; the program's bytes are the first in memory, and where the
+    // last is not the first, all of it is slack.
+    unsafe {
+        let first = block.add(canaries.first).cast::<u64>();
+        let kept = first.read_unaligned() & !free;
+        first.write_unaligned(kept | canaries.first_of(word) & free);
+        if canaries.first != canaries.last {
+            block.add(canaries.last).cast().write(word);
+        }
+    }
+}
+
+/// Whether nothing was written behind the last byte that the program asked for, nor before the block
+/// that follows.
+///
+/// # Safety
+///
+/// The block has that many bytes.
+#[inline(always)]
+pub(crate) unsafe fn is_whole(block: NonNull<u8>, size: usize, slack: usize) -> bool {
+    let canaries = Canaries::of(size, slack);
+    let word = word(block.addr().get());
+    // SAFETY: both places lie in the block.
+    let found = |place| unsafe { block.add(place).cast::<u64>().read_unaligned() };
+    let changed = (found(canaries.first) ^ canaries.first_of(word)) >> canaries.taken;
+    // Where the first is the last, the latter's bits above those taken are the same.
+    let changed_last = (found(canaries.last) ^ word) >> canaries.taken;
+    changed | changed_last == 0
+}
+
+/// The canary around a block that has a mapping of its own: what lies before it, back to the page
+/// that cannot be touched, and behind it.
+struct Edges {
+    before: usize,
+    behind: usize,
+}
+
+impl Edges {
+    fn of(address: usize, size: usize, page: usize) -> Self {
+        Self {
+            before: (address % page).min(EDGE),
+            behind: ((address + size).next_multiple_of(page) - (address + size)).min(EDGE),
+        }
+    }
+}
+
+/// Writes the canary around a block.
+///
+/// # Safety
+///
+/// The block has `size` bytes in whole pages of its own.
+pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
+    let edges = Edges::of(block.addr().get(), size, page);
+    let byte = word(block.addr().get()) as u8;
+    // SAFETY: the edges lie in the block's first and last page.
+    unsafe {
+        let start = block.sub(edges.before);
+        start.write_bytes(byte, edges.before);
+        block.add(size).write_bytes(byte, edges.behind);
+    }
+}
+
+/// Whether nothing was written there since.
+///
+/// # Safety
+///
+/// As for [`guard`].
+pub(crate) unsafe fn is_guarded(block: NonNull<u8>, size: usize, page: usize) -> bool {
+    let edges = Edges::of(block.addr().get(), size, page);
+    let byte = word(block.addr().get()) as u8;
+    // SAFETY: the edges lie in the block's first and last page.
+    unsafe {
+        let start = block.sub(edges.before);
+        let end = block.add(size);
+        (0..edges.before).all(|index| start.add(index).read() == byte)
+            && (0..edges.behind).all(|index| end.add(index).read() == byte)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(16))]
+    struct Block([u8; 48]);
+
+    fn block_of(bytes: &mut Block) -> NonNull<u8> {
+        NonNull::from(&mut bytes.0).cast()
+    }
+
+    #[test]
+    fn every_slack_is_watched_and_nothing_else() {
+        draw_secret();
+        for slack in 1..=48 {
+            let mut bytes = Block([0; 48]);
+            let block = block_of(&mut bytes);
+            // SAFETY: the block has 48 bytes, all of them this test's.
+            unsafe {
+                write(block, 48, slack);
+                assert!(is_whole(block, 48, slack), "{slack}");
+                let used = 48 - slack;
+                block.as_ptr().write_bytes(7, used);
+                assert!(is_whole(block, 48, slack), "{slack}");
+                for place in (used..48).filter(|&place| place < used + 8 || place >= 40) {
+                    let byte = block.add(place);
+                    let before = byte.read();
+                    byte.write(0);
+                    assert!(!is_whole(block, 48, slack), "{slack}, {place}");
+                    byte.write(before);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_that_changes_its_size_keeps_what_it_holds() {
+        draw_secret();
+        for (from, to) in (1..=48).flat_map(|from| (1..=48).map(move |to| (from, to))) {
+            let mut bytes = Block([0; 48]);
+            let block = block_of(&mut bytes);
+            // SAFETY: as above.
+            unsafe {
+                write(block, 48, from);
+                let kept = 48 - from.max(to);
+                block.as_ptr().write_bytes(7, 48 - from);
+                rewrite(block, 48, to);
+                assert!(is_whole(block, 48, to), "{from} to {to}");
+                assert!((0..kept).all(|place| block.add(place).read() == 7));
+            }
+        }
+    }
+}
