@@ -62,9 +62,7 @@ impl Arena {
     pub fn reserve(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
         let units = bytes / UNIT;
         let map = UnitMap::memory_words(units);
-        let map_bytes = (2 * map * size_of::<u64>()).next_multiple_of(UNIT);
-        let slab_bytes = (units * size_of::<Slab>()).next_multiple_of(UNIT);
-        let state_bytes = (bytes / GRAIN).next_multiple_of(UNIT);
+        let [map_bytes, slab_bytes, state_bytes] = bytes_of_parts(units);
         let base = pages.reserve(bytes, UNIT, Access::None)?;
         let slabs = pages.reserve(slab_bytes, UNIT, Access::None);
         let words = pages.reserve(map_bytes, UNIT, Access::ReadWrite);
@@ -106,6 +104,28 @@ impl Arena {
             dirty,
             huge_from: usize::MAX,
         })
+    }
+
+    /// Gives back what was reserved.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else knows the arena.
+    pub unsafe fn release(self, pages: &impl Pages) {
+        let [map_bytes, slab_bytes, state_bytes] = bytes_of_parts(self.units);
+        let parts = [
+            (self.base, self.units << UNIT_SHIFT),
+            (self.free.memory().cast(), map_bytes),
+            (self.slabs.cast(), slab_bytes),
+            (self.states, state_bytes),
+        ];
+        for (start, bytes) in parts {
+            if let Some(start) = NonNull::new(start) {
+                // SAFETY: the arena reserved each with this size. Where the system refuses, only
+                // addresses are lost.
+                unsafe { pages.release(start, bytes) };
+            }
+        }
     }
 
     /// The memory of a unit.
@@ -193,6 +213,13 @@ impl Arena {
         }
         done
     }
+}
+
+/// Bytes of what describes so many units: both maps, the descriptors, the states of blocks.
+fn bytes_of_parts(units: usize) -> [usize; 3] {
+    let maps = 2 * UnitMap::memory_words(units) * size_of::<u64>();
+    let states = units * UNIT / GRAIN;
+    [maps, units * size_of::<Slab>(), states].map(|bytes| bytes.next_multiple_of(UNIT))
 }
 
 /// Where an arena is, for those that do not hold the pool's lock.

@@ -1,6 +1,7 @@
 //! The back-end: blocks in batches, from bins of slabs, over the pool.
 //!
-//! Order of locks: list of heaps, depot, bin, pool, metadata. A second bin's lock is only ever tried.
+//! Order of locks: purging, list of heaps, depot, bin of a thread's heap, common bin, pool, metadata. No thread
+//! holds the bins of two heaps.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -54,6 +55,8 @@ pub struct Backend<P> {
     pub epoch: AtomicU64,
     /// Whether a thread is in the midst of purging by epochs.
     pub(crate) ticking: AtomicBool,
+    /// Held while slabs are out of their bins to be purged.
+    pub(crate) purging: Lock<()>,
     /// How often memory was given back to the system.
     pub purges: AtomicU64,
     /// How many bytes that were.
@@ -81,6 +84,7 @@ impl<P: Pages> Backend<P> {
             emptied_at: AtomicUsize::new(0),
             epoch: AtomicU64::new(0),
             ticking: AtomicBool::new(false),
+            purging: Lock::new(()),
             purges: AtomicU64::new(0),
             purged: AtomicU64::new(0),
             started: AtomicBool::new(false),

@@ -14,7 +14,7 @@ use crate::slab::{Misuse, Place, Slab};
 /// How finely partial slabs are told apart by how much of them is free.
 const SHARES: usize = 4;
 /// Lists of slabs with free blocks: by share, and the empty ones that the bin keeps.
-const BUCKETS: usize = SHARES + 1;
+pub(crate) const BUCKETS: usize = SHARES + 1;
 /// The list of empty slabs.
 pub(crate) const EMPTY: usize = SHARES;
 
@@ -25,7 +25,7 @@ pub type Bin = Lock<Slabs>;
 /// their blocks does.
 #[derive(Debug)]
 pub struct Slabs {
-    active: *mut Slab,
+    pub(crate) active: *mut Slab,
     pub(crate) buckets: [*mut Slab; BUCKETS],
     /// How many slabs are in the lists.
     listed: u32,
@@ -173,7 +173,8 @@ impl Slabs {
         // SAFETY: the caller's promise.
         unsafe {
             let count = Slab::give(slab, blocks)?;
-            let empty = (*slab).free == (*slab).class.geometry().blocks;
+            let empty = (*slab).free == (*slab).class.geometry().blocks
+                && (*slab).place != Place::Claimed;
             if empty && own && self.keeps {
                 self.keep(slab);
                 return Ok(Given {
@@ -302,7 +303,7 @@ impl Slabs {
     /// # Safety
     ///
     /// The slab is in no list and is this bin's.
-    unsafe fn link(&mut self, slab: *mut Slab) {
+    pub(crate) unsafe fn link(&mut self, slab: *mut Slab) {
         // SAFETY: the slab and what is in the lists are this bin's.
         unsafe {
             let bucket = bucket_of(slab);

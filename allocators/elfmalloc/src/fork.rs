@@ -15,6 +15,7 @@ use crate::size_class::SizeClass;
 impl<P: Pages> Backend<P> {
     /// Takes every lock, in their order.
     pub fn hold_all(&self) {
+        self.purging.hold_for_fork();
         self.heaps.hold_for_fork();
         self.each_depot(Lock::hold_for_fork);
         self.each_bin(Lock::hold_for_fork);
@@ -38,6 +39,7 @@ impl<P: Pages> Backend<P> {
             self.each_bin(|bin| bin.release_after_fork());
             self.each_depot(|depot| depot.release_after_fork());
             self.heaps.release_after_fork();
+            self.purging.release_after_fork();
         }
     }
 

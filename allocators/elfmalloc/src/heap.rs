@@ -32,6 +32,8 @@ const ENTRIES: usize = 96;
 pub const FEWEST_TICKS: i32 = 16;
 /// The most frees after which a thread looks at the clock.
 pub const MOST_TICKS: i32 = 4096;
+/// The same for a thread that has been giving blocks back: it may soon do little, and memory be idle.
+pub const MOST_TICKS_GIVING: i32 = 256;
 
 /// A static that threads share and nobody writes to.
 #[derive(Debug)]
@@ -249,6 +251,8 @@ pub struct ThreadHeap {
     pub looked: u64,
     /// When the thread last looked at the clock, in milliseconds, and how many frees later it is to.
     pub clock: (u64, i32),
+    /// Whether blocks have left the heap since then.
+    pub giving: bool,
     /// The next heap without a thread.
     next_idle: *mut ThreadHeap,
     /// The next of all heaps.
@@ -283,6 +287,7 @@ impl ThreadHeap {
             (&raw mut (*place).budget).write(budget);
             (&raw mut (*place).looked).write(0);
             (&raw mut (*place).clock).write((0, FEWEST_TICKS));
+            (&raw mut (*place).giving).write(false);
             (&raw mut (*place).next_idle).write(null_mut());
             (&raw mut (*place).next).write(null_mut());
         }

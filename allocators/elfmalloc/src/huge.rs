@@ -1,12 +1,43 @@
-//! Huge pages at the frontier of an arena.
+//! The frontier of an arena: what is committed next, and huge pages there.
 
 use heapdrome_pages::{Advice, Pages};
 
 use crate::arena::{Arena, HUGE};
+use crate::pool::LARGEST_RUN;
 use crate::size_class::UNIT_SHIFT;
 
+/// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
+/// used of the last one is then little of the whole.
+const HUGE_FROM: usize = 512;
+
+/// Commits enough of an arena for a run of `count` units. Returns how many, or `None` where that is refused.
+pub(crate) fn commit(
+    arena: &mut Arena,
+    pages: &impl Pages,
+    huge: bool,
+    count: usize,
+    slack: usize,
+) -> Option<usize> {
+    let at_end = arena.free.run_before(arena.committed, count);
+    let needed = count + slack - at_end.min(count);
+    let from = arena.committed;
+    let mut step = (from / 8).clamp(16, LARGEST_RUN);
+    if huge && from + step >= HUGE_FROM {
+        let skew = arena.skew();
+        step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;
+    }
+    let step = step.min(arena.uncommitted());
+    let units = [step, needed]
+        .into_iter()
+        .find(|&units| units >= needed && arena.commit(pages, units))?;
+    if huge && from >= HUGE_FROM {
+        advise_huge(pages, arena, from, units);
+    }
+    Some(units)
+}
+
 /// Asks for huge pages in as much of what was just committed as they fit into.
-pub(crate) fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize) {
+fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize) {
     let (first, count) = huge_pages_in(arena.skew(), from, units);
     if count != 0 {
         arena.huge_from = arena.huge_from.min(first);
@@ -22,6 +53,23 @@ pub(crate) fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, 
         return (first, count.min(arena.huge_from - first));
     }
     huge_pages_in(arena.skew(), first, count)
+}
+
+/// Notes what becomes resident along with units that are put to use: the free ones in the same huge
+/// pages. Returns how many of those counted as clean.
+pub(crate) fn soil_huge_pages(arena: &mut Arena, first: usize, count: usize) -> usize {
+    let skew = arena.skew();
+    let begin = ((skew + first) / HUGE * HUGE).saturating_sub(skew);
+    let begin = begin.max(arena.huge_from);
+    let end = ((skew + first + count).next_multiple_of(HUGE) - skew).min(arena.committed);
+    let mut soiled = 0;
+    let mut from = begin;
+    while let Some(free) = arena.free.first_from(from).filter(|&free| free < end) {
+        let length = arena.free.run_from(free, end - free);
+        soiled += arena.dirty.change(free, length, true);
+        from = free + length;
+    }
+    soiled
 }
 
 /// The part of some units that whole huge pages make up; `skew` is how far into one unit 0 lies.

@@ -34,8 +34,14 @@ impl<P: Pages> Backend<P> {
             .then(|| self.allocate_large_run(units, alignment.max(UNIT)))
             .flatten();
         match run {
-            Some(run) => Some(self.start_large(run, units)),
-            None => self.map_block(size, alignment),
+            Some(run) => {
+                self.make_way(run.fresh);
+                Some(self.start_large(run, units))
+            }
+            None => {
+                self.make_way(units);
+                self.map_block(size, alignment)
+            }
         }
     }
 

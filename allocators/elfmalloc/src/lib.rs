@@ -22,6 +22,7 @@ pub mod bin;
 mod canary;
 pub mod check;
 mod checks;
+mod claims;
 pub mod class_map;
 pub mod coalescer;
 pub mod depot;

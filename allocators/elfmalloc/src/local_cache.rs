@@ -89,7 +89,7 @@ impl<P: Pages> Backend<P> {
                 };
             }
             let magazine = &mut (*place).magazines[class.number()];
-            magazine.note(Event::Refill);
+            magazine.note(Event::Refill, class);
             let want = usize::from(magazine.capacity).div_ceil(2);
             let taken = self.take_from_one(bin, class, magazine.slots, want);
             if taken == 0 {
@@ -148,7 +148,7 @@ impl<P: Pages> Backend<P> {
                 return;
             }
             if *front.top(class) == FULL {
-                magazine.note(Event::Flush);
+                magazine.note(Event::Flush, class);
                 let oldest = usize::from(magazine.capacity).div_ceil(2);
                 self.release_oldest(heap, class, oldest);
             }
@@ -167,6 +167,7 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's, and so is its coalescer; its memory is zero at first.
         unsafe {
             let place = heap.as_ptr();
+            (*place).giving = true;
             if (*place).coalescer.is_null() && class.number() < FIRST_SHARED {
                 let bytes = size_of::<Coalescer>();
                 let memory = self.metadata.lock().allocate(&self.pages, bytes);

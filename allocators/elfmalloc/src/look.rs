@@ -7,7 +7,7 @@ use heapdrome_pages::Pages;
 use heapdrome_pages::system::coarse_milliseconds;
 
 use crate::backend::Backend;
-use crate::heap::{MOST_TICKS, ThreadHeap};
+use crate::heap::{MOST_TICKS, MOST_TICKS_GIVING, ThreadHeap};
 use crate::magazine::Magazine;
 use crate::size_class::{CLASSES, SizeClass};
 
@@ -22,7 +22,12 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's.
         unsafe {
             let place = heap.as_ptr();
-            (*place).clock = next_look((*place).clock, now);
+            let most = if core::mem::take(&mut (*place).giving) {
+                MOST_TICKS_GIVING
+            } else {
+                MOST_TICKS
+            };
+            (*place).clock = next_look((*place).clock, now, most);
             (*place).front.set_ticks((*place).clock.1);
             if now.wrapping_sub((*place).looked) >= self.decay.load(Relaxed) / 4 {
                 (*place).looked = now;
@@ -78,12 +83,12 @@ impl<P: Pages> Backend<P> {
 }
 
 /// When to look at the clock next, after it was last looked at `last.0` and `last.1` frees went by until
-/// `now`: some tens of milliseconds from now, at this thread's pace.
-fn next_look(last: (u64, i32), now: u64) -> (u64, i32) {
+/// `now`: some tens of milliseconds from now, at this thread's pace, after `most` frees at the latest.
+fn next_look(last: (u64, i32), now: u64, most: i32) -> (u64, i32) {
     let ticks = match now.wrapping_sub(last.0) {
         0..10 => last.1 * 2,
         10..50 => last.1,
         passed => i32::try_from(u64::from(last.1.unsigned_abs()) * 25 / passed).unwrap_or(0),
     };
-    (now, ticks.clamp(1, MOST_TICKS))
+    (now, ticks.clamp(1, most))
 }

@@ -16,8 +16,13 @@ const FRAME: usize = 2;
 /// A magazine grows after so many slow paths.
 const GROWS_AFTER: u8 = 4;
 
-/// Slots that suffice for a thread that only allocates, or only frees.
-const ENOUGH_ONE_WAY: u16 = 62;
+/// Blocks up to this size may have magazines of four times the limit.
+const KEPT_BY_FOUR: usize = 16 << 10;
+
+/// Slots that suffice for a thread that only allocates, or only frees, and bytes of blocks: when it has
+/// nothing more to do they stay with it.
+const ENOUGH_ONE_WAY: usize = 62;
+const ENOUGH_BYTES_ONE_WAY: usize = 16 << 10;
 
 /// What a slow path was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,13 +64,15 @@ impl Magazine {
 
     /// Notes a slow path. True if the magazine should grow: what was just filled has to be emptied, or
     /// the other way round. A thread that only allocates, or only frees, gains little by a larger
-    /// one, and would just keep more.
-    pub fn note(&mut self, event: Event) -> bool {
+    /// one, and would just keep more. `class` is that of the blocks.
+    pub fn note(&mut self, event: Event, class: SizeClass) -> bool {
         self.busy = true;
         self.refilled |= event == Event::Refill;
         if self.last != event {
             self.events += 2;
-        } else if self.capacity < ENOUGH_ONE_WAY {
+        } else if Self::next_capacity(self.capacity)
+            <= ENOUGH_ONE_WAY.min(ENOUGH_BYTES_ONE_WAY / class.size())
+        {
             self.events += 1;
         }
         self.last = event;
@@ -76,22 +83,41 @@ impl Magazine {
         true
     }
 
+    /// Whether the last slow path was for this.
+    #[must_use]
+    pub fn was(&self, event: Event) -> bool {
+        self.last == event
+    }
+
     /// The capacity to begin with.
     #[must_use]
     pub fn first_capacity(class: SizeClass, limit: usize) -> usize {
         let wanted = match class.size() {
             0..=512 => 14,
             513..=2048 => 6,
-            _ => 2,
+            2049..=4096 => 2,
+            _ => 1,
         };
         wanted.min(Self::largest(class, limit))
     }
 
+    /// The capacity to grow to.
+    #[must_use]
+    pub fn next_capacity(capacity: u16) -> usize {
+        usize::from(capacity) * 2 + 2
+    }
+
     /// The largest capacity, where a magazine of small blocks may hold `limit` bytes. One of larger
-    /// blocks may hold up to four times as much: a batch must be worth the way to the slabs.
+    /// blocks may hold up to four times as much: a batch must be worth the way to the slabs. But what is
+    /// kept of the largest would better serve other classes.
     #[must_use]
     pub fn largest(class: SizeClass, limit: usize) -> usize {
-        let bytes = (class.size() * 256).clamp(limit, limit.saturating_mul(4));
+        let most = if class.size() > KEPT_BY_FOUR {
+            limit
+        } else {
+            limit.saturating_mul(4)
+        };
+        let bytes = (class.size() * 256).clamp(limit, most);
         (bytes / class.size()).clamp(1, MOST)
     }
 

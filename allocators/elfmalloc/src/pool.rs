@@ -8,8 +8,8 @@ use core::ptr::NonNull;
 
 use heapdrome_pages::{Pages, Purge};
 
-use crate::arena::{Arena, Directory, HUGE, MOST};
-use crate::huge::{advise_huge, whole_pages};
+use crate::arena::{Arena, Directory, MOST};
+use crate::huge::{commit, soil_huge_pages, whole_pages};
 use crate::settings::Settings;
 use crate::size_class::{UNIT, UNIT_SHIFT};
 use crate::slab::Slab;
@@ -18,9 +18,6 @@ use crate::slab::Slab;
 pub const LARGEST_RUN: usize = 512;
 /// A large arena has at least this size: 8 GiB.
 const LEAST_ARENA: usize = 8 << 30;
-/// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
-/// used of the last one is then little of the whole.
-const HUGE_FROM: usize = 512;
 
 /// Some units that follow one another.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +28,8 @@ pub struct Run {
     pub slab: *mut Slab,
     /// True where the memory reads as zero.
     pub clean: bool,
+    /// How many of the units may become resident that were not.
+    pub fresh: usize,
 }
 
 /// The units of all arenas; a lock guards it.
@@ -247,20 +246,9 @@ impl Pool {
 
     fn take(&mut self, index: usize, unit: usize, count: usize) -> Run {
         let arena = &mut self.arenas[index];
-        let mut soiled = 0;
-        let mut from = unit;
-        while let Some(first) = arena
-            .dirty
-            .first_from(from)
-            .filter(|&first| first < unit + count)
-        {
-            let length = arena.dirty.run_from(first, unit + count - first);
-            soiled += length;
-            from = first + length;
-        }
         arena.free.change(unit, count, false);
-        arena.dirty.change(unit, count, false);
-        self.dirty -= soiled;
+        let soiled = arena.dirty.change(unit, count, false);
+        self.dirty = self.dirty + soil_huge_pages(arena, unit, count) - soiled;
         self.dirty_low = self.dirty_low.min(self.dirty);
         self.live += count;
         self.peak = self.peak.max(self.live);
@@ -268,6 +256,7 @@ impl Pool {
             base: arena.address(unit),
             slab: arena.slab(unit),
             clean: soiled == 0,
+            fresh: count - soiled,
         }
     }
 
@@ -281,59 +270,43 @@ impl Pool {
         alignment: usize,
     ) -> Option<(usize, usize)> {
         let slack = (alignment >> UNIT_SHIFT).saturating_sub(1);
-        if self.count != 0 && self.commit(pages, directory, count, slack) {
-            return self.find(count, alignment);
+        let huge = self.huge != Some(false);
+        if let Some(last) = self.count.checked_sub(1) {
+            let arena = &mut self.arenas[last];
+            if let Some(units) = commit(arena, pages, huge, count, slack) {
+                directory.extend(last, arena);
+                self.committed += units;
+                return self.find(count, alignment);
+            }
         }
         if self.count == MOST || self.single {
             return None;
         }
-        let wanted = (count + slack).next_power_of_two();
-        let mut units = wanted
-            .max((self.committed / 2).next_power_of_two())
-            .max(128);
-        let arena = loop {
-            match Arena::reserve(pages, units << UNIT_SHIFT, self.with_states) {
-                Some(arena) => break arena,
-                None if units > wanted => units = (units / 2).max(wanted),
-                None => return None,
-            }
+        let mut arena = self.reserve_small(pages, count + slack)?;
+        let Some(units) = commit(&mut arena, pages, huge, count, slack) else {
+            // SAFETY: it is in no list yet.
+            unsafe { arena.release(pages) };
+            return None;
         };
         directory.add(&arena);
         self.arenas[self.count] = arena;
         self.count += 1;
-        self.commit(pages, directory, count, slack)
-            .then(|| self.find(count, alignment))?
+        self.committed += units;
+        self.find(count, alignment)
     }
 
-    /// Commits enough of the last arena for a run of `count` units.
-    fn commit(
-        &mut self,
-        pages: &impl Pages,
-        directory: &Directory,
-        count: usize,
-        slack: usize,
-    ) -> bool {
-        let arena = &mut self.arenas[self.count - 1];
-        let at_end = arena.free.run_before(arena.committed, count);
-        let needed = count + slack - at_end.min(count);
-        let from = arena.committed;
-        let mut step = (from / 8).clamp(16, LARGEST_RUN);
-        let huge = self.huge != Some(false);
-        if huge && from + step >= HUGE_FROM {
-            let skew = arena.skew();
-            step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;
+    /// One more small arena with room for `wanted` units, larger the more there is already.
+    fn reserve_small(&self, pages: &impl Pages, wanted: usize) -> Option<Arena> {
+        let wanted = wanted.next_power_of_two();
+        let mut units = wanted
+            .max((self.committed / 2).next_power_of_two())
+            .max(128);
+        loop {
+            match Arena::reserve(pages, units << UNIT_SHIFT, self.with_states) {
+                None if units > wanted => units = (units / 2).max(wanted),
+                reserved => return reserved,
+            }
         }
-        let step = step.min(arena.uncommitted());
-        let done = [step, needed]
-            .into_iter()
-            .find(|&units| units >= needed && arena.commit(pages, units));
-        let Some(units) = done else { return false };
-        self.committed += units;
-        directory.extend(self.count - 1, arena);
-        if huge && from >= HUGE_FROM {
-            advise_huge(pages, arena, from, units);
-        }
-        true
     }
 
     fn locate(&self, address: usize) -> Option<(usize, usize)> {

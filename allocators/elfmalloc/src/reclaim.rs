@@ -1,6 +1,6 @@
 //! Memory that goes back to the system: by and by what lies idle, at once what `malloc_trim` asks for.
 
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use heapdrome_pages::system::coarse_milliseconds;
@@ -11,15 +11,21 @@ use crate::bin::{Bin, Slabs};
 use crate::heap::ThreadHeap;
 use crate::pool::{Pool, purge};
 use crate::size_class::{SizeClass, UNIT};
-use crate::slab::Slab;
+use crate::slab::{DUE, MOST_WORDS, Slab};
 
 /// Units that are kept whatever happens: 1 MiB.
 const KEPT: usize = (1 << 20) / UNIT;
+/// Units that are kept when memory grows: 4 MiB.
+const KEPT_AT_GROWTH: usize = (4 << 20) / UNIT;
 /// Units that are purged by one call of the system.
 const PIECE: usize = 64;
 
 /// Partial slabs whose pages are purged in one epoch, at most: each may cost several calls.
-const SLABS: usize = 512;
+const SLABS: usize = 2048;
+/// Each free block from this size on is worth a call.
+const WHOLE_PAGES: usize = 16 << 10;
+/// Slabs that are out of their bin at once while their pages are purged, at most.
+const CLAIMED: usize = 64;
 
 impl<P: Pages> Backend<P> {
     /// Purges, if an epoch has passed, what was idle throughout it. Half the decay time is an epoch, so
@@ -87,6 +93,20 @@ impl<P: Pages> Backend<P> {
         self.purge_by(most, Pool::take_any_dirty)
     }
 
+    /// To be called when so many units become resident that were not: purges as many idle ones, which were
+    /// too scattered to serve, but for some.
+    pub(crate) fn make_way(&self, units: usize) {
+        if units == 0 {
+            return;
+        }
+        self.before_growth(units);
+        let excess = {
+            let pool = self.pool.lock();
+            pool.dirty.saturating_sub(KEPT_AT_GROWTH.max(pool.live / 8))
+        };
+        self.purge_any_units(units.min(excess));
+    }
+
     fn purge_by(
         &self,
         most: usize,
@@ -115,19 +135,90 @@ impl<P: Pages> Backend<P> {
         self.each_bin_with_class(|bin, class| {
             // Whoever holds the lock uses the slabs: next time.
             let Some(slabs) = bin.try_lock() else { return };
+            let mut due = 0;
             slabs.each_partial(|slab| {
                 // SAFETY: the bin's lock is held.
                 unsafe {
                     let free = (*slab).free;
                     let same = core::mem::replace(&mut (*slab).seen, free) == free;
-                    let mostly = usize::from(free) * 4 >= usize::from(class.geometry().blocks) * 3;
-                    if same && mostly && (*slab).purged != free && left != 0 {
-                        left -= 1;
-                        self.trim_slab(slab, class);
+                    let mostly = class.size() >= WHOLE_PAGES
+                        || usize::from(free) * 4 >= usize::from(class.geometry().blocks) * 3;
+                    if same && mostly && (*slab).purged != free && due != left {
+                        due += 1;
+                        (*slab).purged = DUE;
                     }
                 }
             });
+            drop(slabs);
+            left -= due;
+            self.purge_due(bin, class, due);
         });
+    }
+
+    /// Purges the free pages of up to `most` slabs that are due. True if any memory went.
+    fn purge_due(&self, bin: &Bin, class: SizeClass, most: usize) -> bool {
+        let mut any = false;
+        let mut left = most;
+        while left != 0 {
+            // Held until all that were claimed are back: a fork waits for that, else the child would lose
+            // them.
+            let purging = self.purging.lock();
+            let mut claimed = bin.lock().claim(left.min(CLAIMED));
+            if claimed.is_null() {
+                break;
+            }
+            let mut empties = null_mut();
+            while !claimed.is_null() {
+                // SAFETY: the slab is claimed, and so its links are this function's.
+                unsafe {
+                    let slab = claimed;
+                    claimed = (*slab).next;
+                    any |= self.purge_claimed(bin, class, slab, &mut empties);
+                }
+                left -= 1;
+            }
+            let idle = bin.lock().idle;
+            drop(purging);
+            // SAFETY: the empty slabs left their bin, and are this thread's.
+            unsafe { self.retire(empties) };
+            if idle {
+                self.evacuate(bin, class);
+            }
+        }
+        any
+    }
+
+    /// Purges the free pages of a slab without its bin's lock, and puts it back; if it is empty by then, onto
+    /// the list `empties`.
+    ///
+    /// # Safety
+    ///
+    /// The slab was claimed from `bin`, one for `class`.
+    unsafe fn purge_claimed(
+        &self,
+        bin: &Bin,
+        class: SizeClass,
+        slab: *mut Slab,
+        empties: &mut *mut Slab,
+    ) -> bool {
+        let mut bits = [0; MOST_WORDS];
+        // SAFETY: the bitmap has as many words as the class wants, and the lock makes it the caller's. What
+        // is free of a claimed slab stays so.
+        unsafe {
+            let (base, free) = {
+                let _slabs = bin.lock();
+                for (word, copy) in bits[..class.geometry().words()].iter_mut().enumerate() {
+                    *copy = *(*slab).bits.add(word);
+                }
+                ((*slab).base, (*slab).free)
+            };
+            let any = self.purge_free_pages(base, class, &bits);
+            if bin.lock().put_back(slab, free) {
+                (*slab).next = *empties;
+                *empties = slab;
+            }
+            any
+        }
     }
 
     /// Calls `visit` for every bin.
@@ -169,26 +260,31 @@ impl<P: Pages> Backend<P> {
 
     /// Purges the pages of partial slabs on which every block is free.
     fn trim_bin(&self, bin: &Bin, class: SizeClass) -> bool {
-        let mut any = false;
-        let slabs = bin.lock();
-        slabs.each_partial(|slab| {
+        let mut due = 0;
+        bin.lock().each_partial(|slab| {
             // SAFETY: the bin's lock is held.
-            any |= unsafe { self.trim_slab(slab, class) };
+            unsafe {
+                if (*slab).purged != (*slab).free {
+                    due += 1;
+                    (*slab).purged = DUE;
+                }
+            }
         });
-        any
+        self.purge_due(bin, class, due)
     }
 
+    /// Purges the pages of a slab that lie within blocks whose bit in `bits` is set.
+    ///
     /// # Safety
     ///
-    /// The lock of the slab's bin is held.
-    unsafe fn trim_slab(&self, slab: *mut Slab, class: SizeClass) -> bool {
+    /// The slab is one of `class` that begins at `base`, and those blocks stay free meanwhile.
+    unsafe fn purge_free_pages(&self, base: *mut u8, class: SizeClass, bits: &[u64]) -> bool {
         let page = self.pages.page_size();
         let (size, blocks) = (class.size(), usize::from(class.geometry().blocks));
+        let free = |block: usize| bits[block / 64] >> (block % 64) & 1 == 1;
         let mut any = false;
         let mut index = 0;
         while index < blocks {
-            // SAFETY: the bitmap has a bit for every block, and the lock makes it the caller's.
-            let free = |block: usize| unsafe { Slab::is_free(slab, block) };
             if !free(index) {
                 index += 1;
                 continue;
@@ -202,7 +298,7 @@ impl<P: Pages> Backend<P> {
             if start < end {
                 // SAFETY: these pages hold nothing but free blocks.
                 let done = unsafe {
-                    let start_at = NonNull::new_unchecked((*slab).base.add(start));
+                    let start_at = NonNull::new_unchecked(base.add(start));
                     self.pages.purge(start_at, end - start, Purge::Now)
                 };
                 if done {
@@ -211,8 +307,6 @@ impl<P: Pages> Backend<P> {
                 any |= done;
             }
         }
-        // SAFETY: the lock makes the descriptor the caller's.
-        unsafe { (*slab).purged = (*slab).free };
         any
     }
 }

@@ -81,11 +81,13 @@ impl<P: Pages> Backend<P> {
     /// Moves the partial slabs of a bin that is nobody's to where others find them.
     pub fn evacuate(&self, bin: &Bin, class: SizeClass) {
         let common = &self.bins[class.number()];
-        let mut target = common.lock();
-        // Whoever holds the lock gives blocks back, and will come here next.
-        let Some(mut source) = bin.try_lock() else {
+        let mut source = bin.lock();
+        // Meanwhile a thread may have begun that has it.
+        if !source.idle {
             return;
-        };
+        }
+        // A thread's bin before the common one: nobody takes them in the other order.
+        let mut target = common.lock();
         loop {
             let slab = source.surrender();
             if slab.is_null() {

@@ -10,6 +10,12 @@ use crate::size_class::{Geometry, SizeClass, UNIT};
 /// Words of bitmap that a descriptor holds itself: enough for blocks from 128 bytes on.
 pub const INLINE_WORDS: usize = 8;
 
+/// Words of the largest bitmap: that of a unit of the smallest blocks.
+pub const MOST_WORDS: usize = UNIT / 16 / 64;
+
+/// More blocks than a slab has.
+pub const DUE: u16 = u16::MAX;
+
 /// Where a slab stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -22,6 +28,9 @@ pub enum Place {
     Active,
     /// In one of its bin's lists.
     Listed,
+    /// Taken out of the lists by whoever purges its free pages. Still its bin's, so that blocks come
+    /// back to it; none are taken, and it does not leave the bin even when it is empty.
+    Claimed,
     /// A run of units that is one block.
     Large,
 }
@@ -66,7 +75,8 @@ pub struct Slab {
     pub place: Place,
     /// How many blocks were free when the slab was last looked at by whoever purges.
     pub seen: u16,
-    /// How many were free when its free pages were last purged; 0 once one was taken since.
+    /// How many were free when its free pages were last purged; 0 once one was taken since, and
+    /// [`DUE`] where they are to be purged.
     pub purged: u16,
     inline: [u64; INLINE_WORDS],
 }

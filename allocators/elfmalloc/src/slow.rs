@@ -45,7 +45,7 @@ impl<P: Pages> Backend<P> {
             }
             // A pointer: what is called on the way makes references of its own. So below.
             let magazine = &raw mut (*place).magazines[class.number()];
-            if (*magazine).note(Event::Refill) || (*magazine).slots.is_null() {
+            if (*magazine).note(Event::Refill, class) || (*magazine).slots.is_null() {
                 self.grow(heap, class);
             }
             let bin = self.bin(heap, class);
@@ -102,13 +102,15 @@ impl<P: Pages> Backend<P> {
         unsafe {
             let place = heap.as_ptr();
             let magazine = &raw mut (*place).magazines[class.number()];
-            let wants = (*magazine).note(Event::Flush);
+            let again = (*magazine).was(Event::Flush);
+            let wants = (*magazine).note(Event::Flush, class);
             if !((wants || (*magazine).slots.is_null()) && self.grow(heap, class)) {
                 if (*magazine).slots.is_null() {
                     self.give_or_report(self.bin(heap, class), class, &mut [block]);
                     return;
                 }
-                let oldest = usize::from((*magazine).capacity).div_ceil(2);
+                // A thread that only frees wants none of them back.
+                let oldest = usize::from((*magazine).capacity).div_ceil(if again { 1 } else { 2 });
                 if (*magazine).refilled {
                     self.remove_oldest(heap, class, oldest, |blocks| {
                         self.spill(heap, class, blocks);
@@ -163,6 +165,7 @@ impl<P: Pages> Backend<P> {
             let place = heap.as_ptr();
             let magazine = &(*place).magazines[class.number()];
             let slots = magazine.slots;
+            (*place).giving = true;
             let rest = magazine.length(&(*place).front, class) - count;
             let oldest = core::slice::from_raw_parts_mut(slots, count);
             give(oldest);
@@ -216,7 +219,7 @@ impl<P: Pages> Backend<P> {
             let wanted = if old == 0 {
                 Magazine::first_capacity(class, limit)
             } else {
-                (old * 2 + 2).min(Magazine::largest(class, limit))
+                Magazine::next_capacity((*magazine).capacity).min(Magazine::largest(class, limit))
             };
             let cost = wanted.saturating_sub(old) * class.size();
             if wanted <= old || (old != 0 && cost > self.may_grow_by(&*place)) {

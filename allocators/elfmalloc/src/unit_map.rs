@@ -29,6 +29,12 @@ impl UnitMap {
         }
     }
 
+    /// The memory that the map was made with.
+    #[must_use]
+    pub const fn memory(&self) -> *mut u64 {
+        self.words
+    }
+
     /// An empty set of numbers below `units`.
     ///
     /// # Safety
@@ -53,8 +59,9 @@ impl UnitMap {
         unsafe { *self.words.add(index) }
     }
 
-    /// Adds or removes the numbers from `first` on.
-    pub fn change(&mut self, first: usize, count: usize, member: bool) {
+    /// Adds or removes the numbers from `first` on. Returns for how many that was a change.
+    pub fn change(&mut self, first: usize, count: usize, member: bool) -> usize {
+        let mut changed = 0;
         let mut index = first;
         let mut left = count;
         while left != 0 {
@@ -64,7 +71,13 @@ impl UnitMap {
             // SAFETY: the numbers are below the length, by contract of the callers in this crate.
             unsafe {
                 let word = self.words.add(index / 64);
-                *word = if member { *word | mask } else { *word & !mask };
+                let before = *word;
+                *word = if member {
+                    before | mask
+                } else {
+                    before & !mask
+                };
+                changed += (before ^ *word).count_ones() as usize;
                 let summary = self.summary.add(index / 4096);
                 let bit = 1 << (index / 64 % 64);
                 *summary = if *word == 0 {
@@ -76,6 +89,7 @@ impl UnitMap {
             index += here;
             left -= here;
         }
+        changed
     }
 
     /// Whether `number` is in the set.

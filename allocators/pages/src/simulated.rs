@@ -38,6 +38,7 @@ struct State {
     regions: BTreeMap<usize, Region>,
     limit: usize,
     reserved: usize,
+    refuses_access: bool,
     calls: Calls,
 }
 
@@ -65,6 +66,7 @@ impl Simulated {
             regions: BTreeMap::new(),
             limit,
             reserved: 0,
+            refuses_access: false,
             calls,
         };
         Self {
@@ -85,6 +87,12 @@ impl Simulated {
     /// Changes how much address space the system grants in all.
     pub fn set_limit(&self, limit: usize) {
         self.state().limit = limit;
+    }
+
+    /// Says whether `protect` is refused from now on, as where a limit on memory that may be written is
+    /// reached.
+    pub fn refuse_access(&self, refuse: bool) {
+        self.state().refuses_access = refuse;
     }
 
     /// How often each function was called so far.
@@ -207,7 +215,7 @@ unsafe impl Pages for Simulated {
         let mut state = self.state();
         state.calls.protect += 1;
         state.parts(start, size, |_, _, _| ());
-        true
+        !state.refuses_access
     }
 
     unsafe fn purge(&self, start: NonNull<u8>, size: usize, _how: Purge) -> bool {

@@ -56,7 +56,7 @@ const PROGRAM_FAULTS: &[&str] = &[
     "MISALIGNED",
 ];
 
-fn faulty(folder: &Path, fault: &str) -> PathBuf {
+pub(crate) fn faulty(folder: &Path, fault: &str) -> PathBuf {
     let library = folder.join(format!("{fault}.so"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/faulty.c");
     let mut compiler = Command::new("gcc");

@@ -42,6 +42,19 @@ pub(crate) fn build(package: &str, file: &str) -> PathBuf {
     target.join("preload").join(file)
 }
 
+/// Compiles a C program of this crate into a folder.
+pub(crate) fn compile(folder: &Path, source: &Path) -> PathBuf {
+    let program = folder.join("program");
+    let status = Command::new("gcc")
+        .args(["-O1", "-fno-builtin", "-w", "-pthread", "-o"])
+        .arg(&program)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(source))
+        .status()
+        .expect("gcc runs");
+    assert!(status.success(), "{} does not compile", source.display());
+    program
+}
+
 #[test]
 fn glibc_passes() {
     must_pass(Library::System);

@@ -1,6 +1,8 @@
 //! The suite itself: glibc passes it, and every check notices a fault.
 
+mod background;
 mod faults;
+mod group;
 mod libraries;
 mod misuse;
 mod statistics;

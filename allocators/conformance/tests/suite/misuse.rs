@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::libraries::build;
+use crate::libraries::{build, compile};
 
 const TWICE: &str = "elfmalloc: free of a block that is free already: ";
 const NO_BLOCK: &str = "elfmalloc: free of an address that is no block: ";
@@ -35,16 +35,7 @@ const SAID: &[(&str, &str)] = &[
 ];
 
 fn compiled(folder: &Path) -> PathBuf {
-    let program = folder.join("misuse");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/misuse.c");
-    let status = Command::new("gcc")
-        .args(["-O1", "-fno-builtin", "-w", "-o"])
-        .arg(&program)
-        .arg(source)
-        .status()
-        .expect("gcc runs");
-    assert!(status.success());
-    program
+    compile(folder, Path::new("tests/suite/misuse.c"))
 }
 
 fn run(program: &Path, library: &Path, what: &str) -> Output {

@@ -1,0 +1,102 @@
+// A thread of the allocator's own that gives memory back while all others are silent. Runs with
+// ELFMALLOC_BACKGROUND_PURGE=1 and a short decay time.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MUST(condition)                                                          \
+    do {                                                                         \
+        if (!(condition)) {                                                      \
+            dprintf(2, "line %d: not so: %s\n", __LINE__, #condition);           \
+            _exit(1);                                                            \
+        }                                                                        \
+    } while (0)
+
+enum { BLOCKS = 64 << 10, SIZE = 1000, LEFT = 16 << 10, PATIENCE = 100 };
+
+static char *blocks[BLOCKS];
+
+// A number from a file of the kernel's, without calling the allocator.
+static long number(const char *file, const char *name) {
+    static char text[8192];
+    int from = open(file, O_RDONLY);
+    MUST(from >= 0);
+    ssize_t length = read(from, text, sizeof text - 1);
+    close(from);
+    MUST(length > 0);
+    text[length] = 0;
+    char *at = strstr(text, name);
+    MUST(at != NULL);
+    return atol(at + strlen(name));
+}
+
+static long threads(void) {
+    return number("/proc/self/status", "Threads:");
+}
+
+static long resident_kib(void) {
+    return number("/proc/self/smaps_rollup", "Rss:");
+}
+
+static void nap(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
+// What is allocated and freed goes back although nobody calls the allocator any more.
+static void burst_and_silence(void) {
+    long before = resident_kib();
+    for (int i = 0; i < BLOCKS; i++) {
+        MUST((blocks[i] = malloc(SIZE)) != NULL);
+        memset(blocks[i], 1, SIZE);
+    }
+    MUST(threads() == 2);
+    MUST(resident_kib() > before + BLOCKS / 1024 * SIZE / 2);
+    for (int i = 0; i < BLOCKS; i++)
+        free(blocks[i]);
+    for (int i = 0; i < PATIENCE * 100 && resident_kib() > before + LEFT; i++)
+        nap();
+    MUST(resident_kib() <= before + LEFT);
+    MUST(threads() == 2);
+}
+
+static void *last(void *unused) {
+    // The main thread has ended: what is left is this one and the allocator's own.
+    for (int i = 0; i < 20; i++) {
+        free(malloc(SIZE));
+        nap();
+    }
+    return unused;
+}
+
+int main(int count, char **words) {
+    MUST(count == 2);
+    alarm(3 * PATIENCE);
+    if (strcmp(words[1], "fork") == 0) {
+        burst_and_silence();
+        pid_t child = fork();
+        MUST(child >= 0);
+        if (child == 0) {
+            alarm(2 * PATIENCE);
+            burst_and_silence();
+            _exit(0);
+        }
+        int status;
+        MUST(waitpid(child, &status, 0) == child && status == 0);
+        return 0;
+    }
+    if (strcmp(words[1], "end") == 0) {
+        free(malloc(SIZE));
+        MUST(threads() == 2);
+        pthread_t thread;
+        MUST(pthread_create(&thread, NULL, last, NULL) == 0);
+        // The process ends when all threads have, if the allocator's own one does.
+        pthread_exit(NULL);
+    }
+    return 2;
+}

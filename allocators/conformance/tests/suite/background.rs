@@ -1,0 +1,42 @@
+//! The thread that purges while all others are silent.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::libraries::{build, compile};
+
+fn run(what: &str, wanted: &str) -> Output {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = compile(folder.path(), Path::new("tests/suite/background.c"));
+    let library = build("heapdrome-preload-elfmalloc", "libelfmalloc.so");
+    Command::new(program)
+        .arg(what)
+        .env("LD_PRELOAD", library)
+        .env("ELFMALLOC_BACKGROUND_PURGE", wanted)
+        .env("ELFMALLOC_DECAY_MS", "20")
+        .output()
+        .expect("the program can be run")
+}
+
+#[test]
+fn it_purges_in_silence_and_is_started_anew_in_the_child_of_a_fork() {
+    let output = run("fork", "1");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn it_ends_with_the_last_other_thread() {
+    let output = run("end", "1");
+    assert!(output.status.success(), "{output:?}");
+}
+
+// The checks above can fail: without the thread there is none.
+#[test]
+fn there_is_none_unless_it_is_asked_for() {
+    for what in ["fork", "end"] {
+        let output = run(what, "0");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("not so: threads() == 2"), "{text}");
+    }
+}

@@ -1,0 +1,129 @@
+//! In a small control group the kernel kills whoever wants more than there is: what an allocator keeps must
+//! serve again, or go back in time.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use crate::faults::faulty;
+use crate::libraries::{build, compile};
+
+const LIMIT: u64 = 96 << 20;
+/// MiB that the program uses of that in each round.
+const USED: u64 = 16;
+const ROUNDS: u64 = 100;
+
+/// A control group with a limit on memory; it goes with the value.
+struct Group(PathBuf);
+
+impl Group {
+    /// # Errors
+    ///
+    /// What is missing, in a line.
+    fn new(name: &str) -> Result<Self, String> {
+        let (root, one) = mounted().ok_or("no memory controller of control groups is mounted")?;
+        let folder = root.join(format!("heapdrome-{name}-{}", std::process::id()));
+        let cannot = |what: &Path, error: io::Error| format!("{}: {error}", what.display());
+        std::fs::create_dir(&folder).map_err(|error| cannot(&folder, error))?;
+        let group = Self(folder);
+        let [limit, with_swap] = if one {
+            ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"]
+        } else {
+            ["memory.max", "memory.swap.max"]
+        };
+        let file = group.0.join(limit);
+        std::fs::write(&file, LIMIT.to_string()).map_err(|error| cannot(&file, error))?;
+        // Where there is no swap, its file may be missing.
+        let swap = if one { LIMIT } else { 0 };
+        let _ = std::fs::write(group.0.join(with_swap), swap.to_string());
+        Ok(group)
+    }
+
+    /// Runs the program in the group.
+    fn run(&self, program: &Path, rounds: u64, library: &Path) -> Result<ExitStatus, String> {
+        let members = self.0.join("cgroup.procs");
+        let members = OpenOptions::new().write(true).open(members);
+        let members: File = members.map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command
+            .args([rounds, USED].map(|number| number.to_string()))
+            .env("LD_PRELOAD", library);
+        // SAFETY: between fork and exec only `write` is called, a system call. Zero means whoever writes.
+        unsafe {
+            command.pre_exec(move || {
+                let done = libc::write(members.as_raw_fd(), b"0".as_ptr().cast(), 1);
+                if done == 1 {
+                    Ok(())
+                } else {
+                    Err(io::Error::last_os_error())
+                }
+            });
+        }
+        command.status().map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // A group may be busy for a moment after its last process ended.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Where the memory controller is mounted, and whether it is that of the first version.
+fn mounted() -> Option<(PathBuf, bool)> {
+    let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
+    let of = |kind: &str, option: &str| {
+        mounts.lines().find_map(|line| {
+            let words: Vec<_> = line.split(' ').collect();
+            let [_, folder, its_kind, options, ..] = words[..] else {
+                return None;
+            };
+            let fits = its_kind == kind && options.split(',').any(|one| one == option);
+            fits.then(|| PathBuf::from(folder))
+        })
+    };
+    let one = of("cgroup", "memory").map(|root| (root, true));
+    one.or_else(|| of("cgroup2", "rw").map(|root| (root, false)))
+}
+
+/// Whether the limit holds here: a library that loses blocks must not survive.
+fn limit_holds(program: &Path, folder: &Path) -> Result<(), String> {
+    let status = Group::new("leaks")?.run(program, 4, &faulty(folder, "LEAKS"))?;
+    if status.signal() == Some(libc::SIGKILL) {
+        return Ok(());
+    }
+    Err(format!("a limit on memory does not hold: {status}"))
+}
+
+#[test]
+fn a_program_that_fills_it_again_and_again_is_not_killed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = compile(folder.path(), Path::new("tests/suite/group.c"));
+    if let Err(missing) = limit_holds(&program, folder.path()) {
+        eprintln!("not tested in a control group: {missing}");
+        return;
+    }
+    for (package, file) in [
+        ("heapdrome-preload-elfmalloc", "libelfmalloc.so"),
+        ("heapdrome-preload-elfmalloc-l", "libelfmalloc_l.so"),
+        (
+            "heapdrome-preload-elfmalloc-hardened",
+            "libelfmalloc_hardened.so",
+        ),
+    ] {
+        let library = build(package, file);
+        let group = Group::new(package).expect("there was a group before");
+        let status = group.run(&program, ROUNDS, &library);
+        assert_eq!(status.map(ExitStatus::into_raw), Ok(0), "{file}");
+    }
+}

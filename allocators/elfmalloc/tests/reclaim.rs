@@ -1,0 +1,209 @@
+//! Memory that goes back while others use the same bins, and arenas that cannot be had, over simulated pages.
+
+use std::ptr::{NonNull, null, null_mut};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_pages::{Access, Advice, Pages, Purge, Remap, Simulated};
+
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// A system that does something before it purges for the next time.
+struct Hooked {
+    system: Simulated,
+    hook: Mutex<Option<Hook>>,
+}
+
+impl Hooked {
+    fn before_purge(&self, hook: impl FnOnce() + Send + 'static) {
+        *self.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
+    }
+}
+
+// SAFETY: all is the simulated system's.
+unsafe impl Pages for Hooked {
+    fn page_size(&self) -> usize {
+        self.system.page_size()
+    }
+
+    fn reserve(&self, size: usize, alignment: usize, access: Access) -> Option<NonNull<u8>> {
+        self.system.reserve(size, alignment, access)
+    }
+
+    unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
+        // SAFETY: the caller's promise; so below.
+        unsafe { self.system.protect(start, size, access) }
+    }
+
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize, how: Purge) -> bool {
+        let hook = self
+            .hook
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(hook) = hook {
+            hook();
+        }
+        // SAFETY: as above.
+        unsafe { self.system.purge(start, size, how) }
+    }
+
+    unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
+        // SAFETY: as above.
+        unsafe { self.system.advise(start, size, advice) }
+    }
+
+    unsafe fn remap(
+        &self,
+        start: NonNull<u8>,
+        size: usize,
+        new_size: usize,
+        how: Remap,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: as above.
+        unsafe { self.system.remap(start, size, new_size, how) }
+    }
+
+    unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
+        // SAFETY: as above.
+        unsafe { self.system.release(start, size) }
+    }
+}
+
+/// A back-end that purges at every occasion, for the rest of the process.
+fn backend() -> &'static Backend<Hooked> {
+    let backend = Box::leak(Box::new(Backend::new(Hooked {
+        system: Simulated::new(1 << 30),
+        hook: Mutex::new(None),
+    })));
+    backend.start(|| Settings {
+        arena: 0,
+        decay: 0,
+        ..Settings::DEFAULT
+    });
+    backend
+}
+
+fn class() -> SizeClass {
+    SizeClass::of(1024)
+}
+
+/// Addresses of all blocks of a slab of an ended thread, which lies in the common bin.
+fn slab_of_nobody(backend: &Backend<Hooked>) -> Vec<usize> {
+    let mut blocks = vec![null_mut(); usize::from(class().geometry().blocks)];
+    let bin = &backend.bins[class().number()];
+    // SAFETY: the bin is one for the class, and there is room for as many blocks.
+    let taken = unsafe { backend.take(bin, class(), blocks.as_mut_ptr(), blocks.len()) };
+    assert_eq!(taken, blocks.len());
+    let mut addresses: Vec<_> = blocks
+        .iter()
+        .map(|block| block.expose_provenance())
+        .collect();
+    addresses.sort_unstable();
+    addresses
+}
+
+fn give(backend: &Backend<Hooked>, addresses: &[usize]) {
+    let mut blocks: Vec<*mut u8> = addresses
+        .iter()
+        .map(|&address| std::ptr::with_exposed_provenance_mut(address))
+        .collect();
+    // SAFETY: the blocks are the test's own, and given up.
+    let given = unsafe { backend.give(null(), class(), &mut blocks) };
+    assert_eq!(given, Ok(()));
+}
+
+#[test]
+fn no_bin_is_locked_while_the_pages_of_its_slabs_are_purged() {
+    let backend = backend();
+    let blocks = slab_of_nobody(backend);
+    give(backend, &blocks[4..]);
+    let bin = &backend.bins[class().number()];
+    backend.pages.before_purge(move || {
+        assert!(bin.try_lock().is_some(), "others have to wait");
+        // What is being purged is handed out to nobody, and stays where it is.
+        assert_eq!(slab_of_nobody(backend).len(), 64);
+        give(backend, &blocks[..4]);
+        assert_eq!(backend.slabs(), 2);
+    });
+    while backend.snapshot().purges == 0 {
+        backend.tick();
+    }
+    backend.check();
+    assert_eq!(
+        backend.slabs(),
+        1,
+        "a slab that became empty meanwhile has gone"
+    );
+    assert_eq!(backend.pool.lock().live, 1);
+}
+
+#[test]
+fn a_slab_is_purged_once_until_blocks_of_it_are_used_again() {
+    let backend = backend();
+    let blocks = slab_of_nobody(backend);
+    give(backend, &blocks[4..]);
+    while backend.snapshot().purges == 0 {
+        backend.tick();
+    }
+    let purged = backend.snapshot().purged;
+    assert_eq!(
+        purged as usize,
+        UNIT - 4096,
+        "all but the page of four blocks"
+    );
+    (0..4).for_each(|_| backend.tick());
+    // SAFETY: this thread has no heap.
+    assert!(!unsafe { backend.trim(None, usize::MAX) });
+    assert_eq!(backend.snapshot().purged, purged);
+    let mut block = null_mut();
+    let bin = &backend.bins[class().number()];
+    // SAFETY: as above; one slot for one block.
+    assert_eq!(unsafe { backend.take(bin, class(), &raw mut block, 1) }, 1);
+    give(backend, &[block.expose_provenance()]);
+    // SAFETY: as above.
+    assert!(unsafe { backend.trim(None, usize::MAX) });
+    backend.check();
+}
+
+#[test]
+fn slabs_of_an_ended_thread_reach_others_whoever_holds_their_bin() {
+    let backend = backend();
+    let heap = backend.attach().expect("there is memory");
+    // SAFETY: heaps live for ever, and bins may be used by any thread.
+    let bin = unsafe { backend.bin(heap, class()) };
+    let mut block = null_mut();
+    // SAFETY: the bin is one for the class; one slot for one block.
+    assert_eq!(unsafe { backend.take(bin, class(), &raw mut block, 1) }, 1);
+    let mut held = bin.lock();
+    held.idle = true;
+    let moved = std::thread::spawn(move || backend.evacuate(bin, class()));
+    let begin = Instant::now();
+    // Enough for a thread that would not wait; one that is late is as good.
+    while !moved.is_finished() && begin.elapsed() < Duration::from_millis(200) {
+        std::thread::yield_now();
+    }
+    drop(held);
+    moved.join().expect("it ends");
+    assert_eq!(bin.lock().slabs, 0);
+    assert_eq!(backend.bins[class().number()].lock().slabs, 1);
+    backend.check();
+}
+
+#[test]
+fn an_arena_that_may_not_be_written_leaves_nothing_behind() {
+    let backend = backend();
+    backend.pages.system.refuse_access(true);
+    let before = backend.pages.system.reserved();
+    for _ in 0..70 {
+        assert!(backend.allocate_run(1, UNIT).is_none());
+    }
+    assert_eq!(backend.pages.system.reserved(), before);
+    backend.pages.system.refuse_access(false);
+    assert!(backend.allocate_run(1, UNIT).is_some());
+    backend.check();
+}
