@@ -173,8 +173,8 @@ impl Slabs {
         // SAFETY: the caller's promise.
         unsafe {
             let count = Slab::give(slab, blocks)?;
-            let empty = (*slab).free == (*slab).class.geometry().blocks
-                && (*slab).place != Place::Claimed;
+            let empty =
+                (*slab).free == (*slab).class.geometry().blocks && (*slab).place != Place::Claimed;
             if empty && own && self.keeps {
                 self.keep(slab);
                 return Ok(Given {
