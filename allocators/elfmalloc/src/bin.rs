@@ -76,6 +76,13 @@ impl Slabs {
         }
     }
 
+    /// Says whether this is the bin of a thread heap that no thread has, or that one has: only that keeps
+    /// empty slabs.
+    pub fn set_idle(&mut self, idle: bool) {
+        self.idle = idle;
+        self.keeps = !idle;
+    }
+
     /// Takes up to `want` blocks from the slabs that are here; fewer, or none, where they hold no
     /// more, or where only scraps were left in the first slabs.
     ///

@@ -103,16 +103,19 @@ impl<P: Pages> Backend<P> {
             idle = Some(heap);
         }
         heaps.set_idle(idle);
+        let all = heaps.all();
+        // Slabs on their way to the pool may lead to a look at all heaps.
+        drop(heaps);
         // Relaxed: a number that stands alone.
         self.threads.store(usize::from(own.is_some()), Relaxed);
-        for heap in heaps.all() {
+        for heap in all {
             if Some(heap) == own {
                 continue;
             }
             // SAFETY: bins may be used by any thread.
             let bins = unsafe { &(*heap.as_ptr()).bins };
             for (number, bin) in bins.iter().enumerate().skip(1) {
-                bin.lock().idle = true;
+                bin.lock().set_idle(true);
                 self.evacuate(bin, SizeClass::from_number(number as u8));
             }
         }

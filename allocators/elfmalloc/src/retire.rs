@@ -78,7 +78,8 @@ impl<P: Pages> Backend<P> {
         }
     }
 
-    /// Moves the partial slabs of a bin that is nobody's to where others find them.
+    /// Moves the partial slabs of a bin that is nobody's to where others find them, and gives the empty
+    /// ones back to the pool.
     pub fn evacuate(&self, bin: &Bin, class: SizeClass) {
         let common = &self.bins[class.number()];
         let mut source = bin.lock();
@@ -86,15 +87,20 @@ impl<P: Pages> Backend<P> {
         if !source.idle {
             return;
         }
+        let empties = source.take_empties();
         // A thread's bin before the common one: nobody takes them in the other order.
         let mut target = common.lock();
         loop {
             let slab = source.surrender();
             if slab.is_null() {
-                return;
+                break;
             }
             // SAFETY: the slab belongs to no bin, and both locks are held.
             unsafe { target.adopt(common, slab) };
         }
+        drop(target);
+        drop(source);
+        // SAFETY: the empty slabs left their bin, and are this thread's.
+        unsafe { self.retire(empties) };
     }
 }

@@ -6,7 +6,6 @@ use heapdrome_pages::atomic::Ordering::Relaxed;
 use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
-use crate::bin::Slabs;
 use crate::heap::ThreadHeap;
 use crate::size_class::{CLASSES, SizeClass};
 
@@ -48,7 +47,6 @@ impl<P: Pages> Backend<P> {
             self.empty_magazines(heap, true);
             self.empty_depot(heap);
             self.set_idle(heap, true);
-            self.retire_empties(heap, Slabs::take_empties);
             let bins = &(*heap.as_ptr()).bins;
             for (number, bin) in bins.iter().enumerate().skip(1) {
                 if bin.lock().slabs != 0 {
@@ -69,9 +67,7 @@ impl<P: Pages> Backend<P> {
     unsafe fn set_idle(&self, heap: NonNull<ThreadHeap>, idle: bool) {
         // SAFETY: bins may be used by any thread.
         for bin in unsafe { &(*heap.as_ptr()).bins } {
-            let mut slabs = bin.lock();
-            slabs.idle = idle;
-            slabs.keeps = !idle;
+            bin.lock().set_idle(idle);
         }
     }
 

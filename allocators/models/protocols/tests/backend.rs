@@ -53,7 +53,7 @@ fn freed_while_its_slab_moves(blocks: usize) {
         // SAFETY: the heap is the model's; an idle bin's slabs are for others.
         unsafe {
             let bin = backend.bin(heap, small());
-            bin.lock().idle = true;
+            bin.lock().set_idle(true);
             backend.evacuate(bin, small());
         }
         join(handle);
@@ -87,7 +87,7 @@ fn a_block_is_freed_while_its_slab_is_inherited() {
         // SAFETY: as above.
         unsafe {
             let bin = backend.bin(first, small());
-            bin.lock().idle = true;
+            bin.lock().set_idle(true);
             backend.evacuate(bin, small());
         }
         let (other, block) = (backend.clone(), Sent(blocks[0]));
@@ -147,6 +147,30 @@ fn a_thread_ends_while_its_block_is_freed() {
 #[ignore = "minutes: see docs/testing.md"]
 fn a_thread_ends_while_its_block_is_freed_in_more_orders() {
     exit_and_free(2);
+}
+
+#[test]
+fn a_thread_that_kept_an_empty_slab_ends_while_its_block_is_freed() {
+    model(1, || {
+        let backend = backend();
+        let heap = backend.attach().expect("there is memory");
+        let blocks = usize::from(small().geometry().blocks);
+        let mut taken = take(&backend, heap, small(), blocks + 1);
+        let last = Sent(taken.pop().expect("a block of the second slab"));
+        // SAFETY: the heap and the blocks are this thread's, which uses them no more.
+        unsafe {
+            let bin = backend.bin(heap, small());
+            assert_eq!(backend.give(bin, small(), &mut taken), Ok(()));
+        }
+        assert_eq!(backend.slabs(), 2, "the empty one is kept");
+        let other = backend.clone();
+        let handle = spawn(move || give(&other, small(), last.get()));
+        // SAFETY: as above.
+        unsafe { backend.detach(heap) };
+        join(handle);
+        backend.check();
+        assert_eq!(backend.slabs(), 0);
+    });
 }
 
 #[test]
