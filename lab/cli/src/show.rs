@@ -6,14 +6,22 @@ use crate::arguments::ShowArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output;
+use crate::report::refuse_own_source;
 
 /// Prints the table again, and writes it in other forms if asked to.
 ///
 /// # Errors
-/// When the result cannot be read or a file cannot be written.
+/// When the result cannot be read, or a file cannot be written or is the result itself.
 pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let saved = read_saved(&arguments.result).map_err(Failure::usage)?;
-    output::check_writable(&arguments.output)?;
+    let output = &arguments.output;
+    for path in [&output.json, &output.csv, &output.markdown]
+        .into_iter()
+        .flatten()
+    {
+        refuse_own_source(path, std::iter::once(arguments.result.as_path()))?;
+    }
+    output::check_writable(output)?;
     let redaction = match arguments.output.redact {
         true => Some(Folders::find()?.redaction()),
         false => None,
