@@ -6,12 +6,12 @@
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use heapdrome_pages::{Lock, Pages};
+use heapdrome_pages::{EventCount, Lock, Pages};
 
 use crate::arena::Directory;
 use crate::bin::{Bin, Slabs};
 use crate::class_map::ClassMap;
-use crate::heap::{AllHeaps, Heaps};
+use crate::heaps::{AllHeaps, Heaps};
 use crate::mapped::MappedTable;
 use crate::metadata::Metadata;
 use crate::pool::{Pool, Run};
@@ -49,6 +49,8 @@ pub struct Backend<P> {
     pub live: AtomicUsize,
     /// Threads that have a heap.
     pub threads: AtomicUsize,
+    /// How often the last of them ended.
+    pub(crate) silences: EventCount,
     /// How many units were in use when depots were last emptied to avoid growth.
     pub emptied_at: AtomicUsize,
     /// When the last epoch of purging began, in milliseconds.
@@ -81,6 +83,7 @@ impl<P: Pages> Backend<P> {
             budget: AtomicUsize::new(Settings::DEFAULT.budget),
             live: AtomicUsize::new(0),
             threads: AtomicUsize::new(0),
+            silences: EventCount::new(),
             emptied_at: AtomicUsize::new(0),
             epoch: AtomicU64::new(0),
             ticking: AtomicBool::new(false),

@@ -1,8 +1,8 @@
 //! The thread that purges while all others are silent, where it is asked for.
 //!
 //! It is started by a thread that allocates, and sleeps most of the time, the longer the less there was to
-//! purge of late. It ends when no other thread has a heap: else a process whose main thread ended before
-//! others would never end.
+//! purge of late. It ends when no other thread has a heap, and the last one wakes it for that: else a process
+//! whose main thread ended before others would end late, or never.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -11,8 +11,10 @@ use heapdrome_pages::atomic::{
     Ordering::{AcqRel, Relaxed, Release},
 };
 
-use heapdrome_pages::system::{sleep_milliseconds, start_thread};
+use heapdrome_pages::Pages;
+use heapdrome_pages::system::start_thread;
 
+use crate::backend::Backend;
 use crate::elfmalloc::BACKEND;
 
 /// After so many rounds without anything to purge the thread sleeps no longer than before: each doubles it.
@@ -44,12 +46,25 @@ pub(crate) fn forked() {
     RUNNING.store(false, Relaxed);
 }
 
+impl<P: Pages> Backend<P> {
+    /// Sleeps for some milliseconds, or until no thread has a heap; false where none has. One thread at a time may
+    /// do so.
+    pub fn rest(&self, milliseconds: u64) -> bool {
+        let seen = self.silences.read();
+        // Relaxed: whoever reads the count of a silence sees the number that made it one, or a later one.
+        let any = || self.threads.load(Relaxed) != 0;
+        if any() {
+            self.silences.sleep(seen, milliseconds);
+        }
+        any()
+    }
+}
+
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     let mut silent = 0;
-    // Relaxed: numbers that stand alone, here and below.
-    while BACKEND.threads.load(Relaxed) != 0 {
-        let half = BACKEND.decay.load(Relaxed) / 2 + 1;
-        sleep_milliseconds(half.saturating_mul(1 << silent));
+    let half = || BACKEND.decay.load(Relaxed) / 2 + 1;
+    while BACKEND.rest(half().saturating_mul(1 << silent)) {
+        // Relaxed: a number that stands alone.
         let before = BACKEND.purged.load(Relaxed);
         BACKEND.tick();
         let same = BACKEND.purged.load(Relaxed) == before;

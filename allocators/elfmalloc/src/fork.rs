@@ -8,7 +8,8 @@ use heapdrome_pages::{Lock, Pages};
 use crate::backend::Backend;
 use crate::bin::Bin;
 use crate::depot::Depot;
-use crate::heap::{AllHeaps, Front, ThreadHeap};
+use crate::heap::{Front, ThreadHeap};
+use crate::heaps::AllHeaps;
 use crate::magazine::Magazine;
 use crate::size_class::SizeClass;
 
@@ -17,6 +18,8 @@ impl<P: Pages> Backend<P> {
     pub fn hold_all(&self) {
         self.purging.hold_for_fork();
         self.heaps.hold_for_fork();
+        // SAFETY: the lock is held for the fork.
+        unsafe { &mut *self.heaps.as_ptr() }.hold();
         self.each_depot(Lock::hold_for_fork);
         self.each_bin(Lock::hold_for_fork);
         self.mapped.hold_for_fork();
@@ -24,7 +27,7 @@ impl<P: Pages> Backend<P> {
         self.metadata.hold_for_fork();
     }
 
-    /// Lets go of every lock.
+    /// Lets go of every lock that was taken; those of heaps that were made since are none of them.
     ///
     /// # Safety
     ///
@@ -62,12 +65,12 @@ impl<P: Pages> Backend<P> {
 
     fn all_held_heaps(&self) -> AllHeaps {
         // SAFETY: the lock is held for the fork.
-        unsafe { &*self.heaps.as_ptr() }.all()
+        unsafe { &*self.heaps.as_ptr() }.held()
     }
 
-    /// In the child: makes the heaps of threads that do not exist here available to others. The
-    /// blocks in their magazines and quarantines are lost: a thread may have been moving them when the
-    /// process forked.
+    /// In the child: makes the heaps of threads that do not exist here available to others, and puts back
+    /// what they were purging. The blocks in their magazines and quarantines are lost: a thread may have
+    /// been moving them when the process forked.
     ///
     /// # Safety
     ///
@@ -75,6 +78,7 @@ impl<P: Pages> Backend<P> {
     pub unsafe fn disown(&self, own: Option<NonNull<ThreadHeap>>) {
         // Relaxed: there is no other thread. The one that was purging is none of this process.
         self.ticking.store(false, Relaxed);
+        self.pool.lock().put_back_purging();
         let mut heaps = self.heaps.lock();
         heaps.forget_idle();
         let mut idle = None;

@@ -10,6 +10,7 @@ use heapdrome_pages::{Pages, Purge};
 
 use crate::arena::{Arena, Directory, MOST};
 use crate::huge::{commit, soil_huge_pages, whole_pages};
+use crate::purging::Purging;
 use crate::settings::Settings;
 use crate::size_class::{UNIT, UNIT_SHIFT};
 use crate::slab::Slab;
@@ -49,6 +50,8 @@ pub struct Pool {
     pub dirty: usize,
     /// The fewest dirty units since the last epoch.
     pub dirty_low: usize,
+    /// Those that are out of the maps meanwhile.
+    purging: Purging,
     /// Units that may be read and written.
     pub committed: usize,
     /// The most units ever in use.
@@ -71,6 +74,7 @@ impl Pool {
             live: 0,
             dirty: 0,
             dirty_low: 0,
+            purging: Purging::NONE,
             committed: 0,
             peak: 0,
         }
@@ -161,7 +165,8 @@ impl Pool {
 
     /// Takes up to `most` dirty units that lie together out of the pool, those last to be handed out
     /// again, so that they can be purged without the lock. Where huge pages were asked for, only whole
-    /// ones: the rest of one that is purged in part would be split into small pages.
+    /// ones: the rest of one that is purged in part would be split into small pages. `None` also where many threads
+    /// are at it.
     pub fn take_dirty(&mut self, most: usize) -> Option<(NonNull<u8>, usize)> {
         self.take_dirty_run(most, true)
     }
@@ -172,6 +177,7 @@ impl Pool {
     }
 
     fn take_dirty_run(&mut self, most: usize, whole: bool) -> Option<(NonNull<u8>, usize)> {
+        let purging = self.purging.place()?;
         for arena in self.arenas[..self.count].iter_mut().rev() {
             let mut below = usize::MAX;
             while let Some(last) = arena.dirty.last_before(below) {
@@ -189,7 +195,8 @@ impl Pool {
                 arena.dirty.change(first, count, false);
                 self.dirty -= count;
                 self.dirty_low = self.dirty_low.min(self.dirty);
-                return Some((arena.address(first), count));
+                *purging = Some((arena.address(first), count));
+                return *purging;
             }
         }
         None
@@ -197,6 +204,7 @@ impl Pool {
 
     /// Puts back what [`take_dirty`](Self::take_dirty) took.
     pub fn put_purged(&mut self, base: NonNull<u8>, count: usize, clean: bool) {
+        self.purging.forget(base);
         if let Some((index, unit)) = self.locate(base.addr().get()) {
             let arena = &mut self.arenas[index];
             arena.free.change(unit, count, true);
@@ -204,6 +212,13 @@ impl Pool {
                 arena.dirty.change(unit, count, true);
                 self.dirty += count;
             }
+        }
+    }
+
+    /// In the child of a fork: puts back what threads that do not exist there had taken to purge it.
+    pub fn put_back_purging(&mut self) {
+        while let Some((base, count)) = self.purging.any() {
+            self.put_purged(base, count, false);
         }
     }
 
@@ -224,7 +239,8 @@ impl Pool {
         }
         assert_eq!(dirty, self.dirty, "the count of dirty units");
         assert_eq!(committed, self.committed, "the count of committed units");
-        assert!(free + self.live <= committed, "more units than there are");
+        let known = free + self.live + self.purging.units();
+        assert_eq!(known, committed, "free, in use, or being purged");
     }
 
     fn find(&self, count: usize, alignment: usize) -> Option<(usize, usize)> {

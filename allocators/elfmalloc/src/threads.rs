@@ -56,8 +56,10 @@ impl<P: Pages> Backend<P> {
             (*heap.as_ptr()).budget = self.budget.load(Relaxed);
         }
         self.heaps.lock().put_idle(heap);
-        // Relaxed: a number that stands alone.
-        self.threads.fetch_sub(1, Relaxed);
+        // Relaxed: who waits for the last one to end reads the count of that.
+        if self.threads.fetch_sub(1, Relaxed) == 1 {
+            self.silences.advance();
+        }
         self.tick();
     }
 

@@ -171,6 +171,27 @@ fn a_slab_is_purged_once_until_blocks_of_it_are_used_again() {
 }
 
 #[test]
+fn units_that_are_being_purged_are_not_lost_in_the_child_of_a_fork() {
+    let backend = backend();
+    let run = backend.allocate_run(64, UNIT).expect("there is memory");
+    // SAFETY: the run is this test's, and given up.
+    backend.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 64, true) });
+    backend.pages.before_purge(move || {
+        backend.hold_all();
+        // SAFETY: the locks are held, and nobody uses the back-end: as in the child, which has no thread that
+        // would go on purging.
+        unsafe {
+            backend.release_all();
+            backend.disown(None);
+        }
+        assert_eq!(backend.pool.lock().dirty, 64);
+        backend.check();
+    });
+    assert_eq!(backend.purge_any_units(64), 64);
+    backend.check();
+}
+
+#[test]
 fn slabs_of_an_ended_thread_reach_others_whoever_holds_their_bin() {
     let backend = backend();
     let heap = backend.attach().expect("there is memory");

@@ -3,7 +3,7 @@
 //! [`Pages`] is the contract: address space, the memory behind it, and nothing else. [`Linux`] keeps
 //! it with system calls; `Simulated` (feature `simulated`) keeps it with a table, so that tests
 //! explore what a kernel rarely does, and Miri can run an allocator. [`Lock`] is a lock that never
-//! allocates and that survives a fork; [`system`] holds the few other things that an allocator asks
+//! allocates and that survives a fork, [`EventCount`] a sleep that another thread ends; [`system`] holds the few other things that an allocator asks
 //! of its process: a coarse clock, a word of randomness, the environment, a last message; [`thread_key`]
 //! holds the way to learn that a thread ends.
 //!
@@ -25,6 +25,8 @@ pub use heapdrome_modelled_atomics as atomic;
 
 mod contract;
 mod errno;
+mod event_count;
+mod futex;
 mod linux;
 mod lock;
 #[cfg(any(test, feature = "simulated"))]
@@ -34,6 +36,7 @@ pub mod thread_key;
 
 pub use contract::{Access, Advice, Pages, Purge, Remap, round_up};
 pub use errno::KeepErrno;
+pub use event_count::EventCount;
 pub use linux::Linux;
 pub use lock::{Guard, Lock, fork_begins, fork_ended};
 #[cfg(any(test, feature = "simulated"))]

@@ -11,8 +11,9 @@ use crate::atomic::{
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 
-#[cfg(not(modelled))]
-use crate::KeepErrno;
+#[cfg(modelled)]
+use crate::atomic::note_use;
+use crate::futex::{wait, wake_one};
 use crate::system::thread_pointer;
 
 const FREE: u32 = 0;
@@ -107,7 +108,7 @@ impl<T> Lock<T> {
         }
         // Acquire: as in `try_lock`.
         while self.state.swap(AWAITED, Acquire) != FREE {
-            wait(&self.state, AWAITED);
+            wait(&self.state, AWAITED, None);
         }
     }
 
@@ -181,27 +182,6 @@ impl<T> Drop for Guard<'_, T> {
             self.lock.unlock();
         }
     }
-}
-
-#[cfg(modelled)]
-use crate::atomic::{futex_wait as wait, futex_wake as wake_one, note_use};
-
-/// Sleeps while `word` is `value`; may return early.
-#[cfg(not(modelled))]
-fn wait(word: &AtomicU32, value: u32) {
-    let _errno = KeepErrno::new();
-    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    let forever: *const libc::timespec = core::ptr::null();
-    // SAFETY: the word outlives the call, and the kernel only reads it.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, forever) };
-}
-
-#[cfg(not(modelled))]
-fn wake_one(word: &AtomicU32) {
-    let _errno = KeepErrno::new();
-    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: waking touches no memory.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
 }
 
 #[cfg(test)]

@@ -70,17 +70,6 @@ pub fn yield_now() {
     unsafe { libc::sched_yield() };
 }
 
-/// Sleeps, or returns early.
-pub fn sleep_milliseconds(milliseconds: u64) {
-    let _errno = KeepErrno::new();
-    let time = libc::timespec {
-        tv_sec: (milliseconds / 1000) as libc::time_t,
-        tv_nsec: (milliseconds % 1000 * 1_000_000) as libc::c_long,
-    };
-    // SAFETY: the kernel reads the local variable only.
-    unsafe { libc::nanosleep(&raw const time, core::ptr::null_mut()) };
-}
-
 /// Starts a thread that nobody waits for and that no signal is delivered to. False where the system
 /// gives none. This may allocate by `malloc`.
 pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {

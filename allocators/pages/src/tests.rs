@@ -3,7 +3,10 @@ use core::time::Duration;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::vec::Vec;
 
-use crate::{Access, Linux, Lock, Pages, Purge, Remap, Simulated, fork_begins, fork_ended, system};
+use crate::{
+    Access, EventCount, Linux, Lock, Pages, Purge, Remap, Simulated, fork_begins, fork_ended,
+    system,
+};
 
 /// What every implementation must do.
 fn keeps_the_contract(pages: &impl Pages) {
@@ -171,7 +174,6 @@ fn the_environment_is_read_without_allocating() {
 fn a_thread_of_the_allocator_runs() {
     static RAN: AtomicBool = AtomicBool::new(false);
     extern "C" fn body(_: *mut core::ffi::c_void) -> *mut core::ffi::c_void {
-        system::sleep_milliseconds(1);
         RAN.store(true, SeqCst);
         core::ptr::null_mut()
     }
@@ -179,6 +181,21 @@ fn a_thread_of_the_allocator_runs() {
     while !RAN.load(SeqCst) {
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn a_sleep_ends_with_its_time_or_with_an_event() {
+    let events = EventCount::new();
+    events.sleep(events.read(), 1);
+    let seen = events.read();
+    std::thread::scope(|scope| {
+        scope.spawn(|| events.advance());
+        // Returns early at most a few times: it is woken, or finds another count.
+        while events.read() == seen {
+            events.sleep(seen, u64::MAX);
+        }
+    });
+    events.sleep(seen, u64::MAX);
 }
 
 #[test]

@@ -91,11 +91,12 @@ int main(int count, char **words) {
         return 0;
     }
     if (strcmp(words[1], "end") == 0) {
+        alarm(PATIENCE);
         free(malloc(SIZE));
         MUST(threads() == 2);
         pthread_t thread;
         MUST(pthread_create(&thread, NULL, last, NULL) == 0);
-        // The process ends when all threads have, if the allocator's own one does.
+        // The process ends when all threads have, if the allocator's own one does, however long it sleeps.
         pthread_exit(NULL);
     }
     return 2;

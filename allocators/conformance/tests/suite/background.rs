@@ -5,7 +5,12 @@ use std::process::{Command, Output};
 
 use crate::libraries::{build, compile};
 
-fn run(what: &str, wanted: &str) -> Output {
+/// Milliseconds of decay: short, where something is to be purged.
+const SHORT: &str = "20";
+/// And so long that nobody would live to see it.
+const LONG: &str = "18446744073709551615";
+
+fn run(what: &str, wanted: &str, decay: &str) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let program = compile(folder.path(), Path::new("tests/suite/background.c"));
     let library = build("heapdrome-preload-elfmalloc", "libelfmalloc.so");
@@ -13,28 +18,30 @@ fn run(what: &str, wanted: &str) -> Output {
         .arg(what)
         .env("LD_PRELOAD", library)
         .env("ELFMALLOC_BACKGROUND_PURGE", wanted)
-        .env("ELFMALLOC_DECAY_MS", "20")
+        .env("ELFMALLOC_DECAY_MS", decay)
         .output()
         .expect("the program can be run")
 }
 
 #[test]
 fn it_purges_in_silence_and_is_started_anew_in_the_child_of_a_fork() {
-    let output = run("fork", "1");
+    let output = run("fork", "1", SHORT);
     assert!(output.status.success(), "{output:?}");
 }
 
 #[test]
 fn it_ends_with_the_last_other_thread() {
-    let output = run("end", "1");
-    assert!(output.status.success(), "{output:?}");
+    for decay in [SHORT, LONG] {
+        let output = run("end", "1", decay);
+        assert!(output.status.success(), "{decay}: {output:?}");
+    }
 }
 
 // The checks above can fail: without the thread there is none.
 #[test]
 fn there_is_none_unless_it_is_asked_for() {
     for what in ["fork", "end"] {
-        let output = run(what, "0");
+        let output = run(what, "0", SHORT);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(text.contains("not so: threads() == 2"), "{text}");

@@ -298,5 +298,6 @@ shared!(AtomicU64, u64);
 shared!(AtomicUsize, usize);
 shared!(AtomicBool, bool);
 shared!(AtomicPtr<T>, *mut T);
+counted!(AtomicU32, u32);
 counted!(AtomicU64, u64);
 counted!(AtomicUsize, usize);

@@ -201,6 +201,20 @@ fn threads_that_come_and_go_have_different_heaps() {
 }
 
 #[test]
+fn who_purges_in_silence_hears_that_the_last_thread_ends() {
+    model(1, || {
+        let backend = backend();
+        let heap = Sent(backend.attach().expect("there is memory"));
+        let other = backend.clone();
+        // SAFETY: the heap is that thread's, which uses it no more.
+        let handle = spawn(move || unsafe { other.detach(heap.get()) });
+        // No time passes: if the thread is not woken, it sleeps for ever.
+        while backend.rest(1) {}
+        join(handle);
+    });
+}
+
+#[test]
 fn addresses_are_looked_up_while_arenas_are_added() {
     model(3, || {
         let pages = Simulated::new(64 << 20);

@@ -1,0 +1,40 @@
+//! Words that threads sleep on.
+
+use crate::atomic::AtomicU32;
+
+#[cfg(not(modelled))]
+use crate::KeepErrno;
+
+/// Sleeps while `word` is `value`, for at most some milliseconds if that is said; may return early.
+#[cfg(not(modelled))]
+pub(crate) fn wait(word: &AtomicU32, value: u32, most: Option<u64>) {
+    let _errno = KeepErrno::new();
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let time = most.map(|milliseconds| libc::timespec {
+        tv_sec: (milliseconds / 1000) as libc::time_t,
+        tv_nsec: (milliseconds % 1000 * 1_000_000) as libc::c_long,
+    });
+    let limit: *const libc::timespec = time
+        .as_ref()
+        .map_or(core::ptr::null(), |time| &raw const *time);
+    // SAFETY: the word and the time outlive the call, and the kernel only reads them.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, limit) };
+}
+
+/// The same in models, in which no time passes: what is to end a sleep must be a wakeup.
+#[cfg(modelled)]
+pub(crate) fn wait(word: &AtomicU32, value: u32, _most: Option<u64>) {
+    crate::atomic::futex_wait(word, value);
+}
+
+/// Wakes one that sleeps on `word`.
+#[cfg(not(modelled))]
+pub(crate) fn wake_one(word: &AtomicU32) {
+    let _errno = KeepErrno::new();
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: waking touches no memory.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
+}
+
+#[cfg(modelled)]
+pub(crate) use crate::atomic::futex_wake as wake_one;
