@@ -157,6 +157,12 @@ impl Arena {
         (unit < self.units).then_some(unit)
     }
 
+    /// Whether blocks have states.
+    #[must_use]
+    pub const fn has_states(&self) -> bool {
+        !self.states.is_null()
+    }
+
     /// Units that are not committed yet.
     #[must_use]
     pub const fn uncommitted(&self) -> usize {

@@ -2,85 +2,27 @@
 
 use core::ptr::NonNull;
 
-use crate::size_class::{CLASSES, SizeClass};
+use crate::shape::{PIECE, Shape};
 
 /// What freed blocks are filled with.
 const FILL: u8 = 0xdb;
-/// As many bytes of a block are looked at again when it is handed out again; twice as many are filled.
+/// As many bytes of a block are looked at again when it is handed out again.
 const LOOKED_AT: usize = 64;
-/// Blocks are filled and looked at in pieces of this size.
-const PIECE: usize = size_of::<u128>();
-
-/// What filling needs to know of a class. Pieces lie at all sums of some of the steps: where a block is
-/// smaller than what is filled, they overlap, so that nothing branches on the size.
-#[derive(Clone, Copy)]
-pub(crate) struct Shape {
-    size: u32,
-    by_one: u8,
-    by_two: u8,
-    by_four: u8,
-}
-
-impl Shape {
-    /// For blocks of `size` bytes, a multiple of [`PIECE`].
-    const fn with_size(size: usize) -> Self {
-        Self {
-            size: size as u32,
-            by_one: Self::step(size, PIECE),
-            by_two: Self::step(size, 2 * PIECE),
-            by_four: Self::step(size, 4 * PIECE),
-        }
-    }
-
-    /// Twice the step must fit, or the step ends with the block.
-    const fn step(size: usize, bytes: usize) -> u8 {
-        let rest = size.saturating_sub(bytes);
-        if rest < bytes {
-            rest as u8
-        } else {
-            bytes as u8
-        }
-    }
-
-    /// That of a class.
-    #[inline(always)]
-    pub(crate) fn of(class: SizeClass) -> Self {
-        SHAPES[class.number()]
-    }
-
-    /// The size of a block.
-    #[inline(always)]
-    pub(crate) const fn size(&self) -> usize {
-        self.size as usize
-    }
-}
-
-/// By class. There is an entry for every number that there can be, so that no index is out of bounds.
-static SHAPES: [Shape; 256] = {
-    let mut shapes = [Shape::with_size(0); 256];
-    let mut class = 1;
-    while class <= CLASSES {
-        shapes[class] = Shape::with_size(SizeClass::from_number(class as u8).size());
-        class += 1;
-    }
-    shapes
-};
-
-/// Overwrites what the program had in a block, up to 128 bytes of it.
+/// Overwrites what the program had in a block: as much of it as is looked at, and what lies behind that in the same
+/// two lines of the cache.
 ///
 /// # Safety
 ///
 /// The block has this shape, and nobody uses it.
 #[inline(always)]
-pub(crate) unsafe fn fill(block: NonNull<u8>, shape: Shape) {
-    // SAFETY: blocks are aligned to 16; the sum of all steps and a piece is not beyond a block's end.
-    unsafe {
-        for start in [block, block.add(usize::from(shape.by_four))] {
-            for start in [start, start.add(usize::from(shape.by_two))] {
-                for piece in [start, start.add(usize::from(shape.by_one))] {
-                    piece.cast().write([FILL; PIECE]);
-                }
-            }
+pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
+    let rest = shape.rest_from(block.addr().get());
+    for start in shape.looked_at() {
+        // SAFETY: the sum of all steps and a piece is not beyond a block's end.
+        unsafe {
+            let piece = block.add(start);
+            piece.cast::<[u8; PIECE]>().write([FILL; PIECE]);
+            piece.add(rest).cast::<[u8; PIECE]>().write([FILL; PIECE]);
         }
     }
 }
@@ -91,13 +33,9 @@ pub(crate) unsafe fn fill(block: NonNull<u8>, shape: Shape) {
 ///
 /// As for [`fill`].
 #[inline(always)]
-pub(crate) unsafe fn is_filled(block: NonNull<u8>, shape: Shape) -> bool {
+pub(crate) unsafe fn is_filled(block: NonNull<u8>, shape: &Shape) -> bool {
     // SAFETY: as in `fill`.
-    unsafe {
-        let second = block.add(usize::from(shape.by_two));
-        let one = usize::from(shape.by_one);
-        all_filled([block, block.add(one), second, second.add(one)])
-    }
+    unsafe { all_filled(shape.looked_at().map(|start| block.add(start))) }
 }
 
 /// Whether four pieces are filled. Written out, since a compiler makes a branch of every eight bytes.
@@ -162,21 +100,26 @@ pub(crate) unsafe fn is_filled_or_purged(block: NonNull<u8>, size: usize, page: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::size_class::SizeClass;
 
     #[repr(align(128))]
-    struct Block([u8; 128]);
+    struct Block([u8; 256]);
 
     #[test]
     fn what_is_filled_is_seen_to_be_until_it_is_written_to() {
-        for size in (16..=128).step_by(16) {
+        let sizes = (16..=192).step_by(16);
+        for (size, before) in sizes.flat_map(|size| [0, 16, 32, 48].map(|before| (size, before))) {
             let shape = Shape::of(SizeClass::of(size));
-            let mut bytes = Block([7; 128]);
-            let block = NonNull::from(&mut bytes.0).cast();
+            let mut bytes = Block([7; 256]);
+            let lines = if size < 128 { size } else { 128 - before };
+            let filled = before + lines;
             // SAFETY: the block has that many bytes, all of them this test's.
             unsafe {
+                let block = NonNull::from(&mut bytes.0[before]).cast::<u8>();
                 fill(block, shape);
-                assert!(bytes.0[..size].iter().all(|&byte| byte == FILL));
-                assert!(bytes.0[size..].iter().all(|&byte| byte == 7));
+                assert!(bytes.0[before..filled].iter().all(|&byte| byte == FILL));
+                assert!(bytes.0[..before].iter().all(|&byte| byte == 7));
+                assert!(bytes.0[filled..].iter().all(|&byte| byte == 7));
                 assert!(is_filled(block, shape) && is_filled_or_purged(block, size, 4096));
                 block.as_ptr().add(size.min(LOOKED_AT) - 1).write(0);
                 assert!(!is_filled(block, shape) && !is_filled_or_purged(block, size, 4096));
@@ -186,7 +129,7 @@ mod tests {
 
     #[test]
     fn pages_that_were_given_back_are_no_misuse() {
-        let mut bytes = Block([FILL; 128]);
+        let mut bytes = Block([FILL; 256]);
         bytes.0[..64].fill(0);
         // SAFETY: as above; the second part of the block lies on the next page, as far as this goes.
         unsafe {

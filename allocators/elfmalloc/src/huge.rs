@@ -9,6 +9,16 @@ use crate::size_class::UNIT_SHIFT;
 /// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
 /// used of the last one is then little of the whole.
 const HUGE_FROM: usize = 512;
+/// The same where blocks have states, 4 MiB: the hardened variant touches every block, and so every page.
+const HUGE_FROM_TOUCHED: usize = 64;
+
+fn huge_from(arena: &Arena) -> usize {
+    if arena.has_states() {
+        HUGE_FROM_TOUCHED
+    } else {
+        HUGE_FROM
+    }
+}
 
 /// Commits enough of an arena for a run of `count` units. Returns how many, or `None` where that is refused.
 pub(crate) fn commit(
@@ -22,7 +32,8 @@ pub(crate) fn commit(
     let needed = count + slack - at_end.min(count);
     let from = arena.committed;
     let mut step = (from / 8).clamp(16, LARGEST_RUN);
-    if huge && from + step >= HUGE_FROM {
+    let huge_from = huge_from(arena);
+    if huge && from + step >= huge_from {
         let skew = arena.skew();
         step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;
     }
@@ -30,7 +41,7 @@ pub(crate) fn commit(
     let units = [step, needed]
         .into_iter()
         .find(|&units| units >= needed && arena.commit(pages, units))?;
-    if huge && from >= HUGE_FROM {
+    if huge && from >= huge_from {
         advise_huge(pages, arena, from, units);
     }
     Some(units)

@@ -7,7 +7,7 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use crate::checks::{SHORT, is_long};
+use crate::shape::{SHORT, is_long};
 use crate::size_class::SizeClass;
 
 /// Blocks of a group. A group is a line of the cache.
