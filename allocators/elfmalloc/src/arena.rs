@@ -5,7 +5,7 @@
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
-    AtomicPtr, AtomicU8, AtomicU64, AtomicUsize,
+    AtomicPtr, AtomicU8, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -321,19 +321,6 @@ impl Directory {
             }
         }
         self.state_of_other(address)
-    }
-
-    /// Clears the states of `units` units from `base` on, if there are any: no block of theirs is in use.
-    pub fn forget_states(&self, base: NonNull<u8>, units: usize) {
-        let words: *const AtomicU64 = self.state_of(base.addr().get()).cast();
-        if words.is_null() {
-            return;
-        }
-        for word in 0..units * UNIT / GRAIN / size_of::<u64>() {
-            // SAFETY: the units are committed, and so are their states, which begin at a multiple of 4096.
-            // Relaxed: blocks there are handed on through locks.
-            unsafe { (*words.add(word)).store(0, Relaxed) };
-        }
     }
 
     #[cold]

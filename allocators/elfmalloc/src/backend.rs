@@ -18,6 +18,7 @@ use crate::pool::{Pool, Run};
 use crate::settings::Settings;
 use crate::size_class::{CLASSES, SizeClass, UNIT};
 use crate::slab::{Misuse, Slab};
+use crate::states::forget_all;
 
 /// Everything that threads share.
 #[derive(Debug)]
@@ -237,8 +238,11 @@ impl<P: Pages> Backend<P> {
             }
             Slab::start(run.slab, run.base.as_ptr(), class, external);
         }
-        self.directory
-            .forget_states(run.base, usize::from(shape.units));
+        let states = self.directory.state_of(run.base.addr().get());
+        if let Some(states) = NonNull::new(states.cast_mut()) {
+            // SAFETY: the run's states are committed with it, and nobody has a block there yet.
+            unsafe { forget_all(states.cast(), run.base.addr().get(), class) };
+        }
         self.map.set(run.base, usize::from(shape.units), class);
         NonNull::new(run.slab)
     }

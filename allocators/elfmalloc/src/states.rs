@@ -96,6 +96,9 @@ pub(crate) trait State: Copy {
     /// Says that the program has the block no more, and that it is filled.
     fn set_freed(self);
 
+    /// Says that the program never had the block.
+    fn forget(self);
+
     /// The state of a block; `None` where it takes longer to find.
     ///
     /// # Safety
@@ -173,6 +176,12 @@ impl State for Short {
         // SAFETY: as above.
         unsafe { self.0.as_ref() }.store(FREED, Relaxed);
     }
+
+    #[inline(always)]
+    fn forget(self) {
+        // SAFETY: as above.
+        unsafe { self.0.as_ref() }.store(0, Relaxed);
+    }
 }
 
 /// That of a long block.
@@ -221,6 +230,12 @@ impl State for Long {
     fn set_freed(self) {
         // SAFETY: as above.
         unsafe { self.0.as_ref() }.store(u64::from(FREED), Relaxed);
+    }
+
+    #[inline(always)]
+    fn forget(self) {
+        // SAFETY: as above.
+        unsafe { self.0.as_ref() }.store(0, Relaxed);
     }
 }
 
@@ -278,63 +293,33 @@ impl State for Any {
             Self::Long(state) => state.set_freed(),
         }
     }
+
+    fn forget(self) {
+        match self {
+            Self::Short(state) => state.forget(),
+            Self::Long(state) => state.forget(),
+        }
+    }
+}
+
+/// Forgets what is known of the blocks of a slab of `class` that is made at `address`, where the states of all its
+/// units begin at `states`. What others had there before is left where no block begins now: it says that the program
+/// has none.
+///
+/// # Safety
+///
+/// The states are there, and the program has no block of the slab.
+pub(crate) unsafe fn forget_all(states: NonNull<u8>, address: usize, class: SizeClass) {
+    let shape = Shape::of(class);
+    for block in 0..usize::from(class.geometry().blocks) {
+        let offset = block * shape.size();
+        // SAFETY: the caller's promise; a block begins there.
+        unsafe {
+            let states = states.add(offset / UNIT * BYTES);
+            Any::at(states, address + offset, shape).forget();
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-    use std::vec;
-
-    /// Where the states of a unit's blocks lie, by the address in the unit at which each begins.
-    fn places(unit: usize, size: usize) -> BTreeSet<usize> {
-        let mut memory = vec![0_u8; BYTES];
-        let states = NonNull::new(memory.as_mut_ptr()).expect("a vector is not at null");
-        let shape = Shape::of(SizeClass::of(size));
-        let mut places = BTreeSet::new();
-        for offset in (0..UNIT).step_by(8) {
-            let address = unit * UNIT + offset;
-            let begins = Short::can_begin(address, shape);
-            assert_eq!(begins, offset % shape.size() == 0, "{offset} in {size}");
-            if begins {
-                // SAFETY: there are as many states as a unit has.
-                let Short(place) = unsafe { Short::at(states, address, shape) };
-                assert!(places.insert(place.addr().get() - states.addr().get()));
-            }
-        }
-        places
-    }
-
-    #[test]
-    fn each_short_block_of_a_unit_has_a_state_of_its_own() {
-        for (unit, size) in [(0, 16), (1, 16), (31, 16), (7, 80), (40, 1024), (1000, 896)] {
-            let places = places(unit, size);
-            assert_eq!(places.len(), UNIT.div_ceil(size));
-            assert!(places.last() < Some(&BYTES));
-        }
-    }
-
-    #[test]
-    fn neighbouring_units_begin_in_different_lines() {
-        let first = |unit| places(unit, UNIT / 64).first().copied();
-        assert_ne!(first(5), first(6));
-    }
-
-    #[test]
-    fn a_state_says_what_it_was_told() {
-        for size in [16, 1000, 2000] {
-            let mut memory = vec![0_u64; BYTES / 8];
-            let states: NonNull<u64> = NonNull::from(&mut *memory).cast();
-            let shape = Shape::of(SizeClass::of(size));
-            // SAFETY: as above.
-            let state = unsafe { Any::at(states.cast(), 3 * UNIT, shape) };
-            assert!(state.slack().is_none() && !state.is_freed());
-            for slack in [1, 200, MOST_SHORT] {
-                state.set_slack(slack);
-                assert!(state.slack() == Some(slack) && !state.is_freed());
-            }
-            state.set_freed();
-            assert!(state.slack().is_none() && state.is_freed());
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,96 @@
+use super::*;
+use std::collections::BTreeSet;
+use std::vec;
+
+/// Where the states of a unit's blocks lie, by the address in the unit at which each begins.
+fn places(unit: usize, size: usize) -> BTreeSet<usize> {
+    let mut memory = vec![0_u8; BYTES];
+    let states = NonNull::new(memory.as_mut_ptr()).expect("a vector is not at null");
+    let shape = Shape::of(SizeClass::of(size));
+    let mut places = BTreeSet::new();
+    for offset in (0..UNIT).step_by(8) {
+        let address = unit * UNIT + offset;
+        let begins = Short::can_begin(address, shape);
+        assert_eq!(begins, offset % shape.size() == 0, "{offset} in {size}");
+        if begins {
+            // SAFETY: there are as many states as a unit has.
+            let Short(place) = unsafe { Short::at(states, address, shape) };
+            assert!(places.insert(place.addr().get() - states.addr().get()));
+        }
+    }
+    places
+}
+
+#[test]
+fn each_short_block_of_a_unit_has_a_state_of_its_own() {
+    for (unit, size) in [(0, 16), (1, 16), (31, 16), (7, 80), (40, 1024), (1000, 896)] {
+        let places = places(unit, size);
+        assert_eq!(places.len(), UNIT.div_ceil(size));
+        assert!(places.last() < Some(&BYTES));
+    }
+}
+
+#[test]
+fn neighbouring_units_begin_in_different_lines() {
+    let first = |unit| places(unit, UNIT / 64).first().copied();
+    assert_ne!(first(5), first(6));
+}
+
+#[test]
+fn a_state_says_what_it_was_told() {
+    for size in [16, 1000, 2000] {
+        let mut memory = vec![0_u64; BYTES / 8];
+        let states: NonNull<u64> = NonNull::from(&mut *memory).cast();
+        let shape = Shape::of(SizeClass::of(size));
+        // SAFETY: as above.
+        let state = unsafe { Any::at(states.cast(), 3 * UNIT, shape) };
+        assert!(state.slack().is_none() && !state.is_freed());
+        for slack in [1, 200, MOST_SHORT] {
+            state.set_slack(slack);
+            assert!(state.slack() == Some(slack) && !state.is_freed());
+        }
+        state.set_freed();
+        assert!(state.slack().is_none() && state.is_freed());
+    }
+}
+
+#[test]
+fn of_a_new_slab_nothing_is_known_whatever_was_there_before() {
+    let classes = [16, 80, 1024, 1152, 4608, 100_000].map(SizeClass::of);
+    let most = classes
+        .map(|class| class.geometry().units)
+        .into_iter()
+        .max();
+    let mut memory = vec![0_u64; usize::from(most.unwrap_or(0)) * BYTES / 8];
+    let states: NonNull<u8> = NonNull::from(&mut *memory).cast();
+    let first = 77 * UNIT;
+    let blocks = |class: SizeClass| {
+        (0..usize::from(class.geometry().blocks)).map(move |block| block * class.size())
+    };
+    let at = |class, offset: usize| {
+        // SAFETY: there are as many states as the largest slab has.
+        unsafe {
+            Any::at(
+                states.add(offset / UNIT * BYTES),
+                first + offset,
+                Shape::of(class),
+            )
+        }
+    };
+    for (before, after) in classes
+        .iter()
+        .flat_map(|before| classes.map(|after| (*before, after)))
+    {
+        for offset in blocks(before) {
+            at(before, offset).set_slack(1);
+            at(before, offset).set_freed();
+        }
+        // SAFETY: as above; nobody has a block.
+        unsafe { forget_all(states, first, after) };
+        assert!(blocks(after).all(|offset| !at(after, offset).is_freed()));
+        for offset in (0..usize::from(after.geometry().units) * UNIT).step_by(16) {
+            let begins = Any::can_begin(first + offset, Shape::of(after));
+            assert!(!begins || at(after, offset).slack().is_none(), "{offset}");
+        }
+    }
+}
