@@ -11,6 +11,7 @@ pub(crate) use claims::{Kind, claims};
 
 use crate::foreign;
 use crate::markdown;
+use crate::plot;
 use crate::prose;
 use crate::reproduce;
 use crate::sheet::why_out;
@@ -133,6 +134,23 @@ pub(crate) fn title(table: &Table) -> String {
             foreign::line(source)
         ),
     }
+}
+
+/// Who needs the least memory, of a search for it.
+pub(crate) fn survived(collection: &Collection) -> Option<String> {
+    let table = collection
+        .tables
+        .iter()
+        .find(|table| plot::is_survival(table))?;
+    let of_least = table.notes.iter().filter(|note| note.contains("the least"));
+    let sentence = |note: &String| Some(format!("W{}.", foreign::line(note).strip_prefix('w')?));
+    let least: Vec<String> = of_least.filter_map(sentence).collect();
+    Some(match least.as_slice() {
+        [] => "A search for the smallest memory limit, with nobody to compare: the table says what was \
+               found."
+            .to_owned(),
+        _ => least.join(" "),
+    })
 }
 
 /// How much the misuse suite tried.

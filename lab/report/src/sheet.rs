@@ -7,6 +7,7 @@ use heapdrome_record::{
 };
 
 use crate::foreign;
+use crate::plot::Looks;
 use crate::words;
 
 /// The key of the wall time among an entrant's comparisons.
@@ -35,6 +36,8 @@ pub(crate) struct Sheet<'a> {
     pub(crate) out: Vec<&'a EntrantResult>,
     /// The notes; mark 1 is the first.
     pub(crate) notes: Vec<String>,
+    /// How the entrants look where they are drawn.
+    pub(crate) looks: Looks,
 }
 
 impl<'a> Sheet<'a> {
@@ -57,6 +60,7 @@ impl<'a> Sheet<'a> {
             rows: Vec::new(),
             out,
             notes: Vec::new(),
+            looks: Looks::of_race(result),
         };
         for entrant in ranked {
             let marks = notes_on(entrant)

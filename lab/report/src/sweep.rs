@@ -1,5 +1,7 @@
 //! A sweep: one race for each value of a parameter, and what became of each figure across them.
 
+mod verdict;
+
 use heapdrome_record::{Collection, Comparison, EntrantResult, Member, Role, Series, Status};
 
 use crate::advice;
@@ -12,6 +14,7 @@ use crate::sheet::{Sheet, WALL, versus};
 use crate::table::Column;
 use crate::terminal::{self, Page, Terminal};
 use crate::words::{self, NONE};
+pub(crate) use verdict::verdict;
 
 /// A figure that is followed across the races.
 pub(crate) struct Followed {
@@ -71,6 +74,7 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
         page.heading(&table.heading);
         page.blocks(&table.names, &table.columns);
     }
+    page.section("Over the sweep", &verdict(collection));
     page.list("Notes", scaling::notes(collection));
     if let Some(first) = collection.races.first() {
         page.proof(&Sheet::new(&first.result));
@@ -86,6 +90,7 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
 pub(crate) fn sweep_markdown(collection: &Collection) -> String {
     let mut page = markdown::Page(String::new());
     page.paragraph(&format!("## {}", markdown::escaped(&title(collection))));
+    page.labelled("Over the sweep", &verdict(collection));
     for figure in &FOLLOWED {
         if let Some((names, columns)) = summary(collection, figure, usize::MAX) {
             page.paragraph(&format!(

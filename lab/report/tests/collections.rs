@@ -6,6 +6,7 @@ mod races;
 #[path = "races/workload.rs"]
 mod workload;
 
+use heapdrome_record::{Collection, Verdict};
 use heapdrome_report::{
     Csv, Exporter, Markdown, Terminal, collection_csv, collection_markdown, collection_text,
 };
@@ -56,6 +57,78 @@ fn a_sweep_in_markdown_and_csv_has_every_race() {
     }
     let columns = csv.lines().map(|line| line.matches(',').count());
     assert!(columns.into_iter().all(|commas| commas == 7), "{csv}");
+}
+
+/// What a sweep says of all its races together.
+fn over(collection: &Collection) -> String {
+    let markdown = collection_markdown(collection);
+    let mut lines = markdown.lines();
+    let line = lines.find_map(|line| line.strip_prefix("**Over the sweep**: "));
+    line.expect("a sentence over the sweep").to_owned()
+}
+
+/// Sets the wall time of `name` at the value in this place, relative to the baseline's, known to a fiftieth.
+fn at(collection: &mut Collection, place: usize, name: &str, ratio: f64) {
+    let verdict = match ratio {
+        less if less < 0.98 => Verdict::Faster,
+        more if more > 1.02 => Verdict::Slower,
+        _ => Verdict::Undecided,
+    };
+    let rows = collection.races[place].result.entrants.iter_mut();
+    for row in rows.filter(|row| row.allocator == name) {
+        let compared = races::compared(verdict, ratio, 0.02);
+        row.versus_baseline.insert("wall_s".to_owned(), compared);
+    }
+}
+
+#[test]
+fn a_sweep_is_summed_up_by_who_leads_where() {
+    let mut sweep = workload::sweep();
+    at(&mut sweep, 0, "mimalloc3", 0.5);
+    at(&mut sweep, 1, "mimalloc3", 0.8);
+    at(&mut sweep, 2, "jemalloc", 0.7);
+    let told = over(&sweep);
+    for sentence in [
+        "Of 3 values of threads, mimalloc3 is the fastest at 2 (1 and 2); jemalloc at 1 (8).",
+        "Against system mimalloc3 is from 1.25x faster (1.22 to 1.28) at 2 to 2.00x faster (1.92 to \
+         2.08) at 1.",
+        "The lead passes from mimalloc3 to jemalloc between 2 and 8.",
+        "broken and hoard do not count everywhere",
+        "at most 5.0% risk",
+    ] {
+        assert!(told.contains(sentence), "{sentence}\n{told}");
+    }
+    at(&mut sweep, 2, "jemalloc", 0.935);
+    at(&mut sweep, 2, "mimalloc3", 0.7);
+    let told = over(&sweep);
+    let all = "mimalloc3 is the fastest at all 3 values of threads (1, 2 and 8).";
+    assert!(told.starts_with(all) && !told.contains("passes"), "{told}");
+}
+
+#[test]
+fn a_sweep_says_what_its_intervals_leave_open() {
+    let mut sweep = workload::sweep();
+    let told = over(&sweep);
+    let open = "At none of 3 values of threads was one allocator alone shown to be the fastest. At 1, 2 and \
+                8 the fastest cannot be told: mimalloc3 or jemalloc.";
+    assert!(told.starts_with(open), "{told}");
+    for name in ["hardened_malloc", "rpmalloc", "jemalloc", "mimalloc3"] {
+        at(&mut sweep, 0, name, 1.5);
+        at(&mut sweep, 1, name, 1.0);
+        let rows = sweep.races[2].result.entrants.iter_mut();
+        rows.for_each(|row| row.versus_baseline.clear());
+    }
+    let told = over(&sweep);
+    for sentence in [
+        "Of 3 values of threads, system is the fastest at 1 (1).",
+        "At 2 the fastest cannot be told: ",
+        "At 8 nothing can be said: no rival has an interval.",
+    ] {
+        assert!(told.contains(sentence), "{sentence}\n{told}");
+    }
+    assert!(!told.contains("Against system"), "{told}");
+    sweep.races.clear();
+    assert_eq!(over(&sweep), "No race is complete, so nothing can be said.");
 }
 
 #[test]

@@ -277,3 +277,5 @@ pub(crate) fn half_a_step(figures: &[f64], resolution: f64) -> f64 {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod turns;

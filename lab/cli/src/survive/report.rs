@@ -1,7 +1,7 @@
 //! The result of `heapdrome survive` as a table, and as JSON.
 
 use heapdrome_paging::Survival;
-use heapdrome_record::{Bytes, Collection, SCHEMA, Scale, Table, write_atomically};
+use heapdrome_record::{Bytes, Collection, Machine, SCHEMA, Scale, Table, write_atomically};
 use serde::Serialize;
 
 use super::{SurviveArguments, slowdown};
@@ -29,22 +29,12 @@ pub fn publish(
     rows: Vec<Survival>,
 ) -> Result<(), Failure> {
     let begun = std::time::SystemTime::now() - session.begun.elapsed();
+    let tables = vec![table(&rows, arguments.precision), slowdown::table(&rows)];
     let collection = Collection {
-        schema: SCHEMA,
-        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
         started: humantime::format_rfc3339_seconds(begun).to_string(),
-        asked: std::env::args().skip(1).collect(),
-        name: "survive".to_owned(),
-        scale: Some(Scale::Usual),
         machine: heapdrome_machine::describe(),
-        races: Vec::new(),
-        tables: vec![table(&rows, arguments.precision), slowdown::table(&rows)],
-        ccdfs: Vec::new(),
-        misuse: Vec::new(),
-        sweep: None,
-        claims: Vec::new(),
-        absent: Vec::new(),
         remarks: session.remarks.clone(),
+        ..collection(tables)
     };
     let redaction = Folders::find()?.redaction();
     // The JSON has more than a collection, and is written here.
@@ -72,6 +62,27 @@ pub fn publish(
     };
     published.and(saved)?;
     outcome(&rows)
+}
+
+/// These tables as a collection of an unknown machine.
+fn collection(tables: Vec<Table>) -> Collection {
+    Collection {
+        schema: SCHEMA,
+        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
+        started: String::new(),
+        asked: std::env::args().skip(1).collect(),
+        name: "survive".to_owned(),
+        scale: Some(Scale::Usual),
+        machine: Machine::default(),
+        races: Vec::new(),
+        tables,
+        ccdfs: Vec::new(),
+        misuse: Vec::new(),
+        sweep: None,
+        claims: Vec::new(),
+        absent: Vec::new(),
+        remarks: Vec::new(),
+    }
 }
 
 /// The exit status of what was reported.
@@ -200,6 +211,7 @@ fn notes(rows: &[Survival], precision: f64) -> Vec<String> {
 mod tests {
     use super::*;
     use heapdrome_paging::{Multiple, Trial};
+    use heapdrome_record::Saved;
 
     fn row(name: &str, swap: bool, smallest: Option<u64>) -> Survival {
         let trial = Trial {
@@ -252,6 +264,23 @@ mod tests {
             "one row with swap is the least of none"
         );
         assert!(outcome(&rows).is_ok());
+    }
+
+    #[test]
+    fn the_table_is_one_that_is_drawn() {
+        let rows = [
+            row("system", false, Some(30 << 20)),
+            row("system", true, Some(20 << 20)),
+        ];
+        let collection = collection(vec![table(&rows, 0.05), slowdown::table(&rows)]);
+        let plots = heapdrome_report::plots(&Saved::Collection(Box::new(collection)));
+        let names: Vec<&str> = plots.iter().map(|plot| plot.name.as_str()).collect();
+        let expected = [
+            "table-01-survive-limits",
+            "table-01-survive-without-swap-slower",
+            "table-01-survive-with-swap-slower",
+        ];
+        assert_eq!(names, expected);
     }
 
     #[test]

@@ -9,13 +9,29 @@ use chromium::{Chromium, Key};
 use serde_json::{Value, json};
 use site::{Site, kept, words};
 
-/// A desk's screen and a telephone's.
-const SCREENS: [[u32; 2]; 2] = [[1280, 900], [390, 844]];
+/// A desk's screen and a small telephone's.
+const SCREENS: [[u32; 2]; 2] = [[1280, 900], [360, 800]];
 
-/// The names in each table of entrants, from the top, without the hidden ones.
-const TABLES: &str = "[...new Set([...document.querySelectorAll('tr[data-entrant]')]\
-                      .map(r => r.closest('table')))].map(t => [...t.tBodies[0].rows]\
-                      .filter(r => !r.hidden).map(r => r.cells[0].textContent))";
+/// Where the only race of a page stands.
+const ALONE: &str = "section[data-race]";
+
+/// All elements that `selector` finds in the race that stands at `race`, as an expression.
+fn all(race: &str, selector: &str) -> String {
+    format!(
+        "[...document.querySelector({}).querySelectorAll({})]",
+        json!(race),
+        json!(selector)
+    )
+}
+
+/// The names in each table of entrants of a race, from the top, without the hidden ones.
+fn in_tables(race: &str) -> String {
+    format!(
+        "[...new Set({}.map(r => r.closest('table')))].map(t => [...t.tBodies[0].rows]\
+         .filter(r => !r.hidden).map(r => r.cells[0].textContent))",
+        all(race, "tr[data-entrant]")
+    )
+}
 
 /// The names in a drawing made of rows, from the top, without the hidden ones.
 fn drawn(drawing: &str) -> String {
@@ -28,14 +44,23 @@ fn drawn(drawing: &str) -> String {
     )
 }
 
-/// The metric whose drawings are shown; with two, both.
-const SHOWN: &str = "[...new Set([...document.querySelectorAll('.panel')]\
-                     .filter(p => p.getClientRects().length > 0).map(p => p.dataset.metric))].join(' ')";
+/// The metric whose drawings are shown in a race; with two, both.
+fn shown(race: &str) -> String {
+    format!(
+        "[...new Set({}.filter(p => p.getClientRects().length > 0).map(p => p.dataset.metric))].join(' ')",
+        all(race, ".panel")
+    )
+}
 
-/// The names in the tables of entrants, which are the same in all of them.
+/// What a race said of the last change.
+fn said(browser: &mut Chromium, race: &str) -> Value {
+    browser.evaluate(&format!("{}[0].textContent", all(race, ".said")))
+}
+
+/// The names in the tables of entrants of a race, which are the same in all of them.
 #[track_caller]
-fn tables(browser: &mut Chromium) -> Vec<String> {
-    let tables = browser.evaluate(TABLES);
+fn tables(browser: &mut Chromium, race: &str) -> Vec<String> {
+    let tables = browser.evaluate(&in_tables(race));
     let tables = tables.as_array().expect("tables");
     let first = tables.first().expect("a table");
     assert!(tables.iter().all(|table| table == first), "{tables:?}");
@@ -74,9 +99,9 @@ fn a_page_is_drawn_on_every_screen_and_answers_to_clicks_and_keys() {
             fits(&mut browser, dark);
             let name = format!("{}-{}", screen[0], if dark { "dark" } else { "light" });
             site::keep_picture(&name, &browser.picture());
-            sorts(&mut browser, &result);
-            hides(&mut browser, &result);
-            switches(&mut browser);
+            sorts(&mut browser, ALONE, &result);
+            hides(&mut browser, ALONE, &result);
+            switches(&mut browser, ALONE);
             site::quiet(&mut browser, &page);
         }
     }
@@ -101,82 +126,136 @@ fn fits(browser: &mut Chromium, dark: bool) {
                  const r = s.getBoundingClientRect(); \
                  return s.getClientRects().length > 0 && (r.width < 100 || r.height < 20); }).length";
     assert_eq!(browser.evaluate(empty), 0, "a drawing has no room");
+    // What is wider than its box is reached by scrolling the box.
+    let cut = "[...document.querySelectorAll('.scroll')].filter(b => b.getClientRects().length > 0)\
+               .filter(b => { b.scrollLeft = 9999; const end = b.getBoundingClientRect().right; \
+               const over = [...b.children].some(c => c.getBoundingClientRect().right > end + 1); \
+               b.scrollLeft = 0; return over; }).length";
+    assert_eq!(browser.evaluate(cut), 0, "a box hides its end");
 }
 
 /// A list that is sorted otherwise puts rows of tables and drawings into another order.
-fn sorts(browser: &mut Chromium, result: &Value) {
+fn sorts(browser: &mut Chromium, race: &str, result: &Value) {
     let before = ranked(result, "wall_s");
-    assert_eq!(tables(browser), before);
+    assert_eq!(tables(browser, race), before);
     // Wall time, CPU time, peak RSS: two steps down.
-    browser.evaluate("document.querySelector('[data-control=sort]').focus()");
+    let list = format!("{}[0]", all(race, "[data-control=sort]"));
+    browser.evaluate(&format!("{list}.focus()"));
     for _ in 0..2 {
         browser.press(Key::Down);
     }
-    browser.until("document.querySelector('[data-control=sort]').value === 'memory'");
+    browser.until(&format!("{list}.value === 'memory'"));
     let expected = ranked(result, "peak_rss_bytes");
     assert_ne!(
         before, expected,
         "the two orders must differ to prove anything"
     );
-    assert_eq!(tables(browser), expected);
-    for drawing in [
-        ".panel.chosen svg",
-        "svg[aria-labelledby^='r0-memory-timeline']",
-    ] {
-        let rows = drawn(drawing);
+    assert_eq!(tables(browser, race), expected);
+    for drawing in DRAWINGS {
+        let rows = drawn(&format!("{race} {drawing}"));
         assert_eq!(words(&browser.evaluate(&rows)), expected, "{drawing}");
     }
-    let said = browser.evaluate("document.querySelector('.said').textContent");
-    assert_eq!(said, "Sorted by peak RSS, the best first.");
+    assert_eq!(said(browser, race), "Sorted by peak RSS, the best first.");
 }
 
+/// Drawings of a race with a row for each entrant.
+const DRAWINGS: [&str; 2] = [
+    ".panel.chosen svg",
+    "svg[aria-labelledby*='memory-timeline']",
+];
+
 /// A box that is unticked hides its entrant everywhere; ticked again, it is back.
-fn hides(browser: &mut Chromium, result: &Value) {
-    let all = ranked(result, "peak_rss_bytes");
-    let label = "label[for='r0-show-0']";
+fn hides(browser: &mut Chromium, race: &str, result: &Value) {
+    let names = ranked(result, "peak_rss_bytes");
+    let label = format!("{race} label[for]");
     let name = browser.evaluate(&format!(
         "document.querySelector(\"{label}\").textContent.trim()"
     ));
     let name = name.as_str().expect("a name").to_owned();
-    let left: Vec<_> = all
+    let left: Vec<_> = names
         .iter()
         .filter(|other| **other != name)
         .cloned()
         .collect();
-    let points = "[...document.querySelectorAll('g.point')]\
-                  .filter(p => p.getClientRects().length > 0).length";
-    let drawings = [
-        ".panel.chosen svg",
-        "svg[aria-labelledby^='r0-memory-timeline']",
-    ];
-    for (ticked, expected) in [(false, &left), (true, &all)] {
-        browser.click(label);
-        browser.until(&format!(
-            "document.getElementById('r0-show-0').checked === {ticked}"
-        ));
-        assert_eq!(tables(browser), *expected);
-        for drawing in drawings {
-            assert_eq!(
-                words(&browser.evaluate(&drawn(drawing))),
-                *expected,
-                "{drawing}"
-            );
+    let visible = "filter(p => p.getClientRects().length > 0).length";
+    let points = format!("{}.{visible}", all(race, "g.point"));
+    let first = format!("{}[0]", all(race, "[data-control=show]"));
+    for (ticked, expected) in [(false, &left), (true, &names)] {
+        browser.click(&label);
+        browser.until(&format!("{first}.checked === {ticked}"));
+        assert_eq!(tables(browser, race), *expected);
+        for drawing in DRAWINGS {
+            let rows = drawn(&format!("{race} {drawing}"));
+            assert_eq!(words(&browser.evaluate(&rows)), *expected, "{drawing}");
         }
-        assert_eq!(browser.evaluate(points), expected.len());
-        let said = browser.evaluate("document.querySelector('.said').textContent");
-        assert_eq!(said, format!("{} of {} shown.", expected.len(), all.len()));
+        assert_eq!(browser.evaluate(&points), expected.len());
+        let told = format!("{} of {} shown.", expected.len(), names.len());
+        assert_eq!(said(browser, race), told);
     }
 }
 
 /// Another metric shows its own drawings and hides the others'.
-fn switches(browser: &mut Chromium) {
-    assert_eq!(browser.evaluate(SHOWN), "wall");
-    browser.evaluate("document.querySelector('[data-control=metric]').focus()");
+fn switches(browser: &mut Chromium, race: &str) {
+    assert_eq!(browser.evaluate(&shown(race)), "wall");
+    let list = format!("{}[0]", all(race, "[data-control=metric]"));
+    browser.evaluate(&format!("{list}.focus()"));
     browser.press(Key::Down);
-    browser.until("document.querySelector('[data-control=metric]').value === 'cpu'");
-    assert_eq!(browser.evaluate(SHOWN), "cpu");
-    let said = browser.evaluate("document.querySelector('.said').textContent");
-    assert_eq!(said, "Shown: CPU time.");
+    browser.until(&format!("{list}.value === 'cpu'"));
+    assert_eq!(browser.evaluate(&shown(race)), "cpu");
+    assert_eq!(said(browser, race), "Shown: CPU time.");
+}
+
+#[test]
+fn a_race_of_a_sweep_opens_by_keys_and_answers_as_a_race_alone_does() {
+    let Some(mut browser) = site::browser() else {
+        return;
+    };
+    let site = Site::new();
+    let page = site.page(&["sweep-python.json"]);
+    let sweep = kept("sweep-python.json");
+    let races = sweep["races"].as_array().expect("races");
+    let reorders = |race: &Value| {
+        ranked(&race["result"], "wall_s") != ranked(&race["result"], "peak_rss_bytes")
+    };
+    let place = races.iter().position(reorders);
+    let place = place.expect("a race whose two orders differ, to prove anything");
+    let result = &races[place]["result"];
+    let race = format!("details[data-race]:nth-of-type({})", place + 1);
+    for screen in SCREENS {
+        browser.screen(screen, false);
+        browser.open(&page);
+        opens(&mut browser, place, &race);
+        fits(&mut browser, false);
+        site::keep_picture(&format!("sweep-{}", screen[0]), &browser.picture());
+        names_for_screen_readers(&mut browser);
+        sorts(&mut browser, &race, result);
+        hides(&mut browser, &race, result);
+        switches(&mut browser, &race);
+        site::quiet(&mut browser, &page);
+    }
+    // Whoever prints it gets every race with its drawings.
+    browser.evaluate("dispatchEvent(new Event('beforeprint'))");
+    let missing = "document.querySelectorAll('[data-drawing]:empty, details:not([open])').length";
+    assert_eq!(browser.evaluate(missing), 0);
+    site::quiet(&mut browser, &page);
+}
+
+/// The race in this place is reached and opened by keys, and its drawings come with it.
+fn opens(browser: &mut Chromium, place: usize, race: &str) {
+    let at = "[...document.querySelectorAll('details[data-race] > summary')].indexOf(document.activeElement)";
+    let mut presses = 0;
+    while browser.evaluate(at) != place {
+        assert!(presses < 300, "no key leads to {race}");
+        browser.press(Key::Tab);
+        presses += 1;
+    }
+    assert_eq!(browser.evaluate(&format!("{}.length", all(race, "svg"))), 0);
+    // It may be pressed before the drawings are unpacked, and opens none the less.
+    browser.press(Key::Space);
+    browser.until(&format!("{}.length > 0", all(race, "svg")));
+    browser.press(Key::Tab);
+    let control = browser.evaluate("document.activeElement.dataset.control");
+    assert_eq!(control, "metric", "its controls follow");
 }
 
 #[test]
@@ -293,6 +372,12 @@ fn everything_is_reached_by_keys_and_has_a_name_for_a_screen_reader() {
     browser.press(Key::Space);
     browser.until("document.querySelector('tr[data-entrant][hidden]') !== null");
 
+    names_for_screen_readers(&mut browser);
+    site::quiet(&mut browser, &page);
+}
+
+/// Whatever a screen reader stops at has a name.
+fn names_for_screen_readers(browser: &mut Chromium) {
     let tree = browser.call("Accessibility.getFullAXTree", json!({}));
     let nodes = tree["nodes"].as_array().expect("a tree");
     let named = [
@@ -308,7 +393,6 @@ fn everything_is_reached_by_keys_and_has_a_name_for_a_screen_reader() {
         }
     }
     assert!(counted > 20, "the tree of the page is read: {counted}");
-    site::quiet(&mut browser, &page);
 }
 
 #[test]

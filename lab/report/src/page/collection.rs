@@ -3,16 +3,15 @@
 use heapdrome_record::{Collection, Member, Table};
 use maud::{Markup, html};
 
+use super::drawn::{self, Drawn};
 use super::parts::{self, Place};
 use super::race;
-use crate::advice;
 use crate::collection as suite;
 use crate::foreign;
 use crate::plot::{self, Plot};
 use crate::prose;
 use crate::reproduce;
 use crate::scaling;
-use crate::sheet::Sheet;
 use crate::sweep;
 use crate::words;
 
@@ -25,22 +24,23 @@ pub(super) fn heading(collection: &Collection) -> String {
 }
 
 /// All that is known of a collection.
-pub(super) fn section(collection: &Collection, place: Place) -> Markup {
+pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -> Markup {
     let inner = place.below();
+    let prefix = format!("r{}-", place.number);
     html! {
         section id={ "result-" (place.number) } {
             (parts::heading(place, &heading(collection)))
             p class="verdict" { (verdict(collection)) }
-            (curves(collection, inner, &format!("r{}-", place.number)))
-            (exceeded(collection, inner, &format!("r{}-", place.number)))
+            (curves(collection, drawn, inner, &prefix))
+            (exceeded(collection, drawn, inner, &prefix))
             @if collection.scale.is_some() {
-                (tables(collection, inner, &format!("r{}-", place.number)))
+                (tables(collection, drawn, inner, &prefix))
             } @else { (figures(collection, inner)) }
             (parts::list(inner, "Not raced", &suite::absent(collection)))
             @let out: Vec<String> = suite::not_counted(collection).iter().map(|l| l.join("; ")).collect();
             (parts::list(inner, "Not counted", &out))
             (parts::list(inner, "Factor", &suite::factors(collection)))
-            @if !collection.races.is_empty() { (races(collection, place)) }
+            @if !collection.races.is_empty() { (races(collection, drawn, place)) }
             (parts::heading(inner, "Machine"))
             p { (prose::machine(&collection.machine)) }
             (parts::list(inner.below(), "Warnings and remarks", &suite::remarks(collection)))
@@ -50,33 +50,35 @@ pub(super) fn section(collection: &Collection, place: Place) -> Markup {
     }
 }
 
-/// The claims of a suite in one sentence; of a sweep, the conclusion of its last race.
+/// What was found, in a few sentences: the claims of a suite, who leads a sweep.
 fn verdict(collection: &Collection) -> String {
+    if collection.scale.is_none() {
+        return sweep::verdict(collection);
+    }
     if !collection.misuse.is_empty() {
         return suite::misused(collection);
     }
-    if collection.scale.is_some() && suite::speaks_of_a_document(collection) {
+    if suite::speaks_of_a_document(collection) {
         let told = suite::Kind::of(collection).into_iter();
         let told = told.map(|kind| format!("{}: {}", kind.title(), kind.tally(&collection.claims)));
         return told.collect::<Vec<_>>().join(" ");
     }
-    let Some(last) = collection.races.last() else {
-        let told = match (collection.ccdfs.is_empty(), collection.tables.is_empty()) {
-            (false, _) => {
-                "An experiment with times, which races nobody: the curves say how often a time was \
-                 exceeded, the tables how the figures compare."
-            }
-            (true, false) => "An experiment that races nobody: the tables say what was found.",
-            (true, true) => "No race is complete, so nothing can be said.",
-        };
-        return told.to_owned();
+    if let Some(survived) = suite::survived(collection) {
+        return survived;
+    }
+    let told = match (collection.ccdfs.is_empty(), collection.tables.is_empty()) {
+        (false, _) => {
+            "An experiment with times, which races nobody: the curves say how often a time was \
+             exceeded, the tables how the figures compare."
+        }
+        (true, false) => "An experiment that races nobody: the tables say what was found.",
+        (true, true) => "No race is complete, so nothing can be said.",
     };
-    let conclusion = advice::conclusion(&Sheet::new(&last.result));
-    format!("At {}: {conclusion}", foreign::line(&last.cell))
+    told.to_owned()
 }
 
 /// A curve for each allocator, wherever a parameter was swept.
-fn curves(collection: &Collection, place: Place, prefix: &str) -> Markup {
+fn curves(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     let groups = plot::groups(collection);
     html! {
         @if !groups.is_empty() {
@@ -84,7 +86,7 @@ fn curves(collection: &Collection, place: Place, prefix: &str) -> Markup {
             (hideable("Curves", &html! {
                 @for group in &groups {
                     (parts::heading(place.below(), &group.name))
-                    @for plot in plot::of_group(group, prefix) { (parts::figure(&plot, None)) }
+                    @for plot in plot::of_group(group, prefix, drawn.looks) { (drawn.figure(&plot, None)) }
                 }
             }))
         }
@@ -106,27 +108,27 @@ fn hideable(label: &str, drawings: &Markup) -> Markup {
 }
 
 /// A drawing by itself.
-fn drawing(plot: &Plot) -> Markup {
-    let figure = parts::figure(plot, None);
+fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
+    let figure = drawn.figure(plot, None);
     match plot.has_curves() {
-        true => hideable(parts::brief(plot), &figure),
+        true => hideable(drawn::brief(plot), &figure),
         false => figure,
     }
 }
 
 /// How often times were exceeded.
-fn exceeded(collection: &Collection, place: Place, prefix: &str) -> Markup {
-    let plots = plot::ccdfs(collection, prefix);
+fn exceeded(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
+    let plots = plot::ccdfs(collection, prefix, drawn.looks);
     html! {
         @if !plots.is_empty() {
             (parts::heading(place, "How often a time was exceeded"))
             // Each kind of time has cells of its own.
-            @for plot in &plots { (drawing(plot)) }
+            @for plot in &plots { (drawing(plot, drawn)) }
         }
     }
 }
 
-fn tables(collection: &Collection, place: Place, prefix: &str) -> Markup {
+fn tables(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     html! {
         @if !collection.claims.is_empty() {
             @for kind in suite::Kind::of(collection) {
@@ -137,7 +139,7 @@ fn tables(collection: &Collection, place: Place, prefix: &str) -> Markup {
         (parts::heading(place, "Tables"))
         @for (number, table) in collection.tables.iter().enumerate() {
             (one_table(table))
-            @if let Some(plot) = plot::of_table(table, number, prefix) { (drawing(&plot)) }
+            @for plot in plot::of_table(table, number, prefix, drawn.looks) { (drawing(&plot, drawn)) }
         }
         @if !collection.races.is_empty() { (parts::table("Races", &suite::races(collection))) }
     }
@@ -172,7 +174,7 @@ fn figures(collection: &Collection, place: Place) -> Markup {
 }
 
 /// Every race, folded away.
-fn races(collection: &Collection, place: Place) -> Markup {
+fn races(collection: &Collection, drawn: Drawn<'_>, place: Place) -> Markup {
     let inner = place.below();
     html! {
         @if !collection.races.is_empty() { (parts::heading(inner, "Each race")) }
@@ -180,7 +182,7 @@ fn races(collection: &Collection, place: Place) -> Markup {
             @let prefix = format!("r{}-{}", place.number, plot::member_prefix(number, &race.cell));
             details data-race {
                 summary { (summary(race)) }
-                (race::body(&race.result, inner.below(), &prefix))
+                (race::body(&race.result, drawn.folded(), inner.below(), &prefix))
             }
         }
     }

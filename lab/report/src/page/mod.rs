@@ -5,6 +5,7 @@
 //! own policy of content security forbids every request, and every script but the one it carries.
 
 mod collection;
+mod drawn;
 mod parts;
 mod race;
 
@@ -20,7 +21,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ReportError;
 use crate::foreign;
-use crate::plot::{COLOURS, DARK_COLOURS};
+use crate::plot::{COLOURS, DARK_COLOURS, Looks};
+use drawn::{Drawn, Packed};
 use parts::Place;
 
 const STYLE: &str = include_str!("page.css");
@@ -44,6 +46,17 @@ pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
     let data = data.collect::<Result<Vec<_>, _>>()?;
     let style = format!("{STYLE}{}", colours());
     let title = title(sources);
+    let looks = Looks::of(sources.iter().map(|source| &source.saved));
+    let packed = Packed::default();
+    let drawn = Drawn::new(&looks, &packed);
+    let sections = html! {
+        @for (place, source) in sources.iter().enumerate() {
+            (section(source, drawn, Place { number: place, level: level(sources) }))
+        }
+    };
+    // Whatever is packed has been by now.
+    let drawings = packed.text().map(|text| gzip(text.as_bytes()));
+    let drawings = drawings.transpose()?;
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -57,15 +70,12 @@ pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
             }
             body {
                 @if sources.len() > 1 { (contents(sources)) }
-                main {
-                    @for (place, source) in sources.iter().enumerate() {
-                        (section(source, Place { number: place, level: level(sources) }))
-                    }
-                }
+                main { (sections) }
                 footer { (raw(sources)) }
                 @for (place, data) in data.iter().enumerate() {
-                    script type="application/gzip" id={ "data-" (place) } { (PreEscaped(data)) }
+                    (carried(&format!("data-{place}"), data))
                 }
+                @if let Some(drawings) = drawings { (carried("drawings", &drawings)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -95,11 +105,16 @@ fn heading(saved: &Saved) -> String {
     }
 }
 
-fn section(source: &Source, place: Place) -> Markup {
+fn section(source: &Source, drawn: Drawn<'_>, place: Place) -> Markup {
     match &source.saved {
-        Saved::Race(result) => race::section(result, place, &format!("r{}-", place.number)),
-        Saved::Collection(races) => collection::section(races, place),
+        Saved::Race(result) => race::section(result, drawn, place, &format!("r{}-", place.number)),
+        Saved::Collection(races) => collection::section(races, drawn, place),
     }
+}
+
+/// Something packed that the page's script unpacks.
+fn carried(name: &str, data: &str) -> Markup {
+    html! { script type="application/gzip" id=(name) { (PreEscaped(data)) } }
 }
 
 fn contents(sources: &[Source]) -> Markup {
@@ -136,8 +151,7 @@ fn raw(sources: &[Source]) -> Markup {
     }
 }
 
-/// A result as JSON, compressed to a tenth of it, in letters that cannot end the element around them. The
-/// browser has what inflates it.
+/// A result as JSON, packed.
 fn packed(saved: &Saved) -> Result<String, ReportError> {
     fn compact(value: &impl Serialize) -> Result<Vec<u8>, ReportError> {
         serde_json::to_vec(value).map_err(|error| ReportError::Json(error.to_string()))
@@ -146,8 +160,13 @@ fn packed(saved: &Saved) -> Result<String, ReportError> {
         Saved::Race(result) => compact(result),
         Saved::Collection(races) => compact(races),
     }?;
+    gzip(&json)
+}
+
+/// Compressed, in letters that cannot end the element around them. The browser has what inflates it.
+fn gzip(bytes: &[u8]) -> Result<String, ReportError> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let written = encoder.write_all(&json).and_then(|()| encoder.finish());
+    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
     let bytes = written.map_err(|error| ReportError::Json(error.to_string()))?;
     Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
 }

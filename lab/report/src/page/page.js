@@ -115,15 +115,48 @@ function setUpCurves(section) {
   });
 }
 
-for (const race of document.querySelectorAll('[data-race]')) setUp(race);
 for (const section of document.querySelectorAll('[data-curves]')) setUpCurves(section);
 
+/** Whether the browser can unpack what the page carries. */
+const inflates = 'DecompressionStream' in window;
+
+/** What an element of the page carries, compressed as it is. */
+function packed(id) {
+  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
+  return new Blob([bytes], { type: 'application/gzip' });
+}
+
+function inflated(id) {
+  return new Response(packed(id).stream().pipeThrough(new DecompressionStream('gzip')));
+}
+
+/** The packed drawings of folded races; null until they are unpacked. */
+let drawings = null;
+
+/** Draws a race and lets its reader arrange it, when it is first looked at. */
+function show(race) {
+  const boxes = race.querySelectorAll('[data-drawing]');
+  if (race.dataset.race === 'shown' || (boxes.length > 0 && drawings === null)) return;
+  race.dataset.race = 'shown';
+  for (const box of boxes) box.innerHTML = drawings[box.dataset.drawing] ?? '';
+  setUp(race);
+}
+
+async function unpack() {
+  const text = inflates && document.getElementById('drawings') ? await inflated('drawings').text() : '';
+  drawings = text.split('\n');
+  for (const race of document.querySelectorAll('details[data-race]')) {
+    race.addEventListener('toggle', () => show(race));
+    if (race.open) show(race);
+  }
+}
+
+for (const race of document.querySelectorAll('section[data-race]')) show(race);
+unpack();
+
 /** Saves a result. A browser that cannot inflate it saves what the page carries. */
-async function save(packed, name) {
-  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
-  let data = new Blob([bytes], { type: 'application/gzip' });
-  const inflates = 'DecompressionStream' in window;
-  if (inflates) data = await new Response(data.stream().pipeThrough(new DecompressionStream('gzip'))).blob();
+async function save(id, name) {
+  const data = inflates ? await inflated(id).blob() : packed(id);
   const address = URL.createObjectURL(data);
   const link = document.createElement('a');
   link.href = address;
@@ -134,9 +167,12 @@ async function save(packed, name) {
 
 for (const button of document.querySelectorAll('button[data-download]')) {
   const { download, name } = button.dataset;
-  button.addEventListener('click', () => save(document.getElementById(download).textContent, name));
+  button.addEventListener('click', () => save(download, name));
 }
 
 addEventListener('beforeprint', () => {
-  for (const folded of document.querySelectorAll('details')) folded.open = true;
+  for (const folded of document.querySelectorAll('details')) {
+    if ('race' in folded.dataset) show(folded);
+    folded.open = true;
+  }
 });

@@ -3,7 +3,6 @@
 use maud::{Markup, html};
 
 use crate::foreign;
-use crate::plot::Plot;
 use crate::table::Column;
 
 /// Where a result stands in the page.
@@ -104,24 +103,5 @@ fn class(column: &Column) -> Option<&'static str> {
     match column.right {
         true => Some("figure"),
         false => column.cells.iter().any(long).then_some("wide"),
-    }
-}
-
-/// What a drawing shows, in a few words.
-pub(super) fn brief(plot: &Plot) -> &str {
-    let parts = plot.caption.split([':', ';', '.']);
-    parts.into_iter().next().unwrap_or_default()
-}
-
-/// A drawing with its caption. `panel` names the metric that it belongs to, if it is one of several
-/// that take turns.
-pub(super) fn figure(plot: &Plot, panel: Option<&str>) -> Markup {
-    html! {
-        figure class=[panel.map(|_| "panel")] data-metric=[panel] {
-            div class="scroll" tabindex="0" role="region" aria-label=(brief(plot)) {
-                (plot.in_page())
-            }
-            figcaption { (plot.caption) }
-        }
     }
 }

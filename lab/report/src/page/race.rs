@@ -3,6 +3,7 @@
 use heapdrome_record::{Better, EntrantResult, RaceResult, Role};
 use maud::{Markup, html};
 
+use super::drawn::Drawn;
 use super::parts::{self, Place};
 use crate::advice;
 use crate::foreign;
@@ -26,30 +27,35 @@ pub(super) fn heading(result: &RaceResult) -> String {
 }
 
 /// All that is known of a race. `prefix` makes the names of its drawings unique in the page.
-pub(super) fn section(result: &RaceResult, place: Place, prefix: &str) -> Markup {
+pub(super) fn section(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     html! {
         section id={ "result-" (place.number) } data-race {
             (parts::heading(place, &heading(result)))
-            (body(result, place.below(), prefix))
+            (body(result, drawn, place.below(), prefix))
         }
     }
 }
 
 /// The same without its heading.
-pub(super) fn body(result: &RaceResult, place: Place, prefix: &str) -> Markup {
+pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     let sheet = Sheet::new(result);
     let known = measures(&sheet);
-    let plots = plot::of_race(result, prefix);
+    let plots = plot::of_race(result, prefix, drawn.looks);
+    let views = Views {
+        drawn,
+        plots: &plots,
+        prefix,
+    };
     html! {
         p class="verdict" { (advice::conclusion(&sheet)) }
         p { (parts_of(result)) }
         @if !sheet.rows.is_empty() {
             @let keys = keys(&sheet, &known);
             (controls(&sheet, &known, prefix, &keys))
-            (ranking(&sheet, &known, &plots, place, prefix))
-            (samples(&known, &plots, place, prefix))
-            (memory_section(&sheet, &plots, place, prefix))
-            (views(&plots, place, prefix))
+            (ranking(&sheet, &known, views, place))
+            (samples(&known, views, place))
+            (memory_section(&sheet, views, place))
+            (time_against_memory(views, place))
         }
         (not_counted(&sheet, place))
         (allocators(&sheet, place))
@@ -91,26 +97,32 @@ fn controls(sheet: &Sheet<'_>, known: &[Measure], prefix: &str, keys: &[String])
     }
 }
 
-fn named<'a>(plots: &'a [Plot], prefix: &str, name: &str) -> Option<&'a Plot> {
-    plots
-        .iter()
-        .find(|plot| plot.name.strip_prefix(prefix) == Some(name))
+/// The drawings of a race.
+#[derive(Clone, Copy)]
+struct Views<'a> {
+    drawn: Drawn<'a>,
+    plots: &'a [Plot],
+    /// What their names begin with.
+    prefix: &'a str,
 }
 
-fn ranking(
-    sheet: &Sheet<'_>,
-    known: &[Measure],
-    plots: &[Plot],
-    place: Place,
-    prefix: &str,
-) -> Markup {
+impl Views<'_> {
+    /// The drawing of this name, if there is one; `panel` as for [`Drawn::figure`].
+    fn figure(self, name: &str, panel: Option<&str>) -> Option<Markup> {
+        let is_it = |plot: &&Plot| plot.name.strip_prefix(self.prefix) == Some(name);
+        let plot = self.plots.iter().find(is_it)?;
+        Some(self.drawn.figure(plot, panel))
+    }
+}
+
+fn ranking(sheet: &Sheet<'_>, known: &[Measure], views: Views<'_>, place: Place) -> Markup {
     let (names, figures) = grid::figures(sheet, usize::MAX);
     let figures: Vec<_> = std::iter::once(names).chain(figures).collect();
     html! {
         (parts::heading(place, "Ranking"))
         @for measure in known {
-            @if let Some(plot) = named(plots, prefix, &format!("ranking-{}", measure.id)) {
-                (parts::figure(plot, Some(&measure.id)))
+            @if let Some(figure) = views.figure(&format!("ranking-{}", measure.id), Some(&measure.id)) {
+                (figure)
             }
         }
         (parts::ranking("Ranking", &grid::main_table(sheet, Extent::WHOLE)))
@@ -144,46 +156,41 @@ fn keys(sheet: &Sheet<'_>, known: &[Measure]) -> Vec<String> {
     (0..sheet.rows.len()).map(keys).collect()
 }
 
-fn samples(known: &[Measure], plots: &[Plot], place: Place, prefix: &str) -> Markup {
-    let found: Vec<_> = known
-        .iter()
-        .filter_map(|measure| {
-            let plot = named(plots, prefix, &format!("samples-{}", measure.id))?;
-            Some((measure, plot))
-        })
-        .collect();
+fn samples(known: &[Measure], views: Views<'_>, place: Place) -> Markup {
+    let figure =
+        |measure: &Measure| views.figure(&format!("samples-{}", measure.id), Some(&measure.id));
+    let found: Vec<Markup> = known.iter().filter_map(figure).collect();
     html! {
         @if !found.is_empty() {
             (parts::heading(place, "Every sample"))
-            @for (measure, plot) in found { (parts::figure(plot, Some(&measure.id))) }
+            @for figure in found { (figure) }
         }
     }
 }
 
 /// What the memory was made of, and how it went over time.
-fn memory_section(sheet: &Sheet<'_>, plots: &[Plot], place: Place, prefix: &str) -> Markup {
-    let drawn: Vec<_> = ["memory-parts", "memory-timeline"]
+fn memory_section(sheet: &Sheet<'_>, views: Views<'_>, place: Place) -> Markup {
+    let figures: Vec<Markup> = ["memory-parts", "memory-timeline"]
         .into_iter()
-        .filter_map(|name| named(plots, prefix, name))
+        .filter_map(|name| views.figure(name, None))
         .collect();
     let (names, columns) = memory::table(sheet, usize::MAX, 0);
     let columns: Vec<_> = std::iter::once(names).chain(columns).collect();
     html! {
-        @if columns.len() > 1 || !drawn.is_empty() {
+        @if columns.len() > 1 || !figures.is_empty() {
             (parts::heading(place, "Memory"))
-            @for plot in drawn { (parts::figure(plot, None)) }
+            @for figure in figures { (figure) }
             @if columns.len() > 1 { (parts::ranking(memory::HEADING, &columns)) }
             (parts::list(place.below(), "How to read it", &memory::remarks(sheet)))
         }
     }
 }
 
-/// Time against memory.
-fn views(plots: &[Plot], place: Place, prefix: &str) -> Markup {
+fn time_against_memory(views: Views<'_>, place: Place) -> Markup {
     html! {
-        @if let Some(plot) = named(plots, prefix, "time-memory") {
+        @if let Some(figure) = views.figure("time-memory", None) {
             (parts::heading(place, "Time against memory"))
-            (parts::figure(plot, None))
+            (figure)
         }
     }
 }

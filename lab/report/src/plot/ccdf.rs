@@ -7,8 +7,8 @@ use heapdrome_record::{Ccdf, Collection, Nanoseconds};
 use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, Label, n};
-use super::look::Look;
-use super::scale::Scale;
+use super::look::{Look, Looks};
+use super::scale::{FEWEST_TICKS, Scale};
 use super::{Plot, stem};
 use crate::foreign;
 use crate::words;
@@ -27,7 +27,7 @@ const RAREST: f64 = 1e-6;
 const APART: f64 = 15.0;
 
 /// A drawing for each kind of time, their names after `prefix`.
-pub(crate) fn plots(collection: &Collection, prefix: &str) -> Vec<Plot> {
+pub(crate) fn plots(collection: &Collection, prefix: &str, looks: &Looks) -> Vec<Plot> {
     let mut kinds: Vec<&str> = Vec::new();
     for ccdf in &collection.ccdfs {
         if !kinds.contains(&ccdf.kind.as_str()) {
@@ -39,11 +39,16 @@ pub(crate) fn plots(collection: &Collection, prefix: &str) -> Vec<Plot> {
         all.filter(|ccdf| !ccdf.points.is_empty()).collect()
     };
     let all = kinds.into_iter().enumerate();
-    all.filter_map(|(place, kind)| plot(place, kind, &of_kind(kind), prefix))
+    all.filter_map(|(place, kind)| plot(place, kind, &of_kind(kind), (prefix, looks)))
         .collect()
 }
 
-fn plot(place: usize, kind: &str, ccdfs: &[&Ccdf], prefix: &str) -> Option<Plot> {
+fn plot(
+    place: usize,
+    kind: &str,
+    ccdfs: &[&Ccdf],
+    (prefix, looks): (&str, &Looks),
+) -> Option<Plot> {
     let times = || ccdfs.iter().flat_map(|ccdf| &ccdf.points);
     let times = || times().map(|point| point.time.0.max(1) as f64);
     let shares = ccdfs.iter().flat_map(|ccdf| &ccdf.points);
@@ -65,7 +70,7 @@ fn plot(place: usize, kind: &str, ccdfs: &[&Ccdf], prefix: &str) -> Option<Plot>
     };
     let body = html! {
         (axes(&kind, [&across, &up], right))
-        @for (number, ccdf) in ccdfs.iter().enumerate() { (curve(number, ccdf, [&across, &up], (right, letters))) }
+        @for (number, ccdf) in ccdfs.iter().enumerate() { (curve((number, looks.get(&ccdf.cell)), ccdf, [&across, &up], (right, letters))) }
     };
     let height = HEIGHT.max(UP[1] + APART * ccdfs.len() as f64 + 8.0);
     Some(Plot {
@@ -79,11 +84,7 @@ fn plot(place: usize, kind: &str, ccdfs: &[&Ccdf], prefix: &str) -> Option<Plot>
 }
 
 fn axes(kind: &str, [x, y]: [&Scale; 2], right: f64) -> Markup {
-    let decades = |scale: &Scale| -> Vec<f64> {
-        let powers = (-9..=13).map(|power| 10_f64.powi(power));
-        powers.filter(|power| scale.holds(*power)).collect()
-    };
-    let (columns, lines) = (decades(x), decades(y));
+    let (columns, lines) = (decades(x, 60.0), decades(y, 30.0));
     let at = |scale: &Scale, ticks: &[f64]| -> Vec<f64> {
         ticks.iter().map(|tick| scale.at(*tick)).collect()
     };
@@ -102,23 +103,30 @@ fn axes(kind: &str, [x, y]: [&Scale; 2], right: f64) -> Markup {
     }
 }
 
+/// The powers of ten on a scale; more where it holds few of them, no closer than `apart`.
+fn decades(scale: &Scale, apart: f64) -> Vec<f64> {
+    let powers = (-9..=13).map(|power| 10_f64.powi(power));
+    let powers: Vec<f64> = powers.filter(|power| scale.holds(*power)).collect();
+    match powers.len() {
+        FEWEST_TICKS.. => powers,
+        _ => scale.ratio_ticks(apart),
+    }
+}
+
 /// `10%`, `0.01%`.
 fn share(part: f64) -> String {
     let percent = format!("{:.6}", part * 100.0);
     format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Beside the plot, which ends at `right`, so many letters of its name fit.
+/// One curve, the `number`th from the top by name. Beside the plot, which ends at `right`, so many letters of
+/// its name fit.
 fn curve(
-    number: usize,
+    (number, look): (usize, Look),
     ccdf: &Ccdf,
     [x, y]: [&Scale; 2],
     (right, letters): (f64, usize),
 ) -> Markup {
-    let look = match number.checked_sub(1) {
-        None => Look::BASELINE,
-        Some(place) => Look::rival(place),
-    };
     let name = foreign::line(&ccdf.cell);
     let at = |time: Nanoseconds| x.at(time.0.max(1) as f64);
     let mut path = String::new();

@@ -21,6 +21,12 @@ const LETTER: f64 = 7.0;
 const UP: [f64; 2] = [344.0, 34.0];
 /// Between two names beside the drawing.
 const APART: f64 = 15.0;
+/// Beside the first value and the last.
+const MARGIN: f64 = 12.0;
+/// Between two intervals at one value, where there is room, and the part of the way to the next value that all
+/// of them may take.
+const BESIDE: f64 = 9.0;
+const SPREAD: f64 = 0.7;
 
 /// What the values of a parameter are drawn on.
 pub(super) struct Across {
@@ -86,8 +92,10 @@ pub(super) fn draw(
     let longest = curves.iter().map(|curve| curve.name.chars().count());
     let letters = longest.max().unwrap_or(0).clamp(NAME, LONGEST_NAME);
     let right = ACROSS[1] - LETTER * (letters - NAME) as f64;
+    let shifts = shifts(on, curves, right);
+    let margin = MARGIN + shifts.iter().copied().fold(0.0, f64::max);
     let paper = Paper {
-        x: across(on, right),
+        x: across(on, right, margin),
         y: up,
         right,
         letters,
@@ -106,8 +114,8 @@ pub(super) fn draw(
     };
     let body = html! {
         (axes(on, title, &paper))
-        @for (curve, end) in curves.iter().zip(ends(curves, &paper.y)) {
-            (line(curve, &paper, end))
+        @for ((curve, end), shift) in curves.iter().zip(ends(curves, &paper.y)).zip(shifts) {
+            (line(curve, &paper, end, shift))
         }
     };
     Some(Plot {
@@ -117,11 +125,38 @@ pub(super) fn draw(
     })
 }
 
-fn across(on: &Across, right: f64) -> Scale {
+/// How far to the side of its values each curve is drawn, so that intervals at one value stand side by side.
+fn shifts(on: &Across, curves: &[Curve], right: f64) -> Vec<f64> {
+    let has_interval = |point: &Point| point.ends.is_some_and(|[low, high]| low < high);
+    let drawn = |curve: &&Curve| !curve.points.is_empty();
+    let count = curves.iter().filter(drawn).count() as f64;
+    let mut places: Vec<f64> = on.ticks.iter().map(|(place, _)| *place).collect();
+    places.sort_by(f64::total_cmp);
+    let x = across(on, right, MARGIN);
+    let ways = places.windows(2).map(|pair| x.at(pair[1]) - x.at(pair[0]));
+    let way = ways.filter(|way| *way > 0.0).fold(f64::INFINITY, f64::min);
+    let beside = match curves
+        .iter()
+        .flat_map(|curve| &curve.points)
+        .any(has_interval)
+    {
+        true => BESIDE.min(SPREAD * way / count),
+        false => 0.0,
+    };
+    let mut before = 0.0;
+    let shift = |curve: &Curve| {
+        let own = (before - (count - 1.0) / 2.0) * beside;
+        before += if curve.points.is_empty() { 0.0 } else { 1.0 };
+        own
+    };
+    curves.iter().map(shift).collect()
+}
+
+fn across(on: &Across, right: f64, margin: f64) -> Scale {
     let values = || on.ticks.iter().map(|(place, _)| *place);
     let low = values().fold(f64::INFINITY, f64::min);
     let high = values().fold(0.0, f64::max);
-    let paper = [ACROSS[0] + 12.0, right - 12.0];
+    let paper = [ACROSS[0] + margin, right - margin];
     if on.by_logarithm {
         Scale::logarithmic([low, high], paper)
     } else {
@@ -151,7 +186,8 @@ fn axes(on: &Across, title: &str, paper: &Paper) -> Markup {
     }
 }
 
-fn line(curve: &Curve, paper: &Paper, end: f64) -> Markup {
+/// A curve, `shift` beside its values, with its name at `end`.
+fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Markup {
     let Paper { x, y, right, .. } = paper;
     let look = curve.look;
     let mut path = String::new();
@@ -160,7 +196,7 @@ fn line(curve: &Curve, paper: &Paper, end: f64) -> Markup {
         let _ = write!(
             path,
             "{start}{} {}",
-            n(x.at(point.place)),
+            n(x.at(point.place) + shift),
             n(y.at(point.value))
         );
     }
@@ -171,7 +207,7 @@ fn line(curve: &Curve, paper: &Paper, end: f64) -> Markup {
                 path d=(path) fill="none" stroke="currentColor"
                     stroke-width="1.8" stroke-dasharray=(look.dashes()) {}
                 @for point in &curve.points {
-                    @let at = x.at(point.place);
+                    @let at = x.at(point.place) + shift;
                     @if let Some([low, high]) = point.ends.filter(|[low, high]| low < high) {
                         path fill="none" stroke="currentColor" stroke-width="1.2"
                             d=(canvas::strokes(&[[[at, y.at(low)], [at, y.at(high)]]])) {}
@@ -179,7 +215,7 @@ fn line(curve: &Curve, paper: &Paper, end: f64) -> Markup {
                     @let says = format!("{name} at {}: {}", point.label, told(point, paper.unit));
                     (look.marker([at, y.at(point.value)], 4.5, Some(&says)))
                 }
-                (canvas::grid(&[[[x.at(last.place) + 6.0, y.at(last.value)], [right + 8.0, end]]]))
+                (canvas::grid(&[[[x.at(last.place) + shift + 6.0, y.at(last.value)], [right + 8.0, end]]]))
                 (look.marker([right + 14.0, end], 4.0, None))
                 (canvas::text([right + 23.0, end + 4.5], Anchor::Start,
                               &foreign::short_name(&curve.name, paper.letters)))
@@ -242,4 +278,59 @@ fn described(curves: &[Curve], unit: Unit) -> String {
             )
         });
     told.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(ends: Option<[f64; 2]>) -> Curve {
+        let point = |place: f64| Point {
+            place,
+            label: place.to_string(),
+            value: 1.0,
+            ends,
+        };
+        Curve {
+            name: "one".to_owned(),
+            look: Look::BASELINE,
+            points: [1.0, 2.0, 4.0].map(point).to_vec(),
+        }
+    }
+
+    #[test]
+    fn intervals_at_one_value_stand_side_by_side_within_the_drawing() {
+        let on = Across {
+            stem: String::new(),
+            name: String::new(),
+            parameter: String::new(),
+            ticks: [1.0, 2.0, 4.0]
+                .map(|place| (place, place.to_string()))
+                .to_vec(),
+            by_logarithm: true,
+        };
+        let nobody = Curve {
+            points: Vec::new(),
+            ..curve(None)
+        };
+        for count in [2, 8, 20] {
+            let mut curves = vec![curve(Some([0.9, 1.1])); count];
+            curves.insert(1, nobody.clone());
+            let mut shifts = shifts(&on, &curves, 490.0);
+            shifts.remove(1);
+            let apart = shifts.windows(2).map(|pair| pair[1] - pair[0]);
+            assert!(apart.fold(f64::INFINITY, f64::min) > 4.0, "{shifts:?}");
+            assert!((shifts[0] + shifts[count - 1]).abs() < 1e-9, "{shifts:?}");
+            let drawn = draw(&on, &curves, ("x", Unit::Number, "x"), "x").expect("curves");
+            let svg = drawn.drawing.0;
+            let places = svg.split(" stroke-width=\"1.2\" d=\"M").skip(1);
+            let places: std::collections::HashSet<&str> =
+                places.filter_map(|rest| rest.split(' ').next()).collect();
+            assert_eq!(places.len(), 3 * count, "no stroke hides another");
+            let lies = |x: &&str| x.parse().is_ok_and(|x: f64| (76.0..490.0).contains(&x));
+            assert!(places.iter().all(lies), "{places:?}");
+        }
+        let plain = vec![curve(None); 3];
+        assert_eq!(shifts(&on, &plain, 490.0), [0.0; 3]);
+    }
 }

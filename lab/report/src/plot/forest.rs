@@ -1,5 +1,6 @@
 //! The ranking as a forest plot: one row for each entrant, its ratio to the baseline and the interval.
 
+use heapdrome_record::Role;
 use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, BAND, Label, NAMES, WIDTH, n};
@@ -194,7 +195,7 @@ fn told(sheet: &Sheet<'_>, measure: &Measure, place: usize, ratio: Option<&Ratio
     let Some(ratio) = ratio else {
         return words::NONE.to_owned();
     };
-    if sheet.look(place) == Look::BASELINE {
+    if entrant.role == Role::Baseline {
         let own = measure.values[place]
             .as_ref()
             .map(|values| measure.unit.tell(values.median));

@@ -10,20 +10,22 @@ pub(crate) struct Group<'a> {
     /// The cell, or the name of the sweep.
     pub(crate) name: String,
     /// The parameter that differs.
-    pub(super) parameter: String,
+    pub(crate) parameter: String,
+    /// The values of the other parameters, if there are any.
+    pub(crate) others: String,
     /// At least two, from left to right.
-    pub(super) races: Vec<At<'a>>,
+    pub(crate) races: Vec<At<'a>>,
     /// The degradation of each allocator, where it is known with its intervals.
     pub(super) curves: Vec<&'a ScalingCurve>,
     /// Whether the values are numbers above 0, which stand by their logarithms.
-    pub(super) by_logarithm: bool,
+    pub(crate) by_logarithm: bool,
 }
 
 /// A race and where it stands.
-pub(super) struct At<'a> {
+pub(crate) struct At<'a> {
     pub(super) place: f64,
-    pub(super) label: String,
-    pub(super) member: &'a Member,
+    pub(crate) label: String,
+    pub(crate) member: &'a Member,
 }
 
 /// The groups of races that sweep a parameter.
@@ -74,6 +76,7 @@ fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group
         Group {
             name: foreign::line(&name),
             parameter: foreign::line(&sweep.along),
+            others: foreign::line(&others),
             races,
             curves,
             by_logarithm,
@@ -101,6 +104,7 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
             None => groups.push(Group {
                 name,
                 parameter: String::new(),
+                others: String::new(),
                 races: vec![race],
                 curves: Vec::new(),
                 by_logarithm: true,

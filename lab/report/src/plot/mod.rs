@@ -18,6 +18,7 @@ mod rates;
 mod samples;
 mod scale;
 mod scatter;
+mod survival;
 mod sweep;
 mod thin;
 mod timeline;
@@ -25,12 +26,12 @@ mod timeline;
 pub(crate) use ccdf::plots as ccdfs;
 pub(crate) use forest::ratio_range;
 pub(crate) use group::{Group, groups};
-pub(crate) use look::{COLOURS, DARK_COLOURS};
+pub(crate) use look::{COLOURS, DARK_COLOURS, Looks};
 pub(crate) use measures::{Measure, measures};
-pub(crate) use rates::plot as of_table;
 pub(crate) use scale::{Scale, ratio_text};
+pub(crate) use survival::is_survival;
 
-use heapdrome_record::{Collection, RaceResult, Saved};
+use heapdrome_record::{Collection, RaceResult, Saved, Table};
 use maud::{Markup, PreEscaped};
 
 use crate::ReportError;
@@ -87,15 +88,17 @@ impl Plot {
 
 /// All plots of a result. A race without complete rounds has few or none.
 pub fn plots(saved: &Saved) -> Vec<Plot> {
+    let looks = Looks::of([saved]);
     match saved {
-        Saved::Race(result) => of_race(result, ""),
-        Saved::Collection(collection) => of_collection(collection),
+        Saved::Race(result) => of_race(result, "", &looks),
+        Saved::Collection(collection) => of_collection(collection, &looks),
     }
 }
 
 /// The plots of one race, their names after `prefix`.
-pub(crate) fn of_race(result: &RaceResult, prefix: &str) -> Vec<Plot> {
-    let sheet = Sheet::new(result);
+pub(crate) fn of_race(result: &RaceResult, prefix: &str, looks: &Looks) -> Vec<Plot> {
+    let mut sheet = Sheet::new(result);
+    sheet.looks = looks.clone();
     let known = measures(&sheet);
     let mut plots: Vec<Plot> = known
         .iter()
@@ -113,17 +116,18 @@ pub(crate) fn of_race(result: &RaceResult, prefix: &str) -> Vec<Plot> {
 }
 
 /// The curves of the sweeps in a collection, then the plots of each race.
-fn of_collection(collection: &Collection) -> Vec<Plot> {
+fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
     let groups = groups(collection);
     let mut plots: Vec<Plot> = groups
         .iter()
-        .flat_map(|group| sweep::plots(group, ""))
+        .flat_map(|group| sweep::plots(group, "", looks))
         .collect();
-    plots.extend(ccdf::plots(collection, ""));
+    plots.extend(ccdf::plots(collection, "", looks));
     let tables = collection.tables.iter().enumerate();
-    plots.extend(tables.filter_map(|(place, table)| rates::plot(table, place, "")));
+    plots.extend(tables.flat_map(|(place, table)| of_table(table, place, "", looks)));
     for (place, race) in collection.races.iter().enumerate() {
-        plots.extend(of_race(&race.result, &member_prefix(place, &race.cell)));
+        let prefix = member_prefix(place, &race.cell);
+        plots.extend(of_race(&race.result, &prefix, looks));
     }
     plots
 }
@@ -134,8 +138,17 @@ pub(crate) fn member_prefix(place: usize, cell: &str) -> String {
 }
 
 /// The curves of one group of races, their names after `prefix`.
-pub(crate) fn of_group(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
-    sweep::plots(group, prefix)
+pub(crate) fn of_group(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot> {
+    sweep::plots(group, prefix, looks)
+}
+
+/// The drawings of a table, which stands in this place; most have none.
+pub(crate) fn of_table(table: &Table, place: usize, prefix: &str, looks: &Looks) -> Vec<Plot> {
+    let prefix = format!("{prefix}table-{:02}-", place + 1);
+    match survival::plots(table, &prefix, looks) {
+        plots if plots.is_empty() => rates::plot(table, &prefix, looks).into_iter().collect(),
+        plots => plots,
+    }
 }
 
 /// `text` with nothing in it that a file's name or an identifier of the page could stumble over.

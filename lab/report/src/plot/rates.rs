@@ -3,9 +3,9 @@
 use heapdrome_record::Table;
 use maud::{Markup, html};
 
-use super::canvas::{self, Anchor, Label, WIDTH, n};
+use super::canvas::{self, Anchor, Label, WIDTH};
 use super::curves::{Across, Curve, Point, draw};
-use super::look::Look;
+use super::look::{Look, Looks};
 use super::measures::Unit;
 use super::scale::Scale;
 use super::{Plot, stem};
@@ -23,24 +23,45 @@ const LETTERS: usize = 32;
 const TOP: f64 = 48.0;
 const ROW: f64 = 24.0;
 
-/// The drawing of a measured table, if it holds rates or times that can be drawn; `place` is where it stands.
-pub(crate) fn plot(table: &Table, place: usize, prefix: &str) -> Option<Plot> {
+/// The drawing of a measured table, if it holds rates or times that can be drawn; its name begins with `prefix`.
+pub(super) fn plot(table: &Table, prefix: &str, looks: &Looks) -> Option<Plot> {
     if table.published.is_some() {
         return None;
     }
     let title = foreign::line(&table.title);
-    let name = format!("{prefix}table-{:02}-{}", place + 1, stem(&title));
-    let column = |head: &str| table.heads.iter().position(|own| own == head);
-    match (column(RATE), column(THREADS)) {
-        (Some(rate), Some(threads)) => long(table, [rate, threads], &title, &name)
-            .or_else(|| dots(table, rate, None, &title, &name)),
-        (Some(rate), None) => dots(table, rate, column(RANGE), &title, &name),
-        _ => wide(table, &title, &name),
+    let name = format!("{prefix}{}", stem(&title));
+    let curves = curves(table).and_then(|found| over_threads(found, &title, &name, looks));
+    let rate = column(table, RATE);
+    // A table of one number of threads makes no curve.
+    let range = column(table, RANGE).filter(|_| column(table, THREADS).is_none());
+    curves.or_else(|| dots(table, rate?, range, (&title, &name), looks))
+}
+
+/// The names that have a curve.
+pub(super) fn names(table: &Table) -> Vec<String> {
+    let found = curves(table).filter(|_| table.published.is_none());
+    let found = found.map_or_else(Vec::new, |(curves, _)| curves);
+    found.into_iter().map(|(name, _)| name).collect()
+}
+
+fn column(table: &Table, head: &str) -> Option<usize> {
+    table.heads.iter().position(|own| own == head)
+}
+
+/// Points under their names, and the unit of their values.
+type Named = (Vec<(String, Vec<Point>)>, Unit);
+
+/// What a table holds over numbers of threads.
+fn curves(table: &Table) -> Option<Named> {
+    match (column(table, RATE), column(table, THREADS)) {
+        (Some(rate), Some(threads)) => long(table, [rate, threads]),
+        (Some(_), None) => None,
+        _ => wide(table),
     }
 }
 
-/// A figure of a table: a number with commas, or a time.
-fn figure(cell: &str) -> Option<(f64, Unit)> {
+/// A figure of a table: a number with commas, a time or an amount of memory.
+pub(super) fn figure(cell: &str) -> Option<(f64, Unit)> {
     let (number, unit) = cell.split_once(' ').unwrap_or((cell, ""));
     let number: f64 = number.replace(',', "").parse().ok()?;
     let (scale, unit) = match unit {
@@ -49,13 +70,17 @@ fn figure(cell: &str) -> Option<(f64, Unit)> {
         "us" => (1e-6, Unit::Seconds),
         "ms" => (1e-3, Unit::Seconds),
         "s" => (1.0, Unit::Seconds),
+        "B" => (1.0, Unit::Bytes),
+        "KiB" => (f64::from(1 << 10), Unit::Bytes),
+        "MiB" => (f64::from(1 << 20), Unit::Bytes),
+        "GiB" => (f64::from(1 << 30), Unit::Bytes),
         _ => return None,
     };
     (number > 0.0 && number.is_finite()).then_some((number * scale, unit))
 }
 
 /// Curves of a table with a row for each name and number of threads.
-fn long(table: &Table, [rate, threads]: [usize; 2], title: &str, name: &str) -> Option<Plot> {
+fn long(table: &Table, [rate, threads]: [usize; 2]) -> Option<Named> {
     let mut curves: Vec<(String, Vec<Point>)> = Vec::new();
     for row in &table.rows {
         let label = row.get(threads)?.clone();
@@ -72,11 +97,11 @@ fn long(table: &Table, [rate, threads]: [usize; 2], title: &str, name: &str) -> 
             None => curves.push((row_name.clone(), point.into_iter().collect())),
         }
     }
-    over_threads(curves, Unit::Number, title, name)
+    Some((curves, Unit::Number))
 }
 
 /// Curves of a table with a column for each number of threads.
-fn wide(table: &Table, title: &str, name: &str) -> Option<Plot> {
+fn wide(table: &Table) -> Option<Named> {
     let count = |head: &String| head.strip_suffix(" thr")?.parse::<f64>().ok();
     let columns = table.heads.iter().enumerate();
     let columns: Vec<(usize, f64)> = columns
@@ -101,16 +126,10 @@ fn wide(table: &Table, title: &str, name: &str) -> Option<Plot> {
     let curves = curves.collect();
     let unit = *units.first()?;
     let same = units.iter().all(|one| *one == unit);
-    same.then(|| over_threads(curves, unit, title, name))
-        .flatten()
+    same.then_some((curves, unit))
 }
 
-fn over_threads(
-    curves: Vec<(String, Vec<Point>)>,
-    unit: Unit,
-    title: &str,
-    name: &str,
-) -> Option<Plot> {
+fn over_threads((curves, unit): Named, title: &str, name: &str, looks: &Looks) -> Option<Plot> {
     let points = curves.iter().flat_map(|(_, points)| points);
     let mut ticks: Vec<(f64, String)> = points
         .map(|point| (point.place, point.label.clone()))
@@ -124,14 +143,12 @@ fn over_threads(
         by_logarithm: ticks.iter().all(|(place, _)| *place > 0.0),
         ticks,
     };
-    let curves = curves.into_iter().enumerate();
-    let curves: Vec<Curve> = curves
-        .map(|(place, (name, points))| Curve {
-            name,
-            look: Look::rival(place),
-            points,
-        })
-        .collect();
+    let curves = curves.into_iter().map(|(name, points)| Curve {
+        look: looks.get(&name),
+        name,
+        points,
+    });
+    let curves: Vec<Curve> = curves.collect();
     let (told, note) = match unit {
         Unit::Seconds => ("time of one operation", "lower is better"),
         _ => (
@@ -158,7 +175,13 @@ struct Row {
 }
 
 /// A dot for each row of a table, on a line from the lowest to the highest of its rounds.
-fn dots(table: &Table, rate: usize, range: Option<usize>, title: &str, name: &str) -> Option<Plot> {
+fn dots(
+    table: &Table,
+    rate: usize,
+    range: Option<usize>,
+    (title, name): (&str, &str),
+    looks: &Looks,
+) -> Option<Plot> {
     let row = |row: &Vec<String>| {
         let ends = range.and_then(|range| row.get(range)?.split_once(" to "));
         let ends = ends.and_then(|(low, high)| Some([figure(low)?.0, figure(high)?.0]));
@@ -191,7 +214,8 @@ fn dots(table: &Table, rate: usize, range: Option<usize>, title: &str, name: &st
     let body = html! {
         (head(&scale, height))
         @for (place, (row, told)) in rows.iter().zip(&told).enumerate() {
-            (dot(row, told, &scale, TOP + ROW * (place as f64 + 0.5)))
+            @let y = TOP + ROW * (place as f64 + 0.5);
+            (dot(row, looks.get(&row.name), told, &scale, y))
         }
     };
     let line = match range {
@@ -221,14 +245,16 @@ fn head(scale: &Scale, height: f64) -> Markup {
     }
 }
 
-fn dot(row: &Row, told: &str, scale: &Scale, y: f64) -> Markup {
+fn dot(row: &Row, look: Look, told: &str, scale: &Scale, y: f64) -> Markup {
     let line = row.ends.map(|ends| ends.map(|end| [scale.at(end), y]));
     html! {
         (canvas::text([PLOT[0] - 14.0, y + 4.5], Anchor::End, &foreign::short_name(&row.name, LETTERS)))
-        @if let Some(line) = line {
-            path d=(canvas::strokes(&[line])) fill="none" stroke="currentColor" stroke-width="2" {}
+        g class=(look.class()) color=(look.colour()) {
+            @if let Some(line) = line {
+                path d=(canvas::strokes(&[line])) fill="none" stroke="currentColor" stroke-width="2" {}
+            }
+            (look.marker([scale.at(row.value), y], 4.5, None))
         }
-        circle cx=(n(scale.at(row.value))) cy=(n(y)) r="4.5" fill="currentColor" {}
         (canvas::faint([WIDTH - 4.0, y + 4.0], Anchor::End, told))
     }
 }
@@ -265,6 +291,7 @@ mod tests {
         assert_eq!(figure("1,959,338"), Some((1_959_338.0, Unit::Number)));
         let (time, unit) = figure("15.5 us").expect("a time");
         assert!((time - 15.5e-6).abs() < 1e-12 && unit == Unit::Seconds);
+        assert_eq!(figure("1.50 KiB"), Some((1536.0, Unit::Bytes)));
         assert_eq!(["-", "3 of 4", "0"].map(figure), [None; 3]);
     }
 
@@ -274,15 +301,17 @@ mod tests {
             &["benchmark", "thr", "ops/s"],
             &[&["a", "1", "10"], &["a", "2", "20"], &["b", "1", "-"]],
         );
-        let drawn = plot(&long, 0, "").expect("a curve");
-        assert_eq!(drawn.name, "table-01-a-table-threads");
+        let plot = |table: &Table| plot(table, "table-", &Looks::default());
+        let drawn = plot(&long).expect("a curve");
+        assert_eq!(drawn.name, "table-a-table-threads");
+        assert_eq!(names(&long), ["a", "b"]);
         let wide = table(&["RAM", "1 thr", "4 thr"], &[&["512M", "10 ns", "40 ns"]]);
-        assert!(plot(&wide, 0, "").is_some());
+        assert!(plot(&wide).is_some());
         let rows = table(
             &["RAM", "ops/s", "range"],
             &[&["512M", "10", "9 to 11"], &["256M", "5", "-"]],
         );
-        let drawn = plot(&rows, 1, "").expect("dots");
+        let drawn = plot(&rows).expect("dots");
         assert!(
             drawn.drawing.0.contains("512M: 10 (9 to 11)"),
             "{}",
@@ -292,7 +321,7 @@ mod tests {
             published: Some("a document".to_owned()),
             ..rows.clone()
         };
-        assert!(plot(&published, 0, "").is_none());
-        assert!(plot(&table(&["metric", "here"], &[&["p50", "10 us"]]), 0, "").is_none());
+        assert!(plot(&published).is_none());
+        assert!(plot(&table(&["metric", "here"], &[&["p50", "10 us"]])).is_none());
     }
 }

@@ -1,5 +1,8 @@
 //! From values to places on paper, and which values get a tick.
 
+/// Fewer ticks than these leave a scale unread.
+pub(crate) const FEWEST_TICKS: usize = 3;
+
 /// A scale from values to coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
@@ -46,6 +49,11 @@ impl Scale {
         self.from + part * (self.to - self.from)
     }
 
+    /// The least value on it.
+    pub(crate) fn start(&self) -> f64 {
+        self.low
+    }
+
     /// The greatest value on it.
     pub(crate) fn end(&self) -> f64 {
         self.high
@@ -56,17 +64,27 @@ impl Scale {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Ticks for ratios, the roundest first until they would stand closer than `apart`.
+    /// Ticks for ratios, the roundest first until they would stand closer than `apart`. Where few round ones
+    /// lie on the scale, they stand in even steps instead.
     pub(crate) fn ratio_ticks(&self, apart: f64) -> Vec<f64> {
+        let far = |one: f64, other: f64| (self.at(one) - self.at(other)).abs() >= apart;
         let mut chosen: Vec<f64> = Vec::new();
         for candidate in ratio_candidates() {
-            let far = |other: &f64| (self.at(*other) - self.at(candidate)).abs() >= apart;
-            if self.holds(candidate) && chosen.iter().all(far) {
+            if self.holds(candidate) && chosen.iter().all(|other| far(*other, candidate)) {
                 chosen.push(candidate);
             }
         }
         chosen.sort_by(f64::total_cmp);
-        chosen
+        if chosen.len() >= FEWEST_TICKS {
+            return chosen;
+        }
+        let apart = |ticks: &Vec<f64>| ticks.windows(2).all(|pair| far(pair[0], pair[1]));
+        // A step is up to two and a half times what so many ticks would take.
+        let even = [4.0, 6.0, 8.0].map(|count| self.round_ticks(count));
+        let even = even.into_iter().filter(apart);
+        even.chain([chosen])
+            .max_by_key(Vec::len)
+            .unwrap_or_default()
     }
 
     /// About `count` round values in steps of 1, 2 or 5.
@@ -92,7 +110,7 @@ impl Scale {
 /// Ratios that may get a tick, the roundest first.
 fn ratio_candidates() -> Vec<f64> {
     let mut all = vec![1.0];
-    for power in 1..=9 {
+    for power in 1..=13 {
         all.extend([10_f64.powi(power), 10_f64.powi(-power)]);
     }
     let decades = |mantissas: &[f64]| -> Vec<f64> {
@@ -153,6 +171,27 @@ mod tests {
     fn ticks_of_a_narrow_scale_are_more_than_one() {
         let ticks = Scale::logarithmic([0.99, 1.02], [0.0, 320.0]).ratio_ticks(42.0);
         assert!(ticks.len() >= 3, "{ticks:?}");
+    }
+
+    #[test]
+    fn a_scale_without_round_ratios_has_ticks_too() {
+        for ends in [
+            [0.311, 0.363],
+            [1.13, 1.181],
+            [20.9, 23.1],
+            [0.000_623, 0.000_715],
+            [6.2, 9.3],
+        ] {
+            let scale = Scale::logarithmic(ends, [344.0, 34.0]);
+            let ticks = scale.ratio_ticks(30.0);
+            assert!(ticks.len() >= FEWEST_TICKS, "{ends:?}: {ticks:?}");
+            let apart = |pair: &[f64]| (scale.at(pair[0]) - scale.at(pair[1])).abs() >= 30.0;
+            assert!(ticks.windows(2).all(apart), "{ends:?}: {ticks:?}");
+            assert!(
+                ticks.iter().all(|tick| scale.holds(*tick)),
+                "{ends:?}: {ticks:?}"
+            );
+        }
     }
 
     #[test]

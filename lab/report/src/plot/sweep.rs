@@ -4,16 +4,16 @@ use heapdrome_record::{EntrantResult, Factor, Role, ScalingPoint, Series, Status
 
 use super::curves::{Across, Curve, Point, draw};
 use super::group::{At, Group};
-use super::look::Look;
+use super::look::Looks;
 use super::measures::Unit;
 use super::{Plot, stem};
 use crate::sheet::OPERATIONS;
 
 /// The curves of a group: wall time, and the degradation where it is known or the workload counts
 /// operations.
-pub(super) fn plots(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
+pub(super) fn plots(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot> {
     let across = across(group, prefix);
-    let wall = curves(group, |row| row.wall_s.as_ref());
+    let wall = curves(group, looks, |row| row.wall_s.as_ref());
     let mut plots: Vec<Plot> = draw(
         &across,
         &wall,
@@ -23,10 +23,10 @@ pub(super) fn plots(group: &Group<'_>, prefix: &str) -> Vec<Plot> {
     .into_iter()
     .collect();
     if !group.curves.is_empty() {
-        plots.extend(scaled(group, &across));
+        plots.extend(scaled(group, &across, &wall));
         return plots;
     }
-    let degraded = degradation(&curves(group, |row| row.metrics.get(OPERATIONS)));
+    let degraded = degradation(&curves(group, looks, |row| row.metrics.get(OPERATIONS)));
     plots.extend(draw(
         &across,
         &degraded,
@@ -53,9 +53,9 @@ fn across(group: &Group<'_>, prefix: &str) -> Across {
     }
 }
 
-/// The degradation with its intervals; per processor, too, where that is another figure.
-fn scaled(group: &Group<'_>, across: &Across) -> Vec<Plot> {
-    let names = curves(group, |row| row.wall_s.as_ref());
+/// The degradation with its intervals, of those that have these curves; per processor, too, where that is
+/// another figure.
+fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
     let take = |pick: fn(&ScalingPoint) -> Option<&Factor>| -> Vec<Curve> {
         let of = |curve: &Curve| {
             let mut known = group.curves.iter();
@@ -76,7 +76,7 @@ fn scaled(group: &Group<'_>, across: &Across) -> Vec<Plot> {
                 ..curve.clone()
             }
         };
-        names.iter().map(of).collect()
+        named.iter().map(of).collect()
     };
     let plain = take(|point| point.degradation.as_ref());
     let each = take(|point| point.per_processor.as_ref());
@@ -85,7 +85,7 @@ fn scaled(group: &Group<'_>, across: &Across) -> Vec<Plot> {
         values(plain) != values(each)
     });
     let note = "degradation: the ratio of wall times over the ratio of work, 1 at the first; lower is \
-                better; the bars are intervals";
+                better; the bars are intervals, set side by side";
     let told = (
         "degradation",
         Unit::Number,
@@ -104,27 +104,24 @@ fn scaled(group: &Group<'_>, across: &Across) -> Vec<Plot> {
 }
 
 /// The medians of a figure, the baseline first.
-fn curves(group: &Group<'_>, of: fn(&EntrantResult) -> Option<&Series>) -> Vec<Curve> {
+fn curves(
+    group: &Group<'_>,
+    looks: &Looks,
+    of: fn(&EntrantResult) -> Option<&Series>,
+) -> Vec<Curve> {
     let rows = || {
         let members = group.races.iter().map(|race| race.member);
         members.flat_map(|member| &member.result.entrants)
     };
-    let mut names: Vec<(&str, Role)> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for role in [Role::Baseline, Role::Rival] {
         for row in rows().filter(|row| row.role == role) {
-            if !names.iter().any(|(name, _)| *name == row.allocator) {
-                names.push((&row.allocator, role));
+            if !names.contains(&row.allocator.as_str()) {
+                names.push(&row.allocator);
             }
         }
     }
-    let mut rivals = 0;
-    let curve = |(name, role): (&str, Role)| {
-        let look = if role == Role::Baseline {
-            Look::BASELINE
-        } else {
-            rivals += 1;
-            Look::rival(rivals - 1)
-        };
+    let curve = |name: &str| {
         let point = |race: &At<'_>| {
             let counts = |row: &&EntrantResult| {
                 row.allocator == name && row.role != Role::Twin && row.status == Status::Ok
@@ -141,7 +138,7 @@ fn curves(group: &Group<'_>, of: fn(&EntrantResult) -> Option<&Series>) -> Vec<C
         };
         Curve {
             name: name.to_owned(),
-            look,
+            look: looks.get(name),
             points: group.races.iter().filter_map(point).collect(),
         }
     };
