@@ -110,7 +110,7 @@ fn a_sweep_says_what_its_intervals_leave_open() {
     let mut sweep = workload::sweep();
     let told = over(&sweep);
     let open = "At none of 3 values of threads was one allocator alone shown to be the fastest. At 1, 2 and \
-                8 the fastest cannot be told: mimalloc3 or jemalloc.";
+                8 the fastest cannot be told: jemalloc or mimalloc3.";
     assert!(told.starts_with(open), "{told}");
     for name in ["hardened_malloc", "rpmalloc", "jemalloc", "mimalloc3"] {
         at(&mut sweep, 0, name, 1.5);

@@ -175,7 +175,7 @@ fn slower_at(
 ) -> Option<Plot> {
     let on = Across {
         stem: format!("{prefix}survive-{}", stem(kind)),
-        name: format!("survive, {kind}"),
+        name: "survive".to_owned(),
         parameter: "limit, in multiples of the allocator's smallest".to_owned(),
         ticks: MULTIPLES
             .map(|(times, told)| (times, told.to_owned()))
@@ -199,7 +199,8 @@ fn slower_at(
         }
     };
     let curves: Vec<Curve> = table.rows.iter().map(curve).collect();
-    let what = ("slower", Unit::Number, "times slower than without a limit");
+    let title = format!("times slower {kind}, 1 = without a limit");
+    let what = ("slower", Unit::Number, title.as_str());
     draw(
         &on,
         &curves,

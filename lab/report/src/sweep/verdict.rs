@@ -99,6 +99,12 @@ fn ahead(result: &RaceResult) -> Ahead {
         .into_iter()
         .filter(|(_, ends)| ends.is_none_or(|[low, _]| low <= limit));
     let mut names: Vec<String> = ahead.map(|(name, _)| name).collect();
+    // In the order in which they were asked for, the same at every value.
+    let asked = |name: &String| {
+        let mut entrants = result.entrants.iter();
+        entrants.position(|entrant| foreign::name(&entrant.allocator) == *name)
+    };
+    names.sort_by_key(asked);
     match names.len() {
         1 => Ahead::Alone(names.swap_remove(0)),
         _ => Ahead::Together(names),
