@@ -132,6 +132,10 @@ fn fits(browser: &mut Chromium, dark: bool) {
                const over = [...b.children].some(c => c.getBoundingClientRect().right > end + 1); \
                b.scrollLeft = 0; return over; }).length";
     assert_eq!(browser.evaluate(cut), 0, "a box hides its end");
+    let broken = "[...document.querySelectorAll('tr[data-entrant] th')].filter(h => { \
+                  const r = document.createRange(); r.selectNodeContents(h); \
+                  return new Set([...r.getClientRects()].map(line => line.y)).size > 3; }).length";
+    assert_eq!(browser.evaluate(broken), 0, "a name is broken into letters");
 }
 
 /// A list that is sorted otherwise puts rows of tables and drawings into another order.
