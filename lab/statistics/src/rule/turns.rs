@@ -13,7 +13,7 @@ use super::*;
 use crate::change::{Figures, change};
 
 const ROUNDS: usize = 16;
-const SWEEPS: usize = 600;
+const SWEEPS: usize = 400;
 /// How many times longer an entrant takes at each value than at the first.
 const GROWTH: [f64; 4] = [1.0, 1.1, 1.6, 4.0];
 /// The deviation of its own noise at each value, on the log scale.
@@ -148,7 +148,7 @@ fn wrong(machine: Machine, shape: [usize; 2], seed: u64) -> [usize; 2] {
     wrong
 }
 
-/// 5% of the sweeps may err. After 16 rounds 0.85 * 16/36 of it is spent: 1.9%, so 11 of 600 at any look.
+/// 5% of the sweeps may err. After 16 rounds 0.85 * 16/36 of it is spent: 1.9%, so 8 of 400 at any look.
 #[test]
 fn the_growth_of_a_time_is_judged_as_surely_as_a_race_whatever_the_machine_does() {
     for (seed, machine) in (21..).zip(MACHINES) {
