@@ -41,6 +41,9 @@ pub struct Arena {
     pub dirty: UnitMap,
     /// The first unit that may be part of a huge page.
     pub huge_from: usize,
+    /// How many microseconds of processor time the process had taken when units were last committed, and how
+    /// many units those were.
+    pub last_step: (u64, usize),
 }
 
 impl Arena {
@@ -55,6 +58,7 @@ impl Arena {
         free: UnitMap::none(),
         dirty: UnitMap::none(),
         huge_from: usize::MAX,
+        last_step: (0, 0),
     };
 
     /// Reserves an arena of `bytes`, a multiple of the unit, with everything that describes it;
@@ -103,6 +107,7 @@ impl Arena {
             free,
             dirty,
             huge_from: usize::MAX,
+            last_step: (0, 0),
         })
     }
 

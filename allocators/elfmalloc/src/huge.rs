@@ -1,5 +1,6 @@
 //! The frontier of an arena: what is committed next, and huge pages there.
 
+use heapdrome_pages::system::processor_microseconds;
 use heapdrome_pages::{Advice, Pages};
 
 use crate::arena::{Arena, HUGE};
@@ -9,15 +10,29 @@ use crate::size_class::UNIT_SHIFT;
 /// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
 /// used of the last one is then little of the whole.
 const HUGE_FROM: usize = 512;
+/// The same for a heap that grows fast, 8 MiB: page faults are much of what it does, and it is likely to go on.
+const HUGE_FROM_FAST: usize = 128;
 /// The same where blocks have states, 4 MiB: the hardened variant touches every block, and so every page.
 const HUGE_FROM_TOUCHED: usize = 64;
+/// Growth is fast where the process takes fewer microseconds of processor time than this for each unit, a
+/// millisecond for a MiB. The faults of small pages are a half of that.
+const FAST: u64 = 64;
 
-fn huge_from(arena: &Arena) -> usize {
-    if arena.has_states() {
-        HUGE_FROM_TOUCHED
-    } else {
-        HUGE_FROM
-    }
+/// Whether what is committed next is to be of huge pages. Once that was so, it stays so: which units may be part
+/// of one is known by the first.
+fn wants_huge(arena: &Arena) -> bool {
+    let from = arena.committed;
+    let touched = arena.has_states() && from >= HUGE_FROM_TOUCHED;
+    arena.huge_from != usize::MAX
+        || touched
+        || from >= HUGE_FROM
+        || from >= HUGE_FROM_FAST && grows_fast(arena)
+}
+
+/// Whether the units of the last step were used up fast.
+fn grows_fast(arena: &Arena) -> bool {
+    let (since, units) = arena.last_step;
+    since != 0 && processor_microseconds().saturating_sub(since) < units as u64 * FAST
 }
 
 /// Commits enough of an arena for a run of `count` units. Returns how many, or `None` where that is refused.
@@ -32,8 +47,8 @@ pub(crate) fn commit(
     let needed = count + slack - at_end.min(count);
     let from = arena.committed;
     let mut step = (from / 8).clamp(16, LARGEST_RUN);
-    let huge_from = huge_from(arena);
-    if huge && from + step >= huge_from {
+    let huge = huge && wants_huge(arena);
+    if huge {
         let skew = arena.skew();
         step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;
     }
@@ -41,7 +56,8 @@ pub(crate) fn commit(
     let units = [step, needed]
         .into_iter()
         .find(|&units| units >= needed && arena.commit(pages, units))?;
-    if huge && from >= huge_from {
+    arena.last_step = (processor_microseconds(), units);
+    if huge {
         advise_huge(pages, arena, from, units);
     }
     Some(units)

@@ -50,18 +50,33 @@ pub use crate::atomic::thread_number as thread_pointer;
 /// Milliseconds since some fixed moment, read without a system call and a few milliseconds coarse.
 #[must_use]
 pub fn coarse_milliseconds() -> u64 {
+    #[cfg(not(miri))]
+    let clock = libc::CLOCK_MONOTONIC_COARSE;
+    #[cfg(miri)]
+    let clock = libc::CLOCK_MONOTONIC;
+    microseconds(clock) / 1000
+}
+
+/// Microseconds of processor time that all threads of the process have taken together. It costs a system call.
+#[must_use]
+pub fn processor_microseconds() -> u64 {
+    #[cfg(not(miri))]
+    let clock = libc::CLOCK_PROCESS_CPUTIME_ID;
+    #[cfg(miri)]
+    let clock = libc::CLOCK_MONOTONIC;
+    microseconds(clock)
+}
+
+/// What a clock says; 0 where the system has no such clock.
+fn microseconds(clock: libc::clockid_t) -> u64 {
     let _errno = KeepErrno::new();
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    #[cfg(not(miri))]
-    let clock = libc::CLOCK_MONOTONIC_COARSE;
-    #[cfg(miri)]
-    let clock = libc::CLOCK_MONOTONIC;
     // SAFETY: the kernel writes to the local variable only.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
-    (now.tv_sec as u64) * 1000 + (now.tv_nsec as u64) / 1_000_000
+    (now.tv_sec as u64) * 1_000_000 + (now.tv_nsec as u64) / 1000
 }
 
 /// Gives the processor to another thread.
