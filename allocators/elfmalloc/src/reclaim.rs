@@ -63,7 +63,7 @@ impl<P: Pages> Backend<P> {
             let idle = pool.dirty_low;
             pool.dirty_low = pool.dirty;
             let kept = KEPT.max(pool.live / 32);
-            let parts = KEPT.max(pool.live / 8);
+            let parts = KEPT.max(pool.live / 16);
             (idle.saturating_sub(kept), idle.saturating_sub(parts))
         };
         if !first {
@@ -128,8 +128,8 @@ impl<P: Pages> Backend<P> {
         done
     }
 
-    /// Purges the free pages of slabs of which three quarters have been free for an epoch, and nothing
-    /// was taken or given back.
+    /// Purges the free pages of slabs of which half was free an epoch ago, and from which nothing was taken since.
+    /// What came back since was idle as well, as a rule: it lay in depots and magazines.
     fn purge_idle_slabs(&self) {
         let mut left = SLABS;
         self.each_bin_with_class(|bin, class| {
@@ -140,10 +140,10 @@ impl<P: Pages> Backend<P> {
                 // SAFETY: the bin's lock is held.
                 unsafe {
                     let free = (*slab).free;
-                    let same = core::mem::replace(&mut (*slab).seen, free) == free;
+                    let before = core::mem::replace(&mut (*slab).seen, free);
                     let mostly = class.size() >= WHOLE_PAGES
-                        || usize::from(free) * 4 >= usize::from(class.geometry().blocks) * 3;
-                    if same && mostly && (*slab).purged != free && due != left {
+                        || usize::from(before) * 2 >= usize::from(class.geometry().blocks);
+                    if before != 0 && mostly && (*slab).purged != free && due != left {
                         due += 1;
                         (*slab).purged = DUE;
                     }
@@ -294,7 +294,12 @@ impl<P: Pages> Backend<P> {
                 index += 1;
             }
             let start = (first * size).next_multiple_of(page);
-            let end = index * size / page * page;
+            // What is behind the last block is resident too where it is part of a huge page.
+            let end = if index == blocks {
+                usize::from(class.geometry().units) * UNIT
+            } else {
+                index * size / page * page
+            };
             if start < end {
                 // SAFETY: these pages hold nothing but free blocks.
                 let done = unsafe {

@@ -73,7 +73,7 @@ pub struct Slab {
     pub bucket: u8,
     /// Where the slab stands.
     pub place: Place,
-    /// How many blocks were free when the slab was last looked at by whoever purges.
+    /// How many blocks were free when the slab was last looked at by whoever purges; 0 once one was taken since.
     pub seen: u16,
     /// How many were free when its free pages were last purged; 0 once one was taken since, and
     /// [`DUE`] where they are to be purged.
@@ -206,6 +206,7 @@ impl Slab {
             (*slab).hint = word as u16;
             (*slab).free -= taken as u16;
             (*slab).purged = 0;
+            (*slab).seen = 0;
             taken
         }
     }
