@@ -3,6 +3,7 @@
 //! `HEAPDROME_REQUIRE_BROWSER` is set, as the checks before a change lands do.
 
 mod chromium;
+mod collections;
 mod site;
 
 use chromium::{Chromium, Key};
@@ -207,100 +208,6 @@ fn switches(browser: &mut Chromium, race: &str) {
     browser.until(&format!("{list}.value === 'cpu'"));
     assert_eq!(browser.evaluate(&shown(race)), "cpu");
     assert_eq!(said(browser, race), "Shown: CPU time.");
-}
-
-#[test]
-fn a_race_of_a_sweep_opens_by_keys_and_answers_as_a_race_alone_does() {
-    let Some(mut browser) = site::browser() else {
-        return;
-    };
-    let site = Site::new();
-    let page = site.page(&["sweep-python.json"]);
-    let sweep = kept("sweep-python.json");
-    let races = sweep["races"].as_array().expect("races");
-    let reorders = |race: &Value| {
-        ranked(&race["result"], "wall_s") != ranked(&race["result"], "peak_rss_bytes")
-    };
-    let place = races.iter().position(reorders);
-    let place = place.expect("a race whose two orders differ, to prove anything");
-    let result = &races[place]["result"];
-    let race = format!("details[data-race]:nth-of-type({})", place + 1);
-    for screen in SCREENS {
-        browser.screen(screen, false);
-        browser.open(&page);
-        opens(&mut browser, place, &race);
-        fits(&mut browser, false);
-        site::keep_picture(&format!("sweep-{}", screen[0]), &browser.picture());
-        names_for_screen_readers(&mut browser);
-        sorts(&mut browser, &race, result);
-        hides(&mut browser, &race, result);
-        switches(&mut browser, &race);
-        site::quiet(&mut browser, &page);
-    }
-    // Whoever prints it gets every race with its drawings.
-    browser.evaluate("dispatchEvent(new Event('beforeprint'))");
-    let missing = "document.querySelectorAll('[data-drawing]:empty, details:not([open])').length";
-    assert_eq!(browser.evaluate(missing), 0);
-    site::quiet(&mut browser, &page);
-}
-
-/// The race in this place is reached and opened by keys, and its drawings come with it.
-fn opens(browser: &mut Chromium, place: usize, race: &str) {
-    let at = "[...document.querySelectorAll('details[data-race] > summary')].indexOf(document.activeElement)";
-    let mut presses = 0;
-    while browser.evaluate(at) != place {
-        assert!(presses < 300, "no key leads to {race}");
-        browser.press(Key::Tab);
-        presses += 1;
-    }
-    assert_eq!(browser.evaluate(&format!("{}.length", all(race, "svg"))), 0);
-    // It may be pressed before the drawings are unpacked, and opens none the less.
-    browser.press(Key::Space);
-    browser.until(&format!("{}.length > 0", all(race, "svg")));
-    browser.press(Key::Tab);
-    let control = browser.evaluate("document.activeElement.dataset.control");
-    assert_eq!(control, "metric", "its controls follow");
-}
-
-#[test]
-fn curves_are_hidden_by_their_names() {
-    let Some(mut browser) = site::browser() else {
-        return;
-    };
-    // A suite with races, experiments with times, and a sweep.
-    for result in ["suite-elfmalloc", "suite-lgalloc", "sweep-python"] {
-        for dark in [false, true] {
-            curves_hide(&mut browser, result, dark);
-        }
-    }
-}
-
-/// A box of the page's first curves hides those of one name, and shows them again.
-fn curves_hide(browser: &mut Chromium, result: &str, dark: bool) {
-    let site = Site::new();
-    let page = site.page(&[&format!("{result}.json")]);
-    browser.screen(SCREENS[1], dark);
-    browser.open(&page);
-    site::quiet(browser, &page);
-    fits(browser, dark);
-    let drawn = "[...document.querySelector('[data-curves]').querySelectorAll('g.curve')]\
-                 .filter(c => c.getClientRects().length > 0).map(c => c.dataset.name)";
-    let all = words(&browser.evaluate(drawn));
-    let left: Vec<_> = all
-        .iter()
-        .filter(|name| **name != all[0])
-        .cloned()
-        .collect();
-    assert!(
-        !left.is_empty() && left.len() < all.len(),
-        "some are hidden and some are not: {all:?}"
-    );
-    for expected in [&left, &all] {
-        browser.click("[data-curves] label");
-        browser.until(&format!("{drawn}.length === {}", expected.len()));
-        assert_eq!(words(&browser.evaluate(drawn)), *expected);
-    }
-    site::quiet(browser, &page);
 }
 
 #[test]

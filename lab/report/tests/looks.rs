@@ -1,0 +1,93 @@
+//! How allocators look: the same in every drawing of a result, and each its own way.
+
+mod races;
+#[path = "races/workload.rs"]
+mod workload;
+
+use std::collections::{HashMap, HashSet};
+
+use heapdrome_record::Saved;
+use heapdrome_report::plots;
+
+/// The names in a drawing with the colours, shapes and dashes that are theirs there.
+fn looks(svg: &str) -> Vec<(String, [String; 3])> {
+    let drawing = roxmltree::Document::parse(svg).expect("XML");
+    let is_of = |node: &roxmltree::Node<'_, '_>, class: &str| {
+        let own = node.attribute("class").unwrap_or_default();
+        own.starts_with(class)
+    };
+    let groups = drawing.descendants();
+    let groups = groups.filter(|node| ["curve", "row", "point"].iter().any(|one| is_of(node, one)));
+    let of = |group: roxmltree::Node<'_, '_>| {
+        let first = |name: &str| group.children().find(|node| node.has_tag_name(name));
+        let name = group.attribute("data-name").map(str::to_owned);
+        let name = name.or_else(|| Some(first("text")?.text()?.to_owned()));
+        let dashes = first("path").and_then(|path| path.attribute("stroke-dasharray"));
+        let filled = group
+            .children()
+            .filter(|node| node.attribute("fill") == Some("currentColor"));
+        let shape = filled.filter_map(|node| node.attribute("d")).next_back();
+        let shape = shape.filter(|_| is_of(&group, "curve")).map(steps);
+        let dashes = dashes.filter(|_| is_of(&group, "curve")).map(str::to_owned);
+        Some((
+            name?,
+            [Some(group.attribute("color")?.to_owned()), shape, dashes]
+                .map(Option::unwrap_or_default),
+        ))
+    };
+    groups.filter_map(of).collect()
+}
+
+/// An outline from its first corner on, in whole units.
+fn steps(outline: &str) -> String {
+    let numbers = outline.split(|c: char| !"0123456789.-".contains(c));
+    let numbers: Vec<f64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    let from = [numbers[0], numbers[1]];
+    let corners = numbers.chunks_exact(2);
+    let corners: Vec<String> = corners
+        .map(|at| {
+            format!(
+                "{:.0} {:.0}",
+                (at[0] - from[0]) / 2.0,
+                (at[1] - from[1]) / 2.0
+            )
+        })
+        .collect();
+    match outline.contains('a') {
+        true => "disc".to_owned(),
+        false => corners.join(" "),
+    }
+}
+
+#[test]
+fn an_allocator_looks_the_same_in_every_drawing_of_a_result() {
+    let mut sweep = workload::sweep();
+    // In the second race one is missing, and the others stand in another order.
+    sweep.races[1].result.entrants.remove(2);
+    sweep.races[1].result.entrants[2..].reverse();
+    let mut colours: HashMap<String, HashSet<String>> = HashMap::new();
+    let mut drawn = 0;
+    for plot in plots(&Saved::Collection(Box::new(sweep))) {
+        let looks = looks(&String::from_utf8(plot.svg()).expect("UTF-8"));
+        drawn += usize::from(!looks.is_empty());
+        for (name, [colour, ..]) in &looks {
+            colours
+                .entry(name.clone())
+                .or_default()
+                .insert(colour.clone());
+        }
+        if plot.name.starts_with("sweep-") {
+            for part in 0..3 {
+                let differ: HashSet<_> = looks.iter().map(|(_, look)| &look[part]).collect();
+                assert_eq!(differ.len(), looks.len(), "{}: {looks:?}", plot.name);
+            }
+        }
+    }
+    assert!(drawn > 20 && colours.len() == 5, "{colours:?}");
+    let mut all = HashSet::new();
+    for (name, colours) in colours {
+        assert_eq!(colours.len(), 1, "{name}: {colours:?}");
+        all.extend(colours);
+    }
+    assert_eq!(all.len(), 5, "{all:?}");
+}
