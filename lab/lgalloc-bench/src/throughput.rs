@@ -46,8 +46,8 @@ struct Batches {
     operations: u64,
     /// Nanoseconds per operation of each.
     times: Vec<f64>,
-    /// The same of the work alone, in batches between those, where there is such.
-    kept: Vec<f64>,
+    /// The same of what the operation is compared with, in batches between those, where there is such.
+    beside: Vec<f64>,
 }
 
 /// What one thread does again and again.
@@ -58,12 +58,12 @@ pub trait Operation<E> {
     /// When it cannot be done.
     fn once(&mut self) -> Result<(), E>;
 
-    /// Does so many times what is done with the memory, and nothing else, on memory that is kept
-    /// meanwhile; returns how long that took, or `None` if nothing is done with the memory.
+    /// Does so many times what the operation is compared with, and returns how long that took; `None` if
+    /// there is no such thing.
     ///
     /// # Errors
-    /// When there is no memory.
-    fn kept(&mut self, _times: u64) -> Result<Option<Duration>, E> {
+    /// When it cannot be done.
+    fn beside(&mut self, _times: u64) -> Result<Option<Duration>, E> {
         Ok(None)
     }
 }
@@ -99,11 +99,10 @@ impl Outcome {
         self.median(|batches| &batches.times)
     }
 
-    /// Nanoseconds of what one operation does with its memory, on memory that is kept: the median over
-    /// the batches of all threads.
+    /// Nanoseconds of what one operation is compared with: the median over the batches of all threads.
     #[must_use]
-    pub fn time_kept(&self) -> Option<f64> {
-        self.median(|batches| &batches.kept)
+    pub fn time_beside(&self) -> Option<f64> {
+        self.median(|batches| &batches.beside)
     }
 
     fn median(&self, of: impl Fn(&Batches) -> &[f64]) -> Option<f64> {
@@ -131,8 +130,8 @@ impl Outcome {
 }
 
 /// Runs what `make` gives each thread: first unmeasured, then each operation timed, then, for half as
-/// long, in batches that are timed as a whole, each followed by one of the work alone on memory that is
-/// kept, where there is such.
+/// long, in batches that are timed as a whole, each followed by one of what the operation is compared
+/// with, where there is such.
 ///
 /// # Errors
 /// The first failure of any thread.
@@ -200,7 +199,7 @@ fn in_batches<E>(
     size: u64,
 ) -> Result<Batches, E> {
     let mut times = Vec::with_capacity(MOST_BATCHES);
-    let mut kept = Vec::with_capacity(MOST_BATCHES);
+    let mut beside = Vec::with_capacity(MOST_BATCHES);
     let mut operations = 0;
     let each = |time: Duration| time.as_nanos() as f64 / size as f64;
     while phase.load(Ordering::Relaxed) == BATCHES {
@@ -214,12 +213,12 @@ fn in_batches<E>(
             continue;
         }
         times.push(each(time));
-        kept.extend(operation.kept(size)?.map(each));
+        beside.extend(operation.beside(size)?.map(each));
     }
     Ok(Batches {
         operations,
         times,
-        kept,
+        beside,
     })
 }
 
@@ -246,8 +245,9 @@ pub fn run(job: &Throughput) -> Result<Report, Failure> {
     if let Some(time) = outcome.time_without_clock() {
         figure("op_without_clock_ns", time);
     }
-    if let Some(time) = outcome.time_kept() {
-        figure("kept_ns", time);
+    if let Some(time) = outcome.time_beside() {
+        let published = job.variant == Variant::Lgalloc;
+        figure(if published { "published_ns" } else { "kept_ns" }, time);
     }
     let times = merged(outcome.parts.iter().map(|part| &part.times));
     report.distributions.insert("op".to_owned(), times);
@@ -270,6 +270,18 @@ impl Taking {
         }
         Ok(region)
     }
+
+    /// Writes one byte of each page of the same region so many times; returns how long that took.
+    fn keep_touching(self, times: u64) -> Result<Duration, Failure> {
+        let mut region = self.take()?;
+        // What is written for the first time costs more than it does again.
+        region.touch();
+        let start = Instant::now();
+        for _ in 0..times {
+            black_box(&mut region).touch();
+        }
+        Ok(start.elapsed())
+    }
 }
 
 impl Operation<Failure> for Taking {
@@ -282,18 +294,24 @@ impl Operation<Failure> for Taking {
         Ok(())
     }
 
-    fn kept(&mut self, times: u64) -> Result<Option<Duration>, Failure> {
-        if !self.touch {
-            return Ok(None);
+    /// With a write to each page, the same writes to a region that is kept; else what the published crate
+    /// does in place of heapdrome's lgalloc.
+    fn beside(&mut self, times: u64) -> Result<Option<Duration>, Failure> {
+        match self.holder {
+            _ if self.touch => self.keep_touching(times).map(Some),
+            Holder::Lgalloc => {
+                let mut other = Self {
+                    holder: Holder::Published,
+                    ..*self
+                };
+                let start = Instant::now();
+                for _ in 0..times {
+                    other.once()?;
+                }
+                Ok(Some(start.elapsed()))
+            }
+            _ => Ok(None),
         }
-        let mut region = self.take()?;
-        // What is written for the first time costs more than it does again.
-        region.touch();
-        let start = Instant::now();
-        for _ in 0..times {
-            black_box(&mut region).touch();
-        }
-        Ok(Some(start.elapsed()))
     }
 }
 

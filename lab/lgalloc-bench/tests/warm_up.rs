@@ -82,23 +82,23 @@ fn batches_leave_out_the_clock() {
     assert!(outcome.batch_operations() > 0);
 }
 
-/// Work on memory that is kept is measured between the operations, and is none of them.
+/// What an operation is compared with is measured between the operations, and is none of them.
 #[test]
-fn what_is_kept_is_told_by_itself() {
+fn what_is_compared_is_told_by_itself() {
     struct Both;
     impl Operation<Infallible> for Both {
         fn once(&mut self) -> Result<(), Infallible> {
             std::thread::sleep(Duration::from_millis(2));
             Ok(())
         }
-        fn kept(&mut self, times: u64) -> Result<Option<Duration>, Infallible> {
+        fn beside(&mut self, times: u64) -> Result<Option<Duration>, Infallible> {
             Ok(Some(
                 Duration::from_nanos(100) * u32::try_from(times).unwrap_or(1),
             ))
         }
     }
     let outcome = drive(1, MEASURED, MEASURED, || Ok(Both)).expect("it cannot fail");
-    assert_eq!(outcome.time_kept(), Some(100.0));
+    assert_eq!(outcome.time_beside(), Some(100.0));
     let told = outcome.time_without_clock().expect("a batch at least");
     assert!(told >= 2_000_000.0, "{told} ns");
 }

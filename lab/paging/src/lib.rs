@@ -49,8 +49,9 @@ pub use setting::{HUGE_PAGES, Setting, huge_pages};
 pub use survive::{Multiple, Search, Survival, Trial, patience};
 pub use swap::{Swap, SwapKind, SwapRequest, free_swap};
 pub use tables::{
-    ccdf_table, counters_table, kept_table, pair_table, ratio_table, realloc_scaling_table,
-    realloc_table, recycle_table, scaling_table, strategy_table, summary_table, throughput_table,
+    ccdf_table, counters_table, kept_table, pair_table, published_table, ratio_table,
+    realloc_scaling_table, realloc_table, recycle_table, scaling_table, strategy_table,
+    summary_table, throughput_table,
 };
 pub use targets::{open_targets, targets};
 pub use words::{bytes, ratio, size, time};

@@ -15,7 +15,7 @@ pub use ccdf::ccdf_table;
 pub use counters::counters_table;
 pub use reads::{ratio_table, scaling_table, strategy_table, summary_table};
 pub use recycling::{realloc_scaling_table, realloc_table, recycle_table};
-pub use throughput::{kept_table, pair_table, throughput_table};
+pub use throughput::{kept_table, pair_table, published_table, throughput_table};
 
 fn table(title: &str, heads: &[&str], rows: Vec<Vec<String>>, cells: &[&Cell]) -> Table {
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();

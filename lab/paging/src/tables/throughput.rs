@@ -58,17 +58,26 @@ pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
 /// that is kept, in the same process and in turn.
 #[must_use]
 pub fn kept_table(title: &str, cells: &[&Cell]) -> Table {
+    beside_table(title, cells, "kept_ns")
+}
+
+/// How many times longer a pair of lgalloc's takes than one of the published crate's, in the same process
+/// and in turn.
+#[must_use]
+pub fn published_table(title: &str, cells: &[&Cell]) -> Table {
+    beside_table(title, cells, "published_ns")
+}
+
+fn beside_table(title: &str, cells: &[&Cell], beside: &str) -> Table {
     let times = |cell: &Cell| {
-        let ratio = cell.median("op_without_clock_ns")? / cell.median("kept_ns")?;
+        let ratio = cell.median("op_without_clock_ns")? / cell.median(beside)?;
         Some(format!("{ratio:.3}"))
     };
     let mut made = by_threads(title, cells, times);
     made.rows
         .retain(|row| row[1..].iter().any(|text| text != "-"));
     made.notes.push(
-        "batches of both in turn, in one process, which takes the same region for both: medians of batches, \
-         medians of rounds"
-            .to_owned(),
+        "batches of both in turn, in one process: medians of batches, medians of rounds".to_owned(),
     );
     made
 }
@@ -139,6 +148,7 @@ mod tests {
         let kept = kept_table("x", &cells);
         assert_eq!(kept.heads, ["benchmark", "1 thr", "2 thr"]);
         assert_eq!(kept.rows, [["lgalloc+touch", "1.020", "-"]]);
+        assert!(published_table("x", &cells).rows.is_empty());
         let pairs = pair_table("y", &cells);
         assert_eq!(pairs.rows[0], ["(clock alone)", "2.04 us", "-"]);
         assert_eq!(pairs.rows[1], ["lgalloc+touch", "2.04 us", "2.04 us"]);

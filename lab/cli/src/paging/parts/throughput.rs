@@ -1,7 +1,8 @@
 //! Regions taken and returned.
 
 use heapdrome_paging::{
-    Cell, Job, Limit, Throughput, Variant, kept_table, pair_table, throughput_table,
+    Cell, Job, Limit, Throughput, Variant, kept_table, pair_table, published_table,
+    throughput_table,
 };
 
 use super::Part;
@@ -48,9 +49,11 @@ pub fn throughput(
             let pairs = "Time of one operation without the clock, by threads";
             let kept = "One operation with a write to each page, over the same writes to a region that is kept, \
                         by threads";
+            let published = "One pair of lgalloc's over one of the published crate's, by threads";
             vec![
                 throughput_table(title, &cells),
                 pair_table(pairs, &cells),
+                published_table(published, &cells),
                 kept_table(kept, &cells),
             ]
         }),
