@@ -16,6 +16,7 @@ use crate::checks::{change, hand_out, hand_out_fast, prepare, slack_or_report, s
 use crate::elfmalloc::{BACKEND, Elfmalloc, class_of, front, heap};
 use crate::guarded::{allocate_guarded, free_guarded};
 use crate::hardened_free::{free_fast, has_another_size, take_back};
+use crate::heap::will_be_used;
 use crate::misuse::report;
 use crate::shape::SHORT;
 use crate::size_class::{LARGEST, SizeClass};
@@ -37,22 +38,9 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
             return None;
         }
         front.set_top(class, top.sub(1));
-        will_be_read(*top.sub(2));
+        will_be_used(*top.sub(2));
         Some(block)
     }
-}
-
-/// Has the start of a block brought near: what is handed out is looked at, and would else be waited for.
-/// Any address will do.
-#[inline(always)]
-fn will_be_read(block: *mut u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch touches nothing.
-    unsafe {
-        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_ET0 }>(block.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = block;
 }
 
 /// The hardened allocator.

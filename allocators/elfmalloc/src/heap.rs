@@ -22,7 +22,7 @@ use crate::coalescer::Coalescer;
 use crate::depot::Depot;
 use crate::magazine::Magazine;
 use crate::quarantine::Quarantine;
-use crate::size_class::{CLASSES, FIRST_SHARED, LARGEST, SMALL, SMALL_TABLE, SizeClass};
+use crate::size_class::{CLASSES, FIRST_SHARED, LARGEST, SMALL, SMALL_CLASSES, SizeClass};
 
 /// What stands behind the last slot of a magazine.
 pub const FULL: *mut u8 = without_provenance_mut(1);
@@ -34,6 +34,18 @@ pub const FEWEST_TICKS: i32 = 16;
 pub const MOST_TICKS: i32 = 4096;
 /// The same for a thread that has been giving blocks back: it may soon do little, and memory be idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
+
+/// Has the start of a block brought near, which would else be waited for. Any address will do, and null.
+#[inline(always)]
+pub(crate) fn will_be_used(block: *mut u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch touches nothing.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_ET0 }>(block.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = block;
+}
 
 /// A static that threads share and nobody writes to.
 #[derive(Debug)]
@@ -68,6 +80,9 @@ struct Own {
 pub struct Front {
     tops: [Cell<*mut *mut u8>; ENTRIES],
     ticks: Cell<i32>,
+    /// The class of each 16-byte step to [`SMALL`]: here, since no instruction has to say where it is then.
+    /// Never changed.
+    small: [SizeClass; SMALL / 16 + 1],
     /// For the front-end that keeps only blocks of these.
     own: [Own; ENTRIES],
 }
@@ -84,6 +99,7 @@ impl Front {
         Self {
             tops: [const { Cell::new(no_slots()) }; ENTRIES],
             ticks: Cell::new(FEWEST_TICKS),
+            small: SMALL_CLASSES,
             own: [const {
                 Own {
                     base: Cell::new(0),
@@ -149,23 +165,28 @@ impl Front {
     #[inline(always)]
     #[must_use]
     pub fn allocate(&self, size: usize) -> *mut u8 {
-        let top = if size <= SMALL {
-            // SAFETY: the size is at most SMALL, and the table says where the class's top is.
-            unsafe {
-                let offset = *SMALL_TABLE.get_unchecked((size + 15) >> 4);
-                &*self.tops.as_ptr().byte_add(usize::from(offset))
-            }
-        } else if size <= LARGEST {
-            // SAFETY: numbers of classes are below ENTRIES.
-            unsafe { self.tops.get_unchecked(SizeClass::of(size).number()) }
-        } else {
-            return null_mut();
-        };
+        if size <= SMALL {
+            // SAFETY: the size is at most SMALL.
+            return self.pop(unsafe { *self.small.get_unchecked((size + 15) >> 4) });
+        }
+        if size <= LARGEST {
+            return self.pop(SizeClass::of(size));
+        }
+        null_mut()
+    }
+
+    /// A block of `class`; null where its magazine is empty.
+    #[inline(always)]
+    fn pop(&self, class: SizeClass) -> *mut u8 {
+        let top = self.top(class);
         // SAFETY: before a top there is always a slot, or the null before the first.
-        let block = unsafe { *top.get().sub(1) };
+        let block = unsafe { *top.sub(1) };
         if !block.is_null() {
-            // SAFETY: the slot before the top held a block.
-            top.set(unsafe { top.get().sub(1) });
+            // SAFETY: the slot before the top held a block, so that before it there is another, or the null.
+            unsafe {
+                will_be_used(*top.sub(2));
+                self.set_top(class, top.sub(1));
+            }
         }
         block
     }

@@ -57,7 +57,7 @@ impl SizeClass {
     #[must_use]
     pub const fn of(size: usize) -> Self {
         if size <= SMALL {
-            Self((SMALL_TABLE[(size + 15) >> 4] >> 3) as u8)
+            SMALL_TABLE[(size + 15) >> 4]
         } else {
             Self(number_above_256(size))
         }
@@ -190,16 +190,18 @@ static GEOMETRY: [Geometry; CLASSES + 1] = {
     table
 };
 
-/// For each 16-byte step to [`SMALL`], eight times the class: the offset of its entry in a table of
-/// words.
-pub static SMALL_TABLE: [u16; SMALL / 16 + 1] = {
-    let mut table = [8; SMALL / 16 + 1];
+/// The class of each 16-byte step to [`SMALL`].
+static SMALL_TABLE: [SizeClass; SMALL / 16 + 1] = SMALL_CLASSES;
+
+/// The same, for those that keep a copy.
+pub const SMALL_CLASSES: [SizeClass; SMALL / 16 + 1] = {
+    let mut table = [SizeClass(1); SMALL / 16 + 1];
     let mut step = 1;
     while step <= SMALL / 16 {
         table[step] = if step <= 16 {
-            step as u16 * 8
+            SizeClass(step as u8)
         } else {
-            number_above_256(step * 16) as u16 * 8
+            SizeClass(number_above_256(step * 16))
         };
         step += 1;
     }
