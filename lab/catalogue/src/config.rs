@@ -72,7 +72,7 @@ pub(crate) fn write(folder: &Path, allocators: Vec<Own>) -> Result<(), Catalogue
     let text =
         format!("# Allocators of your own, as `heapdrome allocators add` writes them.\n\n{list}");
     heapdrome_record::write_atomically(&path, text.as_bytes())
-        .map_err(|error| file_error("write", &path)(std::io::Error::other(error)))
+        .map_err(|error| file_error("write", &path)(error.source))
 }
 
 #[cfg(test)]

@@ -1,47 +1,63 @@
-//! Results on disk: written whole or not at all, read with care.
+//! Results on disk, read with care, and the text that they are written as.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::{Changes, Collection, RaceResult, SCHEMA};
 
-/// What went wrong with a file, and what to do about it.
+/// Why a file is not read as a result.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// The file could not be read.
+pub enum ReadError {
+    /// The system does not let it be read.
     #[error("cannot read {path}: {source}")]
-    Read {
+    Unreadable {
         /// The file.
         path: PathBuf,
         /// The reason.
         source: std::io::Error,
     },
-    /// The file could not be written.
-    #[error("cannot write {path}: {source}; make room, or name a file in another folder")]
-    Write {
+    /// There is nothing in it.
+    #[error("{path} is empty")]
+    Empty {
         /// The file.
         path: PathBuf,
-        /// The reason.
-        source: std::io::Error,
     },
-    /// The file is not a whole result.
-    #[error("{path} is not a result of heapdrome ({reason}); was it cut short?")]
-    NotAResult {
+    /// Its end is missing.
+    #[error("{path} ends in the middle (was it cut short?)")]
+    CutShort {
         /// The file.
         path: PathBuf,
-        /// What the parser said.
+    },
+    /// Something else wrote it.
+    #[error("{path} is not a heapdrome result")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// `compare` wrote it.
+    #[error("{path} is a comparison of two results; name one of the results themselves")]
+    Comparison {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another heapdrome wrote it, by a schema that this one does not know.
+    #[error("{path} has schema {found}; this heapdrome reads 1 to {SCHEMA}")]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// What it has in the schema's place.
+        found: String,
+    },
+    /// A heapdrome wrote it, and somebody changed it.
+    #[error("{path} is a damaged heapdrome result: {reason}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
         reason: String,
-    },
-    /// The file was written by a newer heapdrome.
-    #[error("{path} has schema {found}, and this heapdrome reads up to {SCHEMA}; use a newer one")]
-    NewerSchema {
-        /// The file.
-        path: PathBuf,
-        /// The schema that it names.
-        found: u64,
     },
 }
 
@@ -57,11 +73,14 @@ pub enum Saved {
 /// Reads the result of a race, or a collection of them: only a collection has `races`.
 ///
 /// # Errors
-/// When the file cannot be read, is not a whole result, or has a newer schema.
-pub fn read_saved(path: &Path) -> Result<Saved, FileError> {
+/// When the file cannot be read, is not a whole result, or has a schema that is not known.
+pub fn read_saved(path: &Path) -> Result<Saved, ReadError> {
     let value = read_value(path)?;
     match value.get("races") {
         Some(_) => typed(path, value).map(Saved::Collection),
+        None if value.get("pairs").is_some() => Err(ReadError::Comparison {
+            path: path.to_owned(),
+        }),
         None => typed(path, value).map(Saved::Race),
     }
 }
@@ -69,37 +88,45 @@ pub fn read_saved(path: &Path) -> Result<Saved, FileError> {
 /// Reads the result of one race.
 ///
 /// # Errors
-/// When the file cannot be read, is not a whole result of a race, or has a newer schema.
-pub fn read_result(path: &Path) -> Result<RaceResult, FileError> {
+/// As [`read_saved`]; and when it is not one race.
+pub fn read_result(path: &Path) -> Result<RaceResult, ReadError> {
     typed(path, read_value(path)?)
 }
 
-/// JSON of a schema that this heapdrome reads.
-fn read_value(path: &Path) -> Result<serde_json::Value, FileError> {
-    let text = std::fs::read(path).map_err(|source| FileError::Read {
-        path: path.to_owned(),
+/// JSON that a heapdrome wrote, of a schema that this one reads.
+fn read_value(path: &Path) -> Result<Value, ReadError> {
+    let path = || path.to_owned();
+    let text = std::fs::read(path()).map_err(|source| ReadError::Unreadable {
+        path: path(),
         source,
     })?;
-    let value: serde_json::Value =
-        serde_json::from_slice(&text).map_err(|error| not_a_result(path, &error))?;
-    match value.get("schema").and_then(serde_json::Value::as_u64) {
-        Some(found) if found > u64::from(SCHEMA) => Err(FileError::NewerSchema {
-            path: path.to_owned(),
-            found,
+    if text.trim_ascii().is_empty() {
+        return Err(ReadError::Empty { path: path() });
+    }
+    let value: Value = serde_json::from_slice(&text).map_err(|error| match error.is_eof() {
+        true => ReadError::CutShort { path: path() },
+        false => ReadError::Foreign { path: path() },
+    })?;
+    // Every heapdrome has written both, whatever else changed.
+    let (Some(Value::String(_)), Some(schema)) = (value.get("heapdrome"), value.get("schema"))
+    else {
+        return Err(ReadError::Foreign { path: path() });
+    };
+    let known = 1..=u64::from(SCHEMA);
+    match schema.as_u64().is_some_and(|found| known.contains(&found)) {
+        true => Ok(value),
+        false => Err(ReadError::Schema {
+            path: path(),
+            found: schema.to_string(),
         }),
-        _ => Ok(value),
     }
 }
 
-fn typed<T: DeserializeOwned>(path: &Path, value: serde_json::Value) -> Result<T, FileError> {
-    serde_json::from_value(value).map_err(|error| not_a_result(path, &error))
-}
-
-fn not_a_result(path: &Path, error: &serde_json::Error) -> FileError {
-    FileError::NotAResult {
+fn typed<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, ReadError> {
+    serde_json::from_value(value).map_err(|error| ReadError::Damaged {
         path: path.to_owned(),
         reason: error.to_string(),
-    }
+    })
 }
 
 /// A result as indented JSON that ends with a newline.
@@ -132,69 +159,61 @@ fn indented(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     Ok(text)
 }
 
-/// Writes `contents` into a temporary file beside `path`, then renames it, so that a reader never
-/// sees half of it. A special file such as `/dev/stdout` is written directly.
-///
-/// # Errors
-/// When the file cannot be written; nothing is left behind then.
-pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), FileError> {
-    let failed = |source: std::io::Error| FileError::Write {
-        path: path.to_owned(),
-        source,
-    };
-    if std::fs::metadata(path).is_ok_and(|old| !old.is_file()) {
-        let mut special = std::fs::OpenOptions::new()
-            .write(true)
-            .open(path)
-            .map_err(failed)?;
-        return special.write_all(contents).map_err(failed);
-    }
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    let mut file = builder
-        .permissions(mode)
-        .tempfile_in(folder)
-        .map_err(failed)?;
-    file.write_all(contents).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// What is said of a file with this content, without its path.
+    #[track_caller]
     fn message(text: &str) -> String {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("r.json");
         std::fs::write(&path, text).expect("a file can be written");
-        read_result(&path).expect_err("not a result").to_string()
+        let told = read_saved(&path).expect_err("not a result").to_string();
+        let path = path.display().to_string();
+        let rest = told.strip_prefix(&path).expect("it begins with the path");
+        rest.trim_start().to_owned()
     }
 
     #[test]
-    fn a_newer_schema_is_named_even_if_the_rest_is_unknown() {
-        assert!(message(r#"{"schema": 2, "other": 1}"#).contains("has schema 2"));
+    fn a_schema_that_is_not_known_is_named_whatever_the_rest_is() {
+        for found in ["0", "2", "-1", "1.5", "\"1\""] {
+            let told = message(&format!(r#"{{"heapdrome": "9", "schema": {found}}}"#));
+            let expected = format!("has schema {found}; this heapdrome reads 1 to {SCHEMA}");
+            assert_eq!(told, expected);
+        }
     }
 
     #[test]
-    fn a_truncated_file_is_told_from_a_foreign_one() {
-        assert!(message(r#"{"schema": 1, "comm"#).contains("cut short"));
-        assert!(message("[]").contains("not a result"));
+    fn what_is_no_result_is_told_from_half_of_one() {
+        assert_eq!(message(""), "is empty");
+        assert_eq!(message(" \n"), "is empty");
+        let cut = "ends in the middle (was it cut short?)";
+        assert_eq!(message(r#"{"schema": 1, "comm"#), cut);
+        let foreign = [
+            "[]",
+            "[1, 2]",
+            "3",
+            "no JSON",
+            "{}",
+            r#"{"name": "x"}"#,
+            r#"{"schema": 1, "races": []}"#,
+            r#"{"schema": 1, "heapdrome": 3}"#,
+            r#"{"heapdrome": "0.1.0"}"#,
+        ];
+        for text in foreign {
+            assert_eq!(message(text), "is not a heapdrome result", "{text}");
+        }
     }
 
     #[test]
-    fn a_write_that_fails_leaves_nothing() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let missing = folder.path().join("no/such/place.json");
-        assert!(write_atomically(&missing, b"x").is_err());
-        assert_eq!(
-            std::fs::read_dir(folder.path()).expect("readable").count(),
-            0
+    fn what_is_wrong_with_a_heapdrome_file_is_said() {
+        let told = message(r#"{"schema": 1, "heapdrome": "0.1.0", "races": 3}"#);
+        assert!(
+            told.starts_with("is a damaged heapdrome result: "),
+            "{told}"
         );
+        let told = message(r#"{"schema": 1, "heapdrome": "0.1.0", "pairs": []}"#);
+        assert!(told.starts_with("is a comparison of two results"), "{told}");
     }
 }

@@ -24,6 +24,7 @@ mod run;
 mod scaling;
 mod units;
 mod workload;
+mod write;
 
 pub use changes::{Change, Changes, ComparedResult, Factor, Judged, Outcome, RacePair};
 pub use collection::{
@@ -33,8 +34,7 @@ pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role};
 pub use figure::{COMMON_FIGURES, resolution};
 pub use file::{
-    FileError, Saved, changes_to_json, collection_to_json, read_result, read_saved, result_to_json,
-    write_atomically,
+    ReadError, Saved, changes_to_json, collection_to_json, read_result, read_saved, result_to_json,
 };
 pub use journal::JournalLine;
 pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
@@ -50,3 +50,4 @@ pub use run::{Ending, Run};
 pub use scaling::{Knee, ScalingCurve, ScalingPoint, SweepResult, SweptParameter};
 pub use units::{Bytes, Nanoseconds};
 pub use workload::WorkloadReport;
+pub use write::{WriteError, check_writable, write_atomically};

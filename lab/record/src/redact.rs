@@ -33,8 +33,8 @@ impl Redaction {
     }
 }
 
-/// Replaces `folder` where it begins and ends a path, so that `/root` leaves `/rootless` and
-/// `/var/root` alone.
+/// Replaces `folder` where it begins and ends a path, so that `/home/ada` leaves `/home/adam`
+/// and `/var/home/ada` alone.
 fn replace_folder(text: &str, folder: &str, name: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
@@ -56,15 +56,18 @@ mod tests {
 
     #[test]
     fn the_cache_goes_before_the_home_that_holds_it() {
-        let redaction = Redaction::new(Some(Path::new("/root")), Path::new("/root/.cache/h"));
+        let redaction = Redaction::new(
+            Some(Path::new("/home/ada")),
+            Path::new("/home/ada/.cache/h"),
+        );
         assert_eq!(
-            redaction.text("/root/.cache/h/a.so:/root/b.so"),
+            redaction.text("/home/ada/.cache/h/a.so:/home/ada/b.so"),
             "$CACHE/a.so:$HOME/b.so"
         );
-        assert_eq!(redaction.text("/var/root/x"), "/var/root/x");
+        assert_eq!(redaction.text("/var/home/ada/x"), "/var/home/ada/x");
         assert_eq!(
-            redaction.path(Path::new("/rootless/x")),
-            Path::new("/rootless/x")
+            redaction.path(Path::new("/home/adam/x")),
+            Path::new("/home/adam/x")
         );
     }
 }

@@ -224,7 +224,7 @@ fn files_that_are_no_results_are_named() {
     site.file("suite.json", kept("suite-real.json").to_string());
     let compare = |other: &str| site.run(&["compare", "race.json", other]);
     compare("cut.json").complains(2, &["cut.json", "cut short"]);
-    compare("foreign.json").complains(2, &["foreign.json", "not a result"]);
+    compare("foreign.json").complains(2, &["foreign.json", "not a heapdrome result"]);
     compare("missing.json").complains(2, &["cannot read missing.json"]);
     compare("suite.json").complains(2, &["a race and the new one a collection"]);
 }

@@ -194,5 +194,5 @@ fn mistakes_are_told_in_one_line() {
         .complains(2, &["not a suite", "line 2"]);
     run(&site, &["--only", "huge"]).complains(2, &["--only huge", "mine/tiny"]);
     site.file("r.json", "{}");
-    run(&site, &["--resume", "r.json"]).complains(2, &["not a result"]);
+    run(&site, &["--resume", "r.json"]).complains(2, &["not a heapdrome result"]);
 }

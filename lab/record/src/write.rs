@@ -1,0 +1,193 @@
+//! Files written whole or not at all.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Error, ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// A file that could not be written: why, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {}", .path.display(), told(.folder, .source))]
+pub struct WriteError {
+    /// The file, as the caller named it.
+    pub path: PathBuf,
+    /// The folder in which it would have been made.
+    pub folder: PathBuf,
+    /// What the system said.
+    pub source: Error,
+}
+
+/// What the system said, in words that speak of what the caller named.
+fn told(folder: &Path, source: &Error) -> String {
+    let folder = folder.display();
+    match source.kind() {
+        ErrorKind::NotFound => {
+            format!("there is no folder {folder}; create it, or name a file in another")
+        }
+        ErrorKind::NotADirectory => format!("{folder} is not a folder; name a file in one"),
+        ErrorKind::IsADirectory => "it is a folder; name a file".to_owned(),
+        ErrorKind::PermissionDenied => {
+            format!("no permission to write in {folder}; name a file in another folder")
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            format!("{folder} can only be read; name a file in another folder")
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "no room is left; make room, or name a file in another folder".to_owned()
+        }
+        _ => source.to_string(),
+    }
+}
+
+/// Writes `contents` into a temporary file beside `path`, then renames it, so that a reader never
+/// sees half of it. A link stays, and what it leads to is replaced. What is no file, such as a pipe, is written
+/// directly.
+///
+/// # Errors
+/// When the file cannot be written; nothing is left behind then.
+pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
+    let target = replaced(path);
+    let failed = |source| failed(path, target.as_deref(), source);
+    let Some(target) = &target else {
+        let special = OpenOptions::new().write(true).open(path);
+        return special
+            .and_then(|mut special| special.write_all(contents))
+            .map_err(failed);
+    };
+    let mut file = temporary_in(folder_of(target)).map_err(failed)?;
+    // Through the file itself: what the temporary file says of an error has its own name in it.
+    file.as_file_mut().write_all(contents).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(target).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// Finds out whether [`write_atomically`] could write `path` now.
+///
+/// # Errors
+/// As [`write_atomically`], but for a lack of room.
+pub fn check_writable(path: &Path) -> Result<(), WriteError> {
+    let target = replaced(path);
+    let found = match &target {
+        Some(target) => temporary_in(folder_of(target)).map(|_| ()),
+        None if path.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        None => Ok(()),
+    };
+    found.map_err(|source| failed(path, target.as_deref(), source))
+}
+
+/// Where the new file is put: at `path`, or where the link leads that is there. `None` where something is that no
+/// file may replace, such as a pipe or a folder.
+fn replaced(path: &Path) -> Option<PathBuf> {
+    match std::fs::metadata(path) {
+        Ok(old) if old.is_file() => std::fs::canonicalize(path).ok(),
+        Ok(_) => None,
+        Err(_) => Some(path.to_owned()),
+    }
+}
+
+fn failed(path: &Path, target: Option<&Path>, source: Error) -> WriteError {
+    WriteError {
+        path: path.to_owned(),
+        folder: folder_of(target.unwrap_or(path)).to_owned(),
+        source,
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// A file with the rights that the user's mask leaves to a new one; it goes when dropped.
+fn temporary_in(folder: &Path) -> std::io::Result<NamedTempFile<File>> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o666);
+    tempfile::Builder::new().make_in(folder, |path| options.open(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::os::fd::AsRawFd as _;
+
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        // Not the name that temporary files have.
+        let folder = tempfile::Builder::new().prefix("writing-").tempdir();
+        folder.expect("a temporary folder")
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).expect("readable").flatten();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_nothing_and_names_what_was_asked_for() {
+        let folder = folder();
+        std::fs::write(folder.path().join("file"), "old").expect("written");
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let cases = [
+            ("no/place.json", at("no"), "there is no folder"),
+            ("file/place.json", at("file"), "is not a folder"),
+            (".", at("."), "it is a folder"),
+        ];
+        for (name, place, words) in cases {
+            let path = folder.path().join(name);
+            let written = write_atomically(&path, b"new").map_err(|error| error.to_string());
+            let checked = check_writable(&path).map_err(|error| error.to_string());
+            assert_eq!(written, checked, "{name}");
+            let told = written.expect_err(name);
+            assert!(told.contains(&place) && told.contains(words), "{told}");
+            assert!(!told.contains(".tmp"), "{told}");
+        }
+        assert_eq!(names(folder.path()), ["file"]);
+    }
+
+    #[test]
+    fn each_reason_says_what_to_do() {
+        let told = |kind: ErrorKind| told(Path::new("/srv/results"), &kind.into());
+        let denied = told(ErrorKind::PermissionDenied);
+        assert!(denied.starts_with("no permission to write in /srv/results;"));
+        assert!(told(ErrorKind::StorageFull).contains("make room"));
+        for kind in [ErrorKind::NotFound, ErrorKind::PermissionDenied] {
+            assert!(!told(kind).contains("make room"));
+        }
+    }
+
+    #[test]
+    fn what_a_link_leads_to_is_replaced_and_the_link_stays() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("kept")).expect("a folder");
+        std::fs::write(at("kept/file"), "old").expect("written");
+        std::os::unix::fs::symlink("kept/file", at("link")).expect("linked");
+        write_atomically(&at("link"), b"new").expect("written");
+        assert!(at("link").is_symlink());
+        let read = std::fs::read_to_string(at("kept/file")).expect("it is there");
+        assert_eq!(read, "new");
+        assert_eq!(names(folder.path()), ["kept", "link"]);
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_directly() {
+        let (mut reader, writer) = std::io::pipe().expect("a pipe");
+        let path = PathBuf::from(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+        check_writable(&path).expect("it can be written");
+        write_atomically(&path, b"new").expect("written");
+        drop(writer);
+        let mut read = String::new();
+        reader.read_to_string(&mut read).expect("readable");
+        assert_eq!(read, "new");
+    }
+}
