@@ -4,6 +4,7 @@ mod allocators;
 mod arguments;
 mod cache;
 mod compare;
+mod destinations;
 mod doctor;
 #[cfg(test)]
 mod documents;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
-use heapdrome_record::write_atomically;
 
 use crate::arguments::Arguments;
+use crate::destinations::refuse_stdout;
 use crate::failure::Failure;
 use crate::output;
 use crate::values::nearest;
@@ -16,7 +16,9 @@ const MAN_EXAMPLES: &str = "\
 Examples:
   heapdrome man
   heapdrome man race
-  heapdrome man --dir ~/.local/share/man/man1";
+  heapdrome man --dir ~/.local/share/man/man1
+
+What is printed is written for man, which shows it: heapdrome man race | man -l -";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -60,6 +62,7 @@ pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
         let found = find(&whole, &arguments.subcommand)?;
         return output::print(&page(found)?.1);
     };
+    refuse_stdout("--dir", folder)?;
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::Machine(format!(
             "cannot make the folder {}: {error}",
@@ -69,7 +72,7 @@ pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
     for command in all(&whole) {
         let (name, page) = page(command)?;
         let path = folder.join(name);
-        write_atomically(&path, &page).map_err(Failure::machine)?;
+        output::write(&path, &page)?;
         output::print(format!("{}\n", path.display()).as_bytes())?;
     }
     Ok(())

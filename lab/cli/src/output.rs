@@ -9,6 +9,7 @@ use heapdrome_report::{
 };
 
 use crate::arguments::OutputArguments;
+use crate::destinations::{Destinations, is_stdout};
 use crate::failure::Failure;
 
 /// The widest table that is made, and the width where there is no terminal.
@@ -25,6 +26,17 @@ pub fn print(text: &[u8]) -> Result<(), Failure> {
             format!("cannot write to standard output: {error}"),
         )),
         _ => Ok(()),
+    }
+}
+
+/// Prints what is for a person to read, unless standard output is for one of the files.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_beside(files: &Destinations<'_>, text: &[u8]) -> Result<(), Failure> {
+    match files.take_stdout() {
+        true => Ok(()),
+        false => print(text),
     }
 }
 
@@ -63,7 +75,7 @@ pub fn publish(
     redaction: Option<&Redaction>,
 ) -> Result<(), Failure> {
     let table = terminal().export(result).map_err(Failure::machine)?;
-    let printed = print(&table);
+    let printed = print_beside(&Destinations::of(output), &table);
     let saved = save(result, output, redaction);
     printed.and(saved)
 }
@@ -101,7 +113,29 @@ pub fn publish_collection(
     output: &OutputArguments,
     redaction: Option<&Redaction>,
 ) -> Result<(), Failure> {
-    let mut outcome = print(collection_text(collection, terminal()).as_bytes());
+    let printed = print_collection(collection, &Destinations::of(output));
+    let saved = save_collection(collection, output, redaction);
+    printed.and(saved)
+}
+
+/// Prints the tables of a collection, unless standard output is for one of the files.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Result<(), Failure> {
+    print_beside(files, collection_text(collection, terminal()).as_bytes())
+}
+
+/// Writes the files that were asked for.
+///
+/// # Errors
+/// When one cannot be written; every other is written all the same.
+pub fn save_collection(
+    collection: &Collection,
+    output: &OutputArguments,
+    redaction: Option<&Redaction>,
+) -> Result<(), Failure> {
+    let mut outcome = Ok(());
     let forms: [(&Option<_>, Form<'_>); 3] = [
         (&output.json, &|| {
             collection_to_json(collection).map_err(Failure::machine)
@@ -124,7 +158,7 @@ pub fn publish_collection(
 /// Makes the bytes of a file.
 type Form<'a> = &'a dyn Fn() -> Result<Vec<u8>, Failure>;
 
-/// Writes one file.
+/// Writes one file, with folders named by their variables where that was asked for.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -139,35 +173,16 @@ pub fn write_one(
             .text(&String::from_utf8_lossy(&bytes))
             .into_bytes();
     }
-    write_atomically(path, &bytes).map_err(Failure::machine)
+    write(path, &bytes)
 }
 
-/// Fails early where a file could not be written in the end.
+/// Writes a file whole, or prints what was to go to standard output.
 ///
 /// # Errors
-/// When a file's folder is missing or may not be written to, or the path is a folder.
-pub fn check_writable(output: &OutputArguments) -> Result<(), Failure> {
-    for path in [&output.json, &output.csv, &output.markdown]
-        .into_iter()
-        .flatten()
-    {
-        let unwritable = |why: &str| {
-            Failure::Machine(format!(
-                "cannot write {}: {why}; make room, or name a file in another folder",
-                path.display()
-            ))
-        };
-        if path.is_dir() {
-            return Err(unwritable("it is a folder"));
-        }
-        if path.exists() && !path.is_file() {
-            continue;
-        }
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        tempfile::tempfile_in(folder).map_err(|error| unwritable(&error.to_string()))?;
+/// When it cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    match is_stdout(path) {
+        true => print(bytes),
+        false => write_atomically(path, bytes).map_err(Failure::machine),
     }
-    Ok(())
 }

@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
-use heapdrome_record::{Redaction, Saved, read_saved, write_atomically};
+use heapdrome_record::{Redaction, Saved, read_saved};
 use heapdrome_report::{Plot, Source, page, plots};
 
+use crate::destinations::{Destinations, is_stdout, refuse_stdout};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output;
@@ -17,7 +19,7 @@ pub struct ReportArguments {
     /// The results, as written by `race --json` or `suite --json`
     #[arg(required = true, value_name = "RESULT.json")]
     pub results: Vec<PathBuf>,
-    /// The page to write
+    /// The page to write; `-` prints it
     #[arg(short, long, value_name = "REPORT.html")]
     pub output: PathBuf,
     /// Write over a file that is there
@@ -47,7 +49,8 @@ pub struct PlotArguments {
     )]
     pub format: Vec<Form>,
     /// Draw only plots whose name has one of these words in it, such as ranking-wall
-    #[arg(long, value_delimiter = ',', value_name = "WORD,...")]
+    #[arg(long, value_delimiter = ',', value_name = "WORD,...",
+          value_parser = NonEmptyStringValueParser::new())]
     pub only: Vec<String>,
     /// Write over files that are there
     #[arg(long)]
@@ -72,16 +75,20 @@ pub enum Form {
 /// When a result cannot be read or holds nothing, or the page is there already or cannot be written.
 pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let path = &arguments.output;
-    if path.is_dir() {
+    let printed = is_stdout(path);
+    if !printed && path.is_dir() {
         let told = format!("{} is a folder; name a file for the page", path.display());
         return Err(Failure::Usage(told));
     }
-    refuse_overwriting(path, arguments.force)?;
-    refuse_own_source(path, arguments.results.iter().map(PathBuf::as_path))?;
+    refuse_overwriting(path, arguments.force || printed)?;
+    let results: Vec<&Path> = arguments.results.iter().map(PathBuf::as_path).collect();
+    Destinations::one("--output", path).check(&results)?;
     let sources = read_all(&arguments.results, arguments.redact)?;
     let page = page(&sources).map_err(Failure::machine)?;
-    write_atomically(path, &page).map_err(Failure::machine)?;
-    output::tell(format!("wrote {}", path.display()));
+    output::write(path, &page)?;
+    if !printed {
+        output::tell(format!("wrote {}", path.display()));
+    }
     Ok(())
 }
 
@@ -91,6 +98,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
 /// As [`report`]; and when no plot has a name that was asked for.
 pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     let folder = &arguments.output;
+    refuse_stdout("--output", folder)?;
     if folder.exists() && !folder.is_dir() {
         let told = format!(
             "{} is a file; name a folder for the plots",
@@ -114,7 +122,7 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
             Form::Svg => plot.svg(),
             Form::Png => plot.png().map_err(Failure::machine)?,
         };
-        write_atomically(&path, &bytes).map_err(Failure::machine)?;
+        output::write(&path, &bytes)?;
         output::print(format!("{}\n", path.display()).as_bytes())?;
     }
     Ok(())
@@ -127,7 +135,7 @@ fn files(
 ) -> Result<Vec<(PathBuf, Plot, Form)>, Failure> {
     let mut files = Vec::new();
     let mut taken = HashSet::new();
-    let mut known = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     for source in sources {
         let prefix = if sources.len() > 1 {
             prefix(source)
@@ -135,7 +143,9 @@ fn files(
             String::new()
         };
         for plot in plots(&source.saved) {
-            known.push(plot.name.clone());
+            if !known.contains(&plot.name) {
+                known.push(plot.name.clone());
+            }
             let wanted = |word: &String| plot.name.contains(word.as_str());
             if !arguments.only.is_empty() && !arguments.only.iter().any(wanted) {
                 continue;
@@ -148,16 +158,18 @@ fn files(
             }
         }
     }
-    match (files.is_empty(), known.is_empty()) {
-        (true, true) => Err(Failure::Usage(
-            "there is nothing to draw: fewer than two allocators count".to_owned(),
-        )),
-        (true, false) => Err(Failure::Usage(format!(
-            "no plot is called {}; there are {}",
-            arguments.only.join(" or "),
+    if known.is_empty() {
+        return Err(Failure::usage(
+            "there is nothing to draw: fewer than two allocators count",
+        ));
+    }
+    let named = |word: &&String| known.iter().any(|name| name.contains(word.as_str()));
+    match arguments.only.iter().find(|word| !named(word)) {
+        Some(word) => Err(Failure::Usage(format!(
+            "no plot is called {word}; there are {}",
             known.join(", ")
         ))),
-        _ => Ok(files),
+        None => Ok(files),
     }
 }
 
@@ -253,25 +265,6 @@ fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
     if path.is_file() && !force {
         return Err(Failure::Usage(format!(
             "{} exists; pass --force to write over it, or name another",
-            path.display()
-        )));
-    }
-    Ok(())
-}
-
-/// Nothing is written over a result that it is made of, not even with `--force`.
-///
-/// # Errors
-/// When `path` is one of the results.
-pub fn refuse_own_source<'a>(
-    path: &Path,
-    mut results: impl Iterator<Item = &'a Path>,
-) -> Result<(), Failure> {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    let target = real(path);
-    if target.is_some() && results.any(|result| real(result) == target) {
-        return Err(Failure::Usage(format!(
-            "{} is one of the results; name another file to write",
             path.display()
         )));
     }

@@ -3,10 +3,10 @@
 use heapdrome_record::{Saved, read_saved};
 
 use crate::arguments::ShowArguments;
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output;
-use crate::report::refuse_own_source;
 
 /// Prints the table again, and writes it in other forms if asked to.
 ///
@@ -15,21 +15,13 @@ use crate::report::refuse_own_source;
 pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let saved = read_saved(&arguments.result).map_err(Failure::usage)?;
     let output = &arguments.output;
-    for path in [&output.json, &output.csv, &output.markdown]
-        .into_iter()
-        .flatten()
-    {
-        refuse_own_source(path, std::iter::once(arguments.result.as_path()))?;
-    }
-    output::check_writable(output)?;
-    let redaction = match arguments.output.redact {
+    Destinations::of(output).check(&[&arguments.result])?;
+    let redaction = match output.redact {
         true => Some(Folders::find()?.redaction()),
         false => None,
     };
     match saved {
-        Saved::Race(result) => output::publish(&result, &arguments.output, redaction.as_ref()),
-        Saved::Collection(races) => {
-            output::publish_collection(&races, &arguments.output, redaction.as_ref())
-        }
+        Saved::Race(result) => output::publish(&result, output, redaction.as_ref()),
+        Saved::Collection(races) => output::publish_collection(&races, output, redaction.as_ref()),
     }
 }

@@ -155,13 +155,13 @@ pub struct RunArguments {
 /// Where a result is written.
 #[derive(Args, Debug)]
 pub struct OutputArguments {
-    /// Write the result as JSON
+    /// Write the result as JSON; `-` prints it in place of the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write every sample as CSV
+    /// Write every sample as CSV; `-` prints it in place of the table
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write the table as Markdown
+    /// Write the table as Markdown; `-` prints it in place of the table
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Write $HOME and $CACHE for these folders in the files, so that they can be shared

@@ -36,10 +36,10 @@ pub struct CompareArguments {
     /// described alike and are not the same
     #[arg(long)]
     pub machines_differ: bool,
-    /// Write the comparison as JSON
+    /// Write the comparison as JSON; `-` prints it in place of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write the comparison as Markdown
+    /// Write the comparison as Markdown; `-` prints it in place of the tables
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Write $HOME and $CACHE for these folders in the files, so that they can be shared

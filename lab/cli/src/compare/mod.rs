@@ -13,10 +13,11 @@ use heapdrome_record::{
 };
 use heapdrome_report::{changes_markdown, changes_text};
 
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output;
-use crate::report::{refuse_nothing, refuse_own_source};
+use crate::report::refuse_nothing;
 
 pub use arguments::CompareArguments;
 
@@ -31,11 +32,7 @@ use pairing::Pairs;
 /// [`Failure::Entrant`] when a condition is confirmed, after everything has been printed.
 pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = arguments.output();
-    for path in [&output.json, &output.markdown].into_iter().flatten() {
-        let results = [&arguments.old, &arguments.new].into_iter();
-        refuse_own_source(path, results.map(|result| result.as_path()))?;
-    }
-    output::check_writable(&output)?;
+    Destinations::of(&output).check(&[&arguments.old, &arguments.new])?;
     let [old, new] = [read(&arguments.old)?, read(&arguments.new)?];
     let same_machine = !arguments.machines_differ && is_same(machine(&old), machine(&new));
     let pairs = pairing::pairs(&old, &new, same_machine)?;
@@ -89,7 +86,7 @@ fn publish(changes: &Changes, arguments: &CompareArguments) -> Result<(), Failur
     };
     let output = arguments.output();
     let text = changes_text(changes, output::terminal());
-    let mut done = output::print(text.as_bytes());
+    let mut done = output::print_beside(&Destinations::of(&output), text.as_bytes());
     if let Some(path) = &output.json {
         let bytes = changes_to_json(changes).map_err(Failure::machine)?;
         done = done.and(output::write_one(path, bytes, &output, redaction.as_ref()));

@@ -52,7 +52,8 @@ pub struct CommonArguments {
     /// Where to write the tables.
     #[command(flatten)]
     pub output: OutputArguments,
-    /// Write every report with its distributions and counters as JSON
+    /// Write every report with its distributions and counters as JSON; `-` prints it in place of the
+    /// tables
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 }
@@ -104,7 +105,8 @@ pub struct PagingSuiteArguments {
     /// for the whole machine, and put it back (root)
     #[arg(long)]
     pub thp: bool,
-    /// Write every report with its distributions and counters as JSON
+    /// Write every report with its distributions and counters as JSON; `-` prints it in place of the
+    /// tables
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 }

@@ -10,9 +10,8 @@ use super::arguments::{
 };
 use super::holding::{Holding, holdings, rivals};
 use super::parts::{self, Measuring, Part, Sweep};
-use super::session::{Publication, Session, failure};
+use super::session::{Publication, Session, destinations, failure};
 use crate::failure::Failure;
-use crate::output;
 
 /// How long each cell is measured.
 fn seconds(common: &CommonArguments) -> f64 {
@@ -51,7 +50,7 @@ fn measuring(arguments: &SwapArguments) -> Measuring {
 /// Runs a part in swap that is made and removed around it, then publishes its tables.
 fn in_swap(name: &str, arguments: &SwapArguments, mut part: Part) -> Result<(), Failure> {
     let common = &arguments.common;
-    output::check_writable(&common.output)?;
+    destinations(&common.output, common.data.as_deref()).check(&[])?;
     let mut session = Session::open()?;
     let mechanism = session.mechanism()?;
     let swap = session.swap(&arguments.make, part.swapped)?;
@@ -91,7 +90,7 @@ pub fn rivals_of(asked: &[String], session: &mut Session) -> Result<Vec<Holding>
 /// When nothing could be measured or written.
 pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
     let common = &arguments.common;
-    output::check_writable(&common.output)?;
+    destinations(&common.output, common.data.as_deref()).check(&[])?;
     let mut session = Session::open()?;
     let mechanism = match arguments.unlimited {
         true => None,

@@ -8,11 +8,12 @@ use heapdrome_paging::{
     free_swap, open_targets, size,
 };
 use heapdrome_record::{
-    Ccdf, CcdfPoint, ClaimResult, Collection, Nanoseconds, SCHEMA, Scale, Table, write_atomically,
+    Ccdf, CcdfPoint, ClaimResult, Collection, Nanoseconds, SCHEMA, Scale, Table,
 };
 
 use super::arguments::MakeSwap;
 use crate::arguments::OutputArguments;
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::workload::companion;
@@ -208,10 +209,11 @@ impl Session {
             remarks: self.remarks.clone(),
         };
         let redaction = Folders::find()?.redaction();
-        let published =
-            output::publish_collection(&collection, publication.output, Some(&redaction));
-        let saved = publication.data.map_or(Ok(()), |path| save(path, cells));
-        published.and(saved)?;
+        let Publication { output, data, .. } = publication;
+        let printed = output::print_collection(&collection, &destinations(output, data));
+        let tables = output::save_collection(&collection, output, Some(&redaction));
+        let saved = data.map_or(Ok(()), |path| save(path, cells));
+        printed.and(tables).and(saved)?;
         match cells.iter().any(|cell| cell.sound().next().is_some()) {
             true => Ok(()),
             false => Err(Failure::Machine(
@@ -296,6 +298,11 @@ pub struct Publication<'a> {
     pub data: Option<&'a Path>,
 }
 
+/// Where the tables of an experiment go, and its reports.
+pub fn destinations<'a>(output: &'a OutputArguments, data: Option<&'a Path>) -> Destinations<'a> {
+    Destinations::of(output).and("--data", data)
+}
+
 /// Every report as it came.
 fn save(path: &Path, cells: &[&Cell]) -> Result<(), Failure> {
     let cells: Vec<_> = cells
@@ -313,7 +320,7 @@ fn save(path: &Path, cells: &[&Cell]) -> Result<(), Failure> {
         })
         .collect();
     let bytes = serde_json::to_vec(&cells).map_err(Failure::machine)?;
-    write_atomically(path, &bytes).map_err(Failure::machine)
+    output::write(path, &bytes)
 }
 
 /// How huge pages are set, and what that means for lgalloc.

@@ -19,6 +19,7 @@ use heapdrome_measure::MeasureError;
 use heapdrome_record::{RaceResult, Status};
 
 use crate::arguments::RaceArguments;
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{interrupt, output};
@@ -40,7 +41,8 @@ pub use store::ProofStore;
 /// With the exit status that `heapdrome --help` documents; whatever was measured until then has
 /// been printed and written.
 pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
-    output::check_writable(&arguments.output)?;
+    let files = Destinations::of(&arguments.output);
+    files.check(&[])?;
     let swept = arguments.threads.len() > 1 || !arguments.sweeps.is_empty();
     if swept || !arguments.threads.is_empty() && arguments.workload.is_none() {
         return sweep::sweep(arguments);
@@ -73,7 +75,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         }
         _ => output::publish(&result, &arguments.output, Some(&redaction))?,
     }
-    if matches!(ended, Ok(Ended::Done(_))) {
+    if matches!(ended, Ok(Ended::Done(_))) && !files.take_stdout() {
         print_adoption(&result, &contest, &folders)?;
     }
     outcome(ended, &result, contest.name())

@@ -7,13 +7,17 @@ use heapdrome_record::{RaceResult, Scale};
 use heapdrome_suites::{Probe, Race, probe};
 
 use super::running::{Session, label};
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::output;
+
+/// A published form that takes longer than this is run only where `--yes` says so.
+const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// What was estimated.
 pub struct Estimate {
     /// The time of all races that could be estimated.
-    pub time: Duration,
+    time: Duration,
     races: Vec<(String, Duration)>,
     unknown: Vec<String>,
 }
@@ -64,8 +68,35 @@ fn seconds(result: &RaceResult) -> f64 {
 }
 
 impl Estimate {
+    /// Prints the estimate; beside a file that goes to standard output it is told on standard error.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn tell(&self, files: &Destinations<'_>) -> Result<(), Failure> {
+        let text = self.text();
+        match files.take_stdout() {
+            true => output::print_aside(text.trim_end()),
+            false => output::print(text.as_bytes())?,
+        }
+        Ok(())
+    }
+
+    /// Takes care that nobody waits for hours who did not ask to.
+    ///
+    /// # Errors
+    /// When it would take long and nobody said yes.
+    pub fn refuse_long(&self, yes: bool) -> Result<(), Failure> {
+        match self.time > LONG && !yes {
+            true => Err(Failure::usage(
+                "that is long; add --yes to run it, or take less of it with --only CELL and \
+                 -a NAME,...",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// The estimate, race by race.
-    pub fn text(&self) -> String {
+    fn text(&self) -> String {
         let mut text = String::new();
         for (name, time) in &self.races {
             let _ = writeln!(text, "{:>12}  {name}", rounded(*time));

@@ -5,21 +5,18 @@ mod misuse;
 mod running;
 mod selecting;
 
-use std::time::Duration;
-
 use heapdrome_record::{Collection, RaceResult, SCHEMA, Scale, Status};
 use heapdrome_suites::Suite;
 
 use crate::arguments::SuiteArguments;
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::race::seed_from_clock;
-use crate::{interrupt, output, paging};
+use crate::{interrupt, paging};
 
+use paging::session::destinations;
 use running::Session;
-
-/// A published form that takes longer than this is run only where `--yes` says so.
-const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Runs a suite and prints its tables and what became of the document's sentences.
 ///
@@ -27,14 +24,22 @@ const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 /// When there is no suite of this name, it cannot be run, or an entrant failed; whatever was
 /// measured until then has been printed and written.
 pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
-    output::check_writable(&arguments.output)?;
+    // The file that a suite goes on with is written, too.
+    let resumed = arguments.resume.as_deref().filter(|file| file.exists());
+    let files = destinations(&arguments.output, arguments.paging.data.as_deref());
+    let files = files.and("--resume", resumed);
+    files.check(&[])?;
     if arguments.name == paging::suite::NAME {
         return paging::suite::suite(arguments);
     }
     paging::suite::refuse_options(&arguments.paging)?;
-    if arguments.name == heapdrome_suites::MISUSE {
-        return misuse::misuse(arguments);
+    match arguments.name == heapdrome_suites::MISUSE {
+        true => misuse::misuse(arguments),
+        false => of_races(arguments, &files),
     }
+}
+
+fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), Failure> {
     let interrupt = interrupt::flag()?;
     let folders = Folders::find()?.interrupted_by(&interrupt);
     let scale = scale(arguments);
@@ -59,16 +64,11 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     let mut session = Session::new(suites, collection, arguments, &folders, seed, interrupt)?;
     if arguments.estimate || scale == Scale::Published {
         let estimate = estimate::estimate(&mut session, &races)?;
-        output::print(estimate.text().as_bytes())?;
+        estimate.tell(files)?;
         if arguments.estimate {
             return Ok(());
         }
-        if estimate.time > LONG && !arguments.yes {
-            return Err(Failure::usage(
-                "that is long; add --yes to run it, or take less of it with --only CELL and \
-                 -a NAME,...",
-            ));
-        }
+        estimate.refuse_long(arguments.yes)?;
     }
     let ended = session.run(&races);
     session.report(&arguments.output)?;

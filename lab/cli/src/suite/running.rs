@@ -11,6 +11,7 @@ use heapdrome_record::{
 use heapdrome_suites::{Race, Suite, evaluate};
 
 use crate::arguments::{OutputArguments, SuiteArguments};
+use crate::destinations::is_stdout;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::race::{CellRequest, Load, ProofStore, run_cell, usual_options};
@@ -50,8 +51,9 @@ impl<'a> Session<'a> {
         seed: u64,
         interrupt: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
-        let given = arguments.resume.as_ref().or(arguments.output.json.as_ref());
-        let file = match given {
+        let named = arguments.output.json.as_ref();
+        let named = named.filter(|path| !is_stdout(path));
+        let file = match arguments.resume.as_ref().or(named) {
             Some(path) => path.clone(),
             None => own_file(folders, &collection)?,
         };

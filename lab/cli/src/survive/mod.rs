@@ -17,6 +17,7 @@ use heapdrome_record::Entrant;
 
 use crate::allocators::Names;
 use crate::arguments::OutputArguments;
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::paging::arguments::MakeSwap;
@@ -76,7 +77,7 @@ struct Site<'a> {
 /// When the command is not there or fails without a limit, no limit can be made, or someone
 /// interrupts; whatever was found until then has been printed and written.
 pub fn survive(arguments: &SurviveArguments) -> Result<(), Failure> {
-    output::check_writable(&arguments.output)?;
+    Destinations::of(&arguments.output).check(&[])?;
     let name = &arguments.command[0];
     if program::find(name, ".".as_ref()).is_none() {
         return Err(Failure::Usage(format!(

@@ -1,11 +1,12 @@
 //! The result of `heapdrome survive` as a table, and as JSON.
 
 use heapdrome_paging::Survival;
-use heapdrome_record::{Bytes, Collection, Machine, SCHEMA, Scale, Table, write_atomically};
+use heapdrome_record::{Bytes, Collection, Machine, SCHEMA, Scale, Table};
 use serde::Serialize;
 
 use super::{SurviveArguments, slowdown};
 use crate::arguments::OutputArguments;
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output;
@@ -37,30 +38,26 @@ pub fn publish(
         ..collection(tables)
     };
     let redaction = Folders::find()?.redaction();
+    let output = &arguments.output;
+    let printed = output::print_collection(&collection, &Destinations::of(output));
     // The JSON has more than a collection, and is written here.
     let others = OutputArguments {
         json: None,
-        csv: arguments.output.csv.clone(),
-        markdown: arguments.output.markdown.clone(),
-        redact: arguments.output.redact,
+        csv: output.csv.clone(),
+        markdown: output.markdown.clone(),
+        redact: output.redact,
     };
-    let published = output::publish_collection(&collection, &others, Some(&redaction));
-    let saved = match &arguments.output.json {
-        None => Ok(()),
-        Some(path) => {
-            let document = Document {
-                collection: &collection,
-                survival: &rows,
-            };
-            let text = serde_json::to_string_pretty(&document).map_err(Failure::machine)?;
-            let text = match arguments.output.redact {
-                true => redaction.text(&text),
-                false => text,
-            };
-            write_atomically(path, format!("{text}\n").as_bytes()).map_err(Failure::machine)
-        }
-    };
-    published.and(saved)?;
+    let tables = output::save_collection(&collection, &others, Some(&redaction));
+    let saved = output.json.as_deref().map_or(Ok(()), |path| {
+        let document = Document {
+            collection: &collection,
+            survival: &rows,
+        };
+        let text = serde_json::to_string_pretty(&document).map_err(Failure::machine)?;
+        let bytes = format!("{text}\n").into_bytes();
+        output::write_one(path, bytes, output, Some(&redaction))
+    });
+    printed.and(tables).and(saved)?;
     outcome(&rows)
 }
 

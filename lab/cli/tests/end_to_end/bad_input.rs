@@ -136,9 +136,9 @@ fn a_library_that_is_no_allocator_is_not_added() {
         .complains(2, &["mine"]);
 }
 
-/// A race that cannot write its result says so before it starts anything.
+/// A race that cannot write its result says so, and why, before it starts anything.
 #[track_caller]
-fn unwritable(option: &str, path: &str) {
+fn unwritable(option: &str, path: &str, why: &str) {
     let site = Site::new();
     site.file("in-the-way", "");
     let touch = format!("touch {}", site.path("started").display());
@@ -157,7 +157,9 @@ fn unwritable(option: &str, path: &str) {
         "-c",
         touch.as_str(),
     ];
-    site.run(&arguments).complains(4, &["cannot write", path]);
+    let outcome = site.run(&arguments);
+    outcome.complains(4, &["cannot write", path, why]);
+    assert!(!outcome.stderr.contains(".tmp"), "{}", outcome.stderr);
     assert_eq!(
         site.visible_files(),
         ["in-the-way"],
@@ -167,10 +169,13 @@ fn unwritable(option: &str, path: &str) {
 
 #[test]
 fn output_that_cannot_be_written() {
-    unwritable("--json", "/no/such/folder/result.json");
-    unwritable("--csv", "no-such-folder/result.csv");
-    unwritable("--markdown", "in-the-way/result.md");
-    unwritable("--json", "/");
+    let missing = "there is no folder /no/such/folder; create it";
+    unwritable("--json", "/no/such/folder/result.json", missing);
+    let missing = "there is no folder no-such-folder; create it";
+    unwritable("--csv", "no-such-folder/result.csv", missing);
+    let file = "in-the-way is not a folder";
+    unwritable("--markdown", "in-the-way/result.md", file);
+    unwritable("--json", "/", "it is a folder");
 }
 
 #[test]
@@ -284,14 +289,19 @@ fn results_that_cannot_be_shown() {
         site.file(name, content);
         site.run(&["show", name])
     };
-    for length in [0, 1, whole.len() / 2, whole.len() - 3] {
+    for length in [1, whole.len() / 2, whole.len() - 3] {
         let outcome = show("cut.json", &whole[..length]);
-        outcome.complains(2, &["cut.json", "cut short"]);
+        outcome.complains(2, &["cut.json ends in the middle (was it cut short?)"]);
     }
-    show("other.json", "[1, 2]").complains(2, &["other.json", "not a result"]);
-    let newer = whole.replacen("\"schema\": 1", "\"schema\": 7", 1);
-    assert_ne!(newer, whole);
-    show("newer.json", &newer).complains(2, &["newer.json", "schema 7", "newer"]);
+    show("none.json", "").complains(2, &["none.json is empty"]);
+    let foreign = "other.json is not a heapdrome result";
+    show("other.json", "[1, 2]").complains(2, &[foreign]);
+    for schema in ["0", "7"] {
+        let other = whole.replacen("\"schema\": 1", &format!("\"schema\": {schema}"), 1);
+        assert_ne!(other, whole);
+        let told = format!("schema.json has schema {schema}; this heapdrome reads 1 to 1");
+        show("schema.json", &other).complains(2, &[&told]);
+    }
     site.run(&["show", "missing.json"])
         .complains(2, &["missing.json"]);
 }

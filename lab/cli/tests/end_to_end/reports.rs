@@ -67,20 +67,27 @@ fn a_page_never_replaces_its_own_result() {
 
 #[test]
 fn files_that_are_no_results_are_told_in_one_line() {
+    let newer = r#"{"heapdrome": "9.0.0", "schema": 99}"#;
+    let foreign = "r.json is not a heapdrome result";
     let cases = [
-        ("{\"schema\": 99}", "has schema 99"),
-        ("{\"name\": \"foreign\"}", "is not a result"),
-        ("not json", "is not a result"),
-        ("", "is not a result"),
+        (newer, "r.json has schema 99; this heapdrome reads 1 to 1"),
+        (r#"{"name": "foreign"}"#, foreign),
+        ("[]", foreign),
+        ("not json", foreign),
+        ("{\"schema\":", "r.json ends in the middle"),
+        ("", "r.json is empty"),
     ];
     for (content, words) in cases {
         let site = Site::new();
         site.file("r.json", content);
-        for ask in [
-            ["report", "r.json", "-o", "x"],
-            ["plot", "r.json", "-o", "x"],
-        ] {
-            site.run(&ask).complains(2, &["r.json", words]);
+        let asks: [&[&str]; 4] = [
+            &["report", "r.json", "-o", "x"],
+            &["plot", "r.json", "-o", "x"],
+            &["show", "r.json"],
+            &["compare", "r.json", "r.json"],
+        ];
+        for ask in asks {
+            site.run(ask).complains(2, &[words]);
         }
         assert_eq!(site.visible_files(), ["r.json"], "nothing is written");
     }
@@ -126,5 +133,19 @@ fn plots_are_drawn_in_the_forms_that_were_asked_for() {
     let unknown = ["plot", "r.json", "-o", "other", "--only", "nonsense"];
     site.run(&unknown)
         .complains(2, &["no plot is called nonsense", "time-memory"]);
+    let beside_known = [
+        "plot",
+        "r.json",
+        "-o",
+        "other",
+        "--only",
+        "ranking,nonsense",
+    ];
+    site.run(&beside_known)
+        .complains(2, &["no plot is called nonsense", "time-memory"]);
+    for empty in ["", "ranking,"] {
+        site.run(&["plot", "r.json", "-o", "other", "--only", empty])
+            .complains(2, &["--only"]);
+    }
     assert!(!site.path("other").exists());
 }

@@ -1,0 +1,170 @@
+//! Where results go, checked before anything is run or written.
+
+use std::path::{Path, PathBuf};
+
+use heapdrome_record::check_writable;
+
+use crate::arguments::OutputArguments;
+use crate::failure::Failure;
+
+/// The name that stands for standard output.
+const STDOUT: &str = "-";
+
+/// Whether a path stands for standard output. A file that is called `-` is written as `./-`.
+pub fn is_stdout(path: &Path) -> bool {
+    [STDOUT, "/dev/stdout"].contains(&path.as_os_str().to_str().unwrap_or_default())
+}
+
+/// Files that a command line asks for, each with the option that names it.
+pub struct Destinations<'a>(Vec<(&'static str, &'a Path)>);
+
+impl<'a> Destinations<'a> {
+    /// Those that every command with results has.
+    pub fn of(output: &'a OutputArguments) -> Self {
+        Self(Vec::new())
+            .and("--json", output.json.as_deref())
+            .and("--csv", output.csv.as_deref())
+            .and("--markdown", output.markdown.as_deref())
+    }
+
+    /// One file alone.
+    pub fn one(option: &'static str, path: &'a Path) -> Self {
+        Self(vec![(option, path)])
+    }
+
+    /// The same with another file, if it was asked for.
+    #[must_use]
+    pub fn and(mut self, option: &'static str, path: Option<&'a Path>) -> Self {
+        self.0.extend(path.map(|path| (option, path)));
+        self
+    }
+
+    /// Whether one of them is standard output, which then holds nothing else.
+    pub fn take_stdout(&self) -> bool {
+        self.0.iter().any(|(_, path)| is_stdout(path))
+    }
+
+    /// Fails early where a file could not be written in the end, or would not be what was asked for.
+    ///
+    /// # Errors
+    /// When two of them are one file, or one is among `results`, which are read; when one cannot be
+    /// written.
+    pub fn check(&self, results: &[&Path]) -> Result<(), Failure> {
+        for (place, one) in self.0.iter().enumerate() {
+            for other in &self.0[..place] {
+                refuse_one_file(*other, *one)?;
+            }
+        }
+        let files = self.0.iter().map(|(_, path)| *path);
+        for path in files.filter(|path| !is_stdout(path)) {
+            refuse_own_source(path, results)?;
+            check_writable(path).map_err(Failure::machine)?;
+        }
+        Ok(())
+    }
+}
+
+/// Two outputs in one file would leave the later one alone.
+fn refuse_one_file(one: (&str, &Path), other: (&str, &Path)) -> Result<(), Failure> {
+    let same = identity(one.1).is_some_and(|file| identity(other.1) == Some(file));
+    if !same {
+        return Ok(());
+    }
+    let [one, other] = [one, other].map(|(option, path)| format!("{option} {}", path.display()));
+    Err(Failure::Usage(format!(
+        "{one} and {other} go to the same place; name another file for one of them"
+    )))
+}
+
+/// Nothing is written over a result that it is made of.
+fn refuse_own_source(path: &Path, results: &[&Path]) -> Result<(), Failure> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let target = real(path);
+    if target.is_some() && results.iter().any(|result| real(result) == target) {
+        return Err(Failure::Usage(format!(
+            "{} is one of the results; name another file to write",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// A folder for several files cannot be standard output.
+///
+/// # Errors
+/// When it would be.
+pub fn refuse_stdout(option: &str, folder: &Path) -> Result<(), Failure> {
+    match is_stdout(folder) {
+        true => Err(Failure::Usage(format!(
+            "{option} {}: several files are written; name a folder for them",
+            folder.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// What two names of one file have in common. `None` for what holds several outputs, such as a pipe, and
+/// for a folder, which holds none.
+fn identity(path: &Path) -> Option<PathBuf> {
+    if is_stdout(path) {
+        return Some(PathBuf::from(STDOUT));
+    }
+    if let Ok(there) = std::fs::canonicalize(path) {
+        return there.is_file().then_some(there);
+    }
+    let path = std::path::absolute(path).ok()?;
+    let folder = path.parent().map(std::fs::canonicalize);
+    match (folder, path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => Some(folder.join(name)),
+        _ => Some(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_names_of_one_file_are_refused_and_two_files_are_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("sub")).expect("a folder");
+        std::fs::write(at("old"), "").expect("written");
+        std::os::unix::fs::symlink("old", at("link")).expect("linked");
+        let told = |one: &str, other: &str| {
+            let (one, other) = (at(one), at(other));
+            let asked = Destinations::one("--json", &one).and("--csv", Some(&other));
+            asked.check(&[]).err().map(|failure| failure.to_string())
+        };
+        for (one, other) in [
+            ("new", "new"),
+            ("new", "./new"),
+            ("new", "sub/../new"),
+            ("old", "link"),
+        ] {
+            let told = told(one, other).unwrap_or_default();
+            assert!(
+                told.contains("go to the same place"),
+                "{one} {other}: {told}"
+            );
+        }
+        assert_eq!(told("new", "old"), None);
+        assert_eq!(told("sub/new", "new"), None);
+    }
+
+    #[test]
+    fn standard_output_takes_one_of_them() {
+        let stdout = Path::new("-");
+        let asked = || Destinations::one("--json", stdout).and("--csv", None);
+        assert!(asked().take_stdout());
+        assert!(asked().check(&[]).is_ok());
+        let again = asked().and("--markdown", Some(Path::new("/dev/stdout")));
+        let told = again.check(&[]).err().map(|failure| failure.to_string());
+        let told = told.unwrap_or_default();
+        assert!(
+            told.starts_with("--json - and --markdown /dev/stdout go"),
+            "{told}"
+        );
+        assert!(!Destinations::one("--csv", Path::new("./-")).take_stdout());
+    }
+}
