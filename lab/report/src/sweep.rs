@@ -136,7 +136,7 @@ pub(crate) fn heading(collection: &Collection, figure: &Followed) -> String {
     format!("{}, ratio to {baseline} with its interval", figure.heading)
 }
 
-/// A figure of every allocator in every race; `None` where no race has it.
+/// A figure of every allocator in every race; `None` where nobody who counts has it.
 pub(crate) fn summary(
     collection: &Collection,
     figure: &Followed,
@@ -150,9 +150,13 @@ pub(crate) fn summary(
     let columns: Vec<_> = collection.races.iter().map(column).collect();
     let shown = names.iter().map(|name| foreign::short_name(name, width));
     let heads = Column::text("allocator", shown.collect());
-    columns
+    let rows = collection
+        .races
         .iter()
-        .any(Column::says_anything)
+        .flat_map(|race| &race.result.entrants);
+    let mut counting = rows.filter(|row| row.status == Status::Ok);
+    counting
+        .any(|row| (figure.of)(row).is_some())
         .then_some((heads, columns))
 }
 

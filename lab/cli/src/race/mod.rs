@@ -6,6 +6,7 @@ mod contest;
 mod entrants;
 mod figures;
 mod options;
+mod placeholders;
 mod planning;
 mod progress;
 mod proofs;

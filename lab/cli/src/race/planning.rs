@@ -8,6 +8,7 @@ use heapdrome_record::{Nanoseconds, Options, Plan, Stopping};
 use super::cell::{CellRequest, Load};
 use super::entrants::entrants;
 use super::options::{check_command, options};
+use super::placeholders;
 use crate::arguments::{RaceArguments, StoppingArguments};
 use crate::failure::Failure;
 use crate::folders::Folders;
@@ -55,6 +56,7 @@ pub fn plan(
     }
     if let (Some(first), None) = (arguments.command.first(), &workload) {
         check_command(first, &options)?;
+        placeholders::hint(arguments);
     }
     let wanted = Wanted {
         command: &arguments.command,

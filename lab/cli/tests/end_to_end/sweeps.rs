@@ -163,6 +163,48 @@ fn a_sweep_that_cannot_be_is_one_line() {
 }
 
 #[test]
+fn a_command_that_never_allocates_says_so_in_a_sweep_as_in_a_race() {
+    let site = Site::new();
+    let program = crate::support::program();
+    let why = "the command never allocates, so there is nothing to race";
+    let (outcome, _) = site.race(&[&allocator("")], &[], &[&program, "idle", "1"]);
+    outcome.complains(1, &[why]);
+    let options = ["--sweep", "n=1,2"];
+    let (outcome, collection) = site.race(&[&allocator("")], &options, &[&program, "idle", "{n}"]);
+    outcome.says(1, &[why, "(n=1, n=2)"]);
+    assert!(
+        !outcome.stderr.contains("not in the race"),
+        "{}",
+        outcome.stderr
+    );
+    outcome.tells(&format!("{why} (n=1, n=2)"));
+    assert!(
+        !outcome.stdout.contains("ratio to"),
+        "no tables without figures:\n{}",
+        outcome.stdout
+    );
+    let told = collection["remarks"][0].as_str().unwrap_or_default();
+    assert!(told.starts_with(why), "{told}");
+}
+
+#[test]
+fn a_placeholder_without_values_is_pointed_out_and_passed_on() {
+    let site = Site::new();
+    let program = crate::support::program();
+    let (outcome, result) = site.race(
+        &[&allocator("")],
+        &["--memory-runs", "0"],
+        &[&program, "work", "20", "{items}"],
+    );
+    outcome.complains(0, &["{items}", "--sweep items=1,2"]);
+    assert_eq!(result["command"][3], "{items}");
+    let options = ["--sweep", "item=20,30", "--memory-runs", "0"];
+    let command = [&program, "work", "{item}", "{items}"];
+    let (outcome, _) = site.race(&[&allocator("")], &options, &command);
+    outcome.says(0, &["{items}", "did you mean item?"]);
+}
+
+#[test]
 fn one_value_is_a_race() {
     let site = Site::new();
     let (outcome, result) = sweep(&site, "1", &["--rounds", "1"]);

@@ -14,6 +14,7 @@ use heapdrome_record::{
 
 use super::cell::{CellRequest, Load, run_cell};
 use super::options::{check_command, options};
+use super::placeholders;
 use super::planning::{seed_from_clock, stopping};
 use super::store::ProofStore;
 use crate::arguments::RaceArguments;
@@ -43,6 +44,7 @@ struct Sweep {
 /// As a race; when several end with a failure, the first is told.
 pub fn sweep(arguments: &RaceArguments) -> Result<(), Failure> {
     let sweep = planned(arguments)?;
+    placeholders::hint(arguments);
     let interrupt = interrupt::flag()?;
     let folders = Folders::find()?.interrupted_by(&interrupt);
     let requests = requests(arguments, &sweep)?;
@@ -61,6 +63,8 @@ pub fn sweep(arguments: &RaceArguments) -> Result<(), Failure> {
         .map(|(place, _)| sweep.points[*place].values.clone())
         .collect();
     join(&mut collection, &sweep, &requests, done);
+    let idle = without_rounds(&collection);
+    collection.remarks.extend(idle);
     let found = Found {
         values: &values,
         work: sweep.work,
@@ -250,6 +254,21 @@ fn empty(parameters: &[SweptParameter]) -> Collection {
     }
 }
 
+/// Why races have no round, each reason once with the cells in which there was nothing to race.
+fn without_rounds(collection: &Collection) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    let idle = collection.races.iter();
+    for race in idle.filter(|race| race.result.rounds == 0) {
+        let (reason, cell) = (race.result.ended.as_str(), race.cell.as_str());
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, cells)) => cells.push(cell),
+            None => reasons.push((reason, vec![cell])),
+        }
+    }
+    let told = |(reason, cells): (&str, Vec<&str>)| format!("{reason} ({})", cells.join(", "));
+    reasons.into_iter().map(told).collect()
+}
+
 /// The exit status of a sweep that has been reported.
 fn outcome(collection: &Collection) -> Result<(), Failure> {
     let out = |result: &RaceResult| {
@@ -260,18 +279,19 @@ fn outcome(collection: &Collection) -> Result<(), Failure> {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    let named: Vec<_> = collection
-        .races
-        .iter()
+    let raced = collection.races.iter();
+    let named: Vec<_> = raced
+        .filter(|race| race.result.rounds > 0)
         .map(|race| (&race.cell, out(&race.result)))
         .filter(|(_, names)| !names.is_empty())
         .map(|(cell, names)| format!("{names} ({cell})"))
         .collect();
-    match named.as_slice() {
+    let mut told = without_rounds(collection);
+    if !named.is_empty() {
+        told.push(format!("not in the race: {}", named.join("; ")));
+    }
+    match told.as_slice() {
         [] => Ok(()),
-        named => Err(Failure::Entrant(format!(
-            "not in the race: {}",
-            named.join("; ")
-        ))),
+        told => Err(Failure::Entrant(told.join("; "))),
     }
 }
