@@ -2,12 +2,13 @@
 
 mod error;
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use fs4::fs_std::FileExt;
@@ -86,6 +87,8 @@ fn is_preloadable(path: &Path) -> bool {
 pub struct Cache {
     root: PathBuf,
     interrupt: Arc<AtomicBool>,
+    /// The locks that [`Cache::keep`] shares.
+    kept: Arc<Mutex<BTreeMap<String, Weak<Lock>>>>,
 }
 
 /// While it lives, `clean` is refused; see [`Cache::hold`].
@@ -129,6 +132,7 @@ impl Cache {
         Ok(Self {
             root,
             interrupt: Arc::default(),
+            kept: Arc::default(),
         })
     }
 
@@ -260,6 +264,21 @@ impl Cache {
             _file: file,
             staging,
         })
+    }
+
+    /// As [`Cache::lock`], but shared with whoever keeps the same in this process already: races that take turns in
+    /// one folder. A copy of this cache shares, too.
+    ///
+    /// # Errors
+    /// As [`Cache::lock`].
+    pub fn keep(&self, what: &str) -> Result<Arc<Lock>, CacheError> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = kept.get(what).and_then(Weak::upgrade) {
+            return Ok(lock);
+        }
+        let lock = Arc::new(self.lock(what)?);
+        kept.insert(what.to_owned(), Arc::downgrade(&lock));
+        Ok(lock)
     }
 
     /// Empties the cache and says how many bytes that freed; one that is not there frees none.

@@ -47,7 +47,7 @@ pub(crate) fn prepare(
     on_event(Event::Locking {
         program: name.clone(),
     });
-    let lock = cache.lock(&place)?;
+    let lock = cache.keep(&place)?;
     let directory = cache.shelf(Shelf::Workloads)?.join(&place);
     on_event(Event::Writing {
         directory: directory.clone(),

@@ -30,6 +30,7 @@ mod tools;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use heapdrome_packages::{Cache, Lock};
 use heapdrome_record::{Metric, Server};
@@ -75,7 +76,8 @@ impl fmt::Display for Event {
 /// A program that is ready to be raced.
 ///
 /// While it lives, no other heapdrome prepares the same one, and the cache is not cleaned: two races
-/// in one folder would remove each other's files.
+/// in one folder would remove each other's files. The same process may, for races that take turns: every run begins
+/// with [`Prepared::prepare`], or needs none.
 #[derive(Debug)]
 pub struct Prepared {
     /// The program and its arguments; where there is a server, those of its load.
@@ -96,7 +98,7 @@ pub struct Prepared {
     pub success: Vec<i32>,
     /// Whether every run prints the same, so that a difference is the allocator's fault.
     pub repeatable_output: bool,
-    _lock: Lock,
+    _lock: Arc<Lock>,
 }
 
 /// The program of this name.

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use heapdrome_packages::{Cache, ChildError, Job, Lock, Shelf, last_lines, sha256_of_bytes};
 
@@ -27,7 +28,7 @@ pub(crate) struct Request<'a> {
 /// A folder with the program's input, whole and locked.
 pub(crate) struct Input {
     pub directory: PathBuf,
-    lock: Lock,
+    lock: Arc<Lock>,
 }
 
 impl<'a> Request<'a> {
@@ -85,7 +86,7 @@ impl<'a> Request<'a> {
         on_event(Event::Locking {
             program: name.clone(),
         });
-        let lock = self.cache.lock(&place)?;
+        let lock = self.cache.keep(&place)?;
         let directory = self.cache.shelf(Shelf::Workloads)?.join(&place);
         if !directory.exists() {
             on_event(Event::Writing {

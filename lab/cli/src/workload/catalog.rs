@@ -3,6 +3,7 @@
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use heapdrome_catalog::{
@@ -216,7 +217,7 @@ pub fn with_threads(settings: &Settings, threads: u64) -> Result<Settings, Failu
 pub struct Data {
     folder: PathBuf,
     program: PathBuf,
-    _lock: Lock,
+    _lock: Arc<Lock>,
 }
 
 /// Makes the data ready: generated once, and used again.
@@ -228,7 +229,7 @@ pub fn data(settings: &Settings, folders: &Folders) -> Result<Data, Failure> {
     let name = data_folder_name(settings);
     output::tell(format_args!("locking the data of {NAME}"));
     let cache = &folders.cache;
-    let locked = cache.lock(&name);
+    let locked = cache.keep(&name);
     interrupt::check(cache.interrupt())?;
     let lock = locked.map_err(Failure::machine)?;
     let folder = cache

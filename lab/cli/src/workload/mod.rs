@@ -90,9 +90,9 @@ enum What {
 const QUICK: &str = "--quick";
 
 impl Asked {
-    /// Whether a race of it locks nothing and leaves nothing on disk that another race of it would change.
-    pub fn keeps_nothing(&self) -> bool {
-        matches!(self.what, What::Synthetic(_))
+    /// Whether a race of it keeps something in the cache, locked.
+    pub fn keeps_something(&self) -> bool {
+        !matches!(self.what, What::Synthetic(_))
     }
 
     /// Reads the parameters of the workload of this name; nothing is built or written.

@@ -122,11 +122,14 @@ fn a_race_of_a_workload_goes_on_after_an_interrupt() {
 }
 
 #[test]
-fn the_data_of_the_catalog_are_generated_once() {
+fn the_data_of_the_catalog_are_generated_once_and_shared_by_races_that_take_turns() {
     let (site, sound) = (Site::new(), allocator(""));
-    let options = ["-w", "catalog", "--memory-runs", "0"];
-    let load = ["n=1", "size=3", "parallel=1", "threads=2"];
-    let (first, result) = site.race(&[&sound], &options, &load);
+    let load = ["n=1", "size=3", "parallel=1"];
+    let race = |more: &[&str]| {
+        let options = ["-w", "catalog", "--memory-runs", "0", "--rounds", "1"];
+        site.race(&[&sound], &[&options[..], more].concat(), &load)
+    };
+    let (first, result) = race(&["-t", "2"]);
     first.ends_with(0);
     assert!(
         first.stderr.contains("generating 1 data sets"),
@@ -135,9 +138,11 @@ fn the_data_of_the_catalog_are_generated_once() {
     );
     assert_eq!(row(&result, &sound)["output"], "same");
     assert!(row(&result, &sound)["metrics"]["operations_per_cpu_s"].is_object());
-    let (again, _) = site.race(&[&sound], &options, &load);
+    let (again, collection) = race(&["-t", "1,2"]);
     again.ends_with(0);
     assert!(!again.stderr.contains("generating"), "{}", again.stderr);
+    assert_eq!(collection["sweep"]["paired"], true);
+    assert_eq!(collection["races"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]

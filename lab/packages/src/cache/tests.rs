@@ -114,6 +114,24 @@ fn a_marker_that_is_being_written_is_not_somebody_elses_file() {
 }
 
 #[test]
+fn what_is_kept_is_shared_in_one_process_and_with_no_other() {
+    let folder = temporary();
+    let cache = cache_in(&folder);
+    let first = cache.keep("thing").expect("a lock");
+    let again = cache.clone().keep("thing").expect("the same lock");
+    assert!(Arc::ptr_eq(&first, &again));
+    // A cache that was opened by itself stands for another process.
+    let other = cache_in(&folder).interrupted_by(Arc::new(AtomicBool::new(true)));
+    drop(first);
+    assert!(matches!(
+        other.keep("thing"),
+        Err(CacheError::Interrupted { .. })
+    ));
+    drop(again);
+    assert!(other.keep("thing").is_ok());
+}
+
+#[test]
 fn a_lock_keeps_the_second_waiting_until_interrupted() {
     let folder = temporary();
     let cache = cache_in(&folder);

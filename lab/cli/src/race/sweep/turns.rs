@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use heapdrome_measure::schedule;
+use heapdrome_packages::Lock;
 use heapdrome_record::RaceResult;
 
 use crate::failure::Failure;
@@ -22,18 +23,29 @@ struct Turn {
     ended: Option<Result<Ended, Failure>>,
 }
 
-/// Whether these races can take turns. What `--setup` or a program's preparation makes for one value could be gone
-/// when another has had its turn.
+/// Whether these races can take turns. What `--setup` makes for one value could be gone when another has had its turn.
 pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     requests.iter().all(|request| {
-        let alone = match &request.load {
-            Load::Command(_) => true,
-            Load::Workload { name, words, quick } => {
-                Asked::parse(name, words, *quick).is_ok_and(|asked| asked.keeps_nothing())
-            }
-        };
-        alone && request.options.setup.is_none() && request.options.cleanup.is_none()
+        let options = &request.options;
+        options.setup.is_none() && options.cleanup.is_none()
     })
+}
+
+/// Keeps other sweeps away whose races keep folders of the cache, too: each could hold what the other waits for.
+fn alone(requests: &[CellRequest], folders: &Folders) -> Result<Option<Lock>, Failure> {
+    let keeps = |request: &CellRequest| match &request.load {
+        Load::Command(_) => false,
+        Load::Workload { name, words, quick } => {
+            Asked::parse(name, words, *quick).is_ok_and(|asked| asked.keeps_something())
+        }
+    };
+    if !requests.iter().any(keeps) {
+        return Ok(None);
+    }
+    output::tell("locking sweeps of prepared workloads");
+    let locked = folders.cache.lock("sweep");
+    interrupt::check(folders.cache.interrupt())?;
+    locked.map(Some).map_err(Failure::machine)
 }
 
 /// Runs the races in turns: those that have a result, each with its place among `requests`, and the first failure.
@@ -43,6 +55,10 @@ pub fn in_turns(
     folders: &Folders,
     interrupt: &Arc<AtomicBool>,
 ) -> (Vec<(usize, RaceResult)>, Result<(), Failure>) {
+    let _alone = match alone(requests, folders) {
+        Ok(lock) => lock,
+        Err(failure) => return (Vec::new(), Err(failure)),
+    };
     let (mut turns, mut outcome) = begin(requests, folders, interrupt);
     if let Some(request) = requests.first() {
         // The seed itself orders the entrants of each round.
