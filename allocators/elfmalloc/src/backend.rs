@@ -181,16 +181,21 @@ impl<P: Pages> Backend<P> {
         if taken != 0 {
             return taken;
         }
+        let mut fresh = 0;
         // SAFETY: as above.
         unsafe {
             if !self.inherit(&mut slabs, bin, class) {
-                let Some(slab) = self.new_slab(class) else {
+                let Some(run) = self.new_slab(class) else {
                     return 0;
                 };
-                slabs.add(bin, slab.as_ptr());
+                fresh = run.fresh;
+                slabs.add(bin, run.slab);
             }
         }
-        take(&mut slabs)
+        let taken = take(&mut slabs);
+        drop(slabs);
+        self.purge_for(fresh);
+        taken
     }
 
     /// Moves a partial slab that an ended thread left into `bin`, if there is one at hand.
@@ -216,7 +221,8 @@ impl<P: Pages> Backend<P> {
         true
     }
 
-    fn new_slab(&self, class: SizeClass) -> Option<NonNull<Slab>> {
+    /// A run of units that is an empty slab.
+    fn new_slab(&self, class: SizeClass) -> Option<Run> {
         let shape = class.geometry();
         let external = if Slab::needs_external(shape) {
             self.metadata
@@ -244,7 +250,7 @@ impl<P: Pages> Backend<P> {
             unsafe { forget_all(states.cast(), run.base.addr().get(), class) };
         }
         self.map.set(run.base, usize::from(shape.units), class);
-        NonNull::new(run.slab)
+        Some(run)
     }
 
     /// A run of units from the pool.

@@ -15,8 +15,8 @@ use crate::slab::{DUE, MOST_WORDS, Slab};
 
 /// Units that are kept whatever happens: 1 MiB.
 const KEPT: usize = (1 << 20) / UNIT;
-/// Units that are kept when memory grows: 4 MiB.
-const KEPT_AT_GROWTH: usize = (4 << 20) / UNIT;
+/// Units that are kept when memory grows: 128 KiB.
+const KEPT_AT_GROWTH: usize = (128 << 10) / UNIT;
 /// Units that are purged by one call of the system.
 const PIECE: usize = 64;
 
@@ -96,10 +96,17 @@ impl<P: Pages> Backend<P> {
     /// To be called when so many units become resident that were not: purges as many idle ones, which were
     /// too scattered to serve, but for some.
     pub(crate) fn make_way(&self, units: usize) {
+        if units != 0 {
+            self.before_growth(units);
+            self.purge_for(units);
+        }
+    }
+
+    /// The same without looking first whether what threads keep would serve.
+    pub(crate) fn purge_for(&self, units: usize) {
         if units == 0 {
             return;
         }
-        self.before_growth(units);
         let excess = {
             let pool = self.pool.lock();
             pool.dirty.saturating_sub(KEPT_AT_GROWTH.max(pool.live / 8))

@@ -10,12 +10,15 @@ use crate::bin::Bin;
 use crate::heap::ThreadHeap;
 use crate::magazine::{Event, Magazine};
 use crate::misuse::report;
-use crate::size_class::{SizeClass, UNIT};
+use crate::size_class::{FIRST_SHARED, SizeClass, UNIT};
 
 /// All magazines together may hold about this part of what lives.
 const LIVE_PART: usize = 8;
+/// The first block of a class above 4 KiB that a magazine keeps may be a thread's share of this part of what
+/// lives in any case.
+const FIRST_PART: usize = 256;
 /// What a thread's magazines may hold in any case.
-const LEAST_SHARE: usize = 256 << 10;
+const LEAST_SHARE: usize = 64 << 10;
 
 impl<P: Pages> Backend<P> {
     /// The bin that the heap's thread takes blocks of `class` from.
@@ -195,13 +198,19 @@ impl<P: Pages> Backend<P> {
     /// How many bytes more the magazines of a heap may hold: with those of all other threads together
     /// not much more than a part of what lives.
     fn may_grow_by(&self, heap: &ThreadHeap) -> usize {
-        // Relaxed: numbers that stand alone.
-        // One of the threads waits for the others, as a rule the first.
-        let threads = self.threads.load(Relaxed).max(2) - 1;
-        let share = (self.live.load(Relaxed) * UNIT) / (LIVE_PART * threads);
+        let share = self.share_of_live(LIVE_PART);
+        // Relaxed: a number that stands alone.
         let whole = self.budget.load(Relaxed);
         let spent = whole.saturating_sub(heap.budget);
         share.max(LEAST_SHARE).min(whole).saturating_sub(spent)
+    }
+
+    /// A thread's share of a part of what lives: a half, a third, and so on.
+    fn share_of_live(&self, part: usize) -> usize {
+        // Relaxed: numbers that stand alone.
+        // One of the threads waits for the others, as a rule the first.
+        let threads = self.threads.load(Relaxed).max(2) - 1;
+        (self.live.load(Relaxed) * UNIT) / (part * threads)
     }
 
     /// Makes a magazine larger, as far as the limits allow; true if it did.
@@ -222,7 +231,12 @@ impl<P: Pages> Backend<P> {
                 Magazine::next_capacity((*magazine).capacity).min(Magazine::largest(class, limit))
             };
             let cost = wanted.saturating_sub(old) * class.size();
-            if wanted <= old || (old != 0 && cost > self.may_grow_by(&*place)) {
+            // The first slots of small blocks cost little. One block of each larger class would be much of a
+            // small heap.
+            let large =
+                class.number() >= FIRST_SHARED && class.size() > self.share_of_live(FIRST_PART);
+            let bound = old != 0 || large;
+            if wanted <= old || (bound && cost > self.may_grow_by(&*place)) {
                 return false;
             }
             let front = &(*place).front;

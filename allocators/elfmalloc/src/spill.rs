@@ -19,17 +19,16 @@ const LEAST_CHUNKS: usize = 8;
 /// The blocks in all depots together may be this part of what lives.
 const BLOCKS_PART: usize = 4;
 /// The blocks in a thread's depot may be so many bytes in any case.
-const LEAST_BYTES: usize = 128 << 10;
+const LEAST_BYTES: usize = 64 << 10;
 /// Fewer blocks go to the slabs at once.
 const LEAST: usize = 7;
 /// Before memory grows, depots are emptied that hold more than this part of what lives,
 const WORTH_PART: usize = 16;
 /// and more than so many bytes,
-const WORTH_BYTES: usize = 256 << 10;
-/// if memory has grown by this part since that was last done.
+const WORTH_BYTES: usize = 64 << 10;
+/// if memory has grown by this part, and at all, since that was last done.
 const GROWN_PART: usize = 64;
-/// and by at least so many units.
-const LEAST_GROWN: usize = 4;
+const LEAST_GROWN: usize = 1;
 
 /// The depot of a heap.
 ///
