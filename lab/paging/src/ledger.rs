@@ -46,6 +46,8 @@ pub struct Leftovers {
     pub removed: Vec<Item>,
     /// What could not be.
     pub failed: Vec<Error>,
+    /// Ledgers of labs that live, or whose children are only just starting: what stands there was left alone.
+    pub living: usize,
 }
 
 impl Ledger {
@@ -227,8 +229,10 @@ fn remove_leftovers(folder: &Path) -> Result<Leftovers, Error> {
         let Ok(file) = OpenOptions::new().read(true).append(true).open(&path) else {
             continue;
         };
-        // A ledger that is locked belongs to a lab that lives.
+        // A ledger that is locked belongs to a lab that lives. A child that a killed lab was starting has the
+        // lock too, until it becomes its program.
         if !FileExt::try_lock_exclusive(&file).unwrap_or(false) {
+            leftovers.living += 1;
             continue;
         }
         let failures = leftovers.failed.len();
@@ -287,6 +291,7 @@ mod tests {
         let folder = make(&item);
         let (_, leftovers) = Ledger::open(home.path()).expect("opened");
         assert!(leftovers.removed.is_empty() && folder.exists());
+        assert_eq!(leftovers.living, 1);
         // As a kill would: the lock goes, and nobody cleans up.
         FileExt::unlock(&*first.file.lock().expect("not poisoned")).expect("unlocked");
         std::mem::forget((made, first));

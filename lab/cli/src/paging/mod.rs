@@ -62,8 +62,14 @@ fn clean() -> Result<(), Failure> {
     for item in &leftovers.removed {
         text.push_str(&format!("removed {item}\n"));
     }
-    if leftovers.removed.is_empty() && leftovers.failed.is_empty() {
-        text.push_str("nothing was left\n");
+    match leftovers.living {
+        0 if leftovers.removed.is_empty() && leftovers.failed.is_empty() => {
+            text.push_str("nothing was left\n");
+        }
+        0 => {}
+        living => text.push_str(&format!(
+            "left alone: what running labs have made ({living} of them)\n"
+        )),
     }
     output::print(text.as_bytes())?;
     match leftovers.failed.into_iter().next() {
