@@ -78,7 +78,11 @@ impl<P: Pages> Backend<P> {
     pub unsafe fn disown(&self, own: Option<NonNull<ThreadHeap>>) {
         // Relaxed: there is no other thread. The one that was purging is none of this process.
         self.ticking.store(false, Relaxed);
-        self.pool.lock().put_back_purging();
+        let mut pool = self.pool.lock();
+        pool.put_back_purging();
+        // The child's processor time begins anew.
+        pool.forget_steps();
+        drop(pool);
         let mut heaps = self.heaps.lock();
         heaps.forget_idle();
         let mut idle = None;

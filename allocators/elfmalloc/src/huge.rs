@@ -46,9 +46,10 @@ pub(crate) fn commit(
     let at_end = arena.free.run_before(arena.committed, count);
     let needed = count + slack - at_end.min(count);
     let from = arena.committed;
-    let mut step = (from / 8).clamp(16, LARGEST_RUN);
-    let huge = huge && wants_huge(arena);
-    if huge {
+    let regular = (from / 8).clamp(16, LARGEST_RUN);
+    let mut step = regular;
+    let now_huge = huge && wants_huge(arena);
+    if now_huge {
         let skew = arena.skew();
         step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;
     }
@@ -56,11 +57,21 @@ pub(crate) fn commit(
     let units = [step, needed]
         .into_iter()
         .find(|&units| units >= needed && arena.commit(pages, units))?;
-    arena.last_step = (processor_microseconds(), units);
-    if huge {
+    if now_huge {
         advise_huge(pages, arena, from, units);
     }
+    arena.last_step = if huge && is_open(arena) {
+        // What a large block takes at once may never be touched: it does not show how fast the heap grows.
+        (processor_microseconds(), units.min(regular))
+    } else {
+        (0, 0)
+    };
     Some(units)
+}
+
+/// Whether the time of the last step may still decide.
+fn is_open(arena: &Arena) -> bool {
+    !arena.has_states() && arena.huge_from == usize::MAX && arena.committed < HUGE_FROM
 }
 
 /// Asks for huge pages in as much of what was just committed as they fit into.

@@ -53,7 +53,14 @@ impl<P: Pages> Backend<P> {
             }
             let bin = self.bin(heap, class);
             if (*magazine).slots.is_null() {
-                return self.take_one(bin, class);
+                // Large blocks of which the thread may keep none: it looks at the clock all the same.
+                (*place).front.count(1);
+                let block = self.take_one(bin, class);
+                return if block.is_null() {
+                    self.take_last(heap, class)
+                } else {
+                    block
+                };
             }
             let want = batch((*magazine).capacity);
             let mut taken = self.take_back(heap, class, (*magazine).slots, want);
@@ -109,6 +116,7 @@ impl<P: Pages> Backend<P> {
             let wants = (*magazine).note(Event::Flush, class);
             if !((wants || (*magazine).slots.is_null()) && self.grow(heap, class)) {
                 if (*magazine).slots.is_null() {
+                    (*place).front.count(1);
                     self.give_or_report(self.bin(heap, class), class, &mut [block]);
                     return;
                 }
