@@ -6,11 +6,13 @@ use std::path::Path;
 use heapdrome_record::{Collection, RaceResult, Redaction, collection_to_json, write_atomically};
 use heapdrome_report::{
     Csv, Exporter, Json, Markdown, Terminal, collection_csv, collection_markdown, collection_text,
+    table_csv,
 };
 
 use crate::arguments::OutputArguments;
 use crate::destinations::{Destinations, is_stdout};
 use crate::failure::Failure;
+use crate::survive;
 
 /// The widest table that is made, and the width where there is no terminal.
 const WIDTH: usize = 100;
@@ -140,9 +142,7 @@ pub fn save_collection(
         (&output.json, &|| {
             collection_to_json(collection).map_err(Failure::machine)
         }),
-        (&output.csv, &|| {
-            collection_csv(collection).map_err(Failure::machine)
-        }),
+        (&output.csv, &|| samples(collection)),
         (&output.markdown, &|| {
             Ok(collection_markdown(collection).into_bytes())
         }),
@@ -153,6 +153,29 @@ pub fn save_collection(
         outcome = outcome.and(written);
     }
     outcome
+}
+
+/// The samples of a collection: those of its races, or the limits of a search.
+fn samples(collection: &Collection) -> Result<Vec<u8>, Failure> {
+    let bytes = match collection.survival.as_slice() {
+        [] => collection_csv(collection),
+        rows => table_csv(&survive::samples(rows)),
+    };
+    bytes.map_err(Failure::machine)
+}
+
+/// Refuses `--csv` for what has no samples, such as `what`.
+///
+/// # Errors
+/// When it was asked for.
+pub fn refuse_csv(output: &OutputArguments, what: &str) -> Result<(), Failure> {
+    match output.csv {
+        None => Ok(()),
+        Some(_) => Err(Failure::Usage(format!(
+            "a result of {what} has no samples for --csv; --json has its figures, and --markdown its \
+             tables"
+        ))),
+    }
 }
 
 /// Makes the bytes of a file.

@@ -1,4 +1,4 @@
-//! Where a command's program is.
+//! Where a command's program is, and how a command is named.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,24 @@ pub fn find(program: &str, directory: &Path) -> Option<PathBuf> {
     std::env::split_paths(&folders)
         .map(|folder| folder.join(program))
         .find(|path| runnable(path))
+}
+
+/// A command as a shell reads it, on one line that leaves room for other words.
+pub fn short(command: &[String]) -> String {
+    let words = command.iter().map(String::as_str);
+    one_line(&shlex::try_join(words).unwrap_or_else(|_| command.join(" ")))
+}
+
+/// At most sixty characters of a text, on one line.
+pub fn one_line(text: &str) -> String {
+    let one_line: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    match one_line.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", &one_line[..end]),
+        None => one_line,
+    }
 }
 
 fn runnable(path: &Path) -> bool {

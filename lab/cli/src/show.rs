@@ -6,16 +6,23 @@ use crate::arguments::ShowArguments;
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::output;
+use crate::{output, program};
 
 /// Prints the table again, and writes it in other forms if asked to.
 ///
 /// # Errors
-/// When the result cannot be read, or a file cannot be written or is the result itself.
+/// When the result cannot be read or has no samples for `--csv`, or a file cannot be written or is the
+/// result itself.
 pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let saved = read_saved(&arguments.result).map_err(Failure::usage)?;
     let output = &arguments.output;
     Destinations::of(output).check(&[&arguments.result])?;
+    if let Saved::Collection(one) = &saved
+        && one.races.is_empty()
+        && one.survival.is_empty()
+    {
+        output::refuse_csv(output, &program::one_line(&one.name))?;
+    }
     let redaction = match output.redact {
         true => Some(Folders::find()?.redaction()),
         false => None,

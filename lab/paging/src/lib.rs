@@ -46,7 +46,7 @@ pub use preload::Preload;
 pub use published::{Published, beside, published};
 pub use rounds::{Cell, Event, Plan};
 pub use setting::{HUGE_PAGES, Setting, huge_pages};
-pub use survive::{Multiple, Search, Survival, Trial, patience};
+pub use survive::{STEP, Search, patience, told_trial};
 pub use swap::{Swap, SwapKind, SwapRequest, free_swap};
 pub use tables::{
     ccdf_table, counters_table, kept_table, pair_table, published_table, ratio_table,

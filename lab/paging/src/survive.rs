@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use heapdrome_record::Bytes;
-use serde::Serialize;
+use heapdrome_record::{Bytes, Multiple, Survival, Trial};
+use heapdrome_statistics::{median, slowdown};
 
 use crate::{Contained, Ended, Error};
 
-/// Limits are multiples of this.
-const STEP: u64 = 64 << 10;
+/// Limits are multiples of this, in bytes, and known no better.
+pub const STEP: u64 = 64 << 10;
 /// How often the first limit may be doubled where it is the command's own peak.
 const DOUBLINGS: u32 = 3;
 /// The first limit where no run tells its peak: cgroup v2 has `memory.peak` since Linux 5.19.
@@ -25,77 +25,6 @@ pub struct Search {
     pub runs: u32,
     /// The search ends when the limit is known as well as this, as a share of it.
     pub precision: f64,
-}
-
-/// What came of one limit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Trial {
-    /// The limit of memory in bytes.
-    pub limit_bytes: u64,
-    /// Wall times of the runs that finished, in seconds.
-    pub wall_s: Vec<f64>,
-    /// How the run ended that did not finish; `None` if all did.
-    pub failure: Option<String>,
-    /// How often the limit was met, of memory or with swap, over all runs.
-    pub limit_hits: u64,
-    /// Processes that were killed for memory.
-    pub oom_kills: u64,
-}
-
-impl Trial {
-    /// Whether every run finished.
-    #[must_use]
-    pub fn survived(&self) -> bool {
-        self.failure.is_none()
-    }
-
-    /// The median of the times; none where a run did not finish.
-    #[must_use]
-    pub fn median(&self) -> Option<f64> {
-        median(&self.wall_s).filter(|_| self.survived())
-    }
-}
-
-/// What came of a search.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Survival {
-    /// The allocator.
-    pub allocator: String,
-    /// Whether there was swap beside the limit.
-    pub swap: bool,
-    /// The most memory that was charged without a limit, in bytes; page cache is part of it. Zero
-    /// where the kernel does not tell it.
-    pub peak_bytes: u64,
-    /// Wall times without a limit, in seconds.
-    pub unlimited_s: Vec<f64>,
-    /// The smallest limit under which every run finished.
-    pub smallest_bytes: Option<u64>,
-    /// Runs under 1, 1.5 and 2 times that.
-    pub at: Vec<Multiple>,
-    /// Every limit that was tried in the search, in that order.
-    pub trials: Vec<Trial>,
-    /// Why there is no smallest limit.
-    pub failure: Option<String>,
-}
-
-impl Survival {
-    /// How many times longer the runs under a limit took than those without one: medians over medians;
-    /// none where a run did not finish.
-    #[must_use]
-    pub fn slower(&self, trial: &Trial) -> Option<f64> {
-        Some(trial.median()? / median(&self.unlimited_s)?)
-    }
-}
-
-/// What a multiple of the smallest limit is worth.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Multiple {
-    /// How many times the smallest limit.
-    pub times: f64,
-    /// The runs.
-    pub trial: Trial,
-    /// The median of their times over that without a limit; none where a run did not finish.
-    pub slower: Option<f64>,
 }
 
 impl Search {
@@ -151,7 +80,9 @@ impl Search {
                 None => self.trial(limit, run)?,
             };
             tell(&trial);
-            let slower = found.slower(&trial);
+            let slower = slowdown(&trial.wall_s, &found.unlimited_s)
+                .filter(|_| trial.survived())
+                .map(|slower| slower.median);
             found.at.push(Multiple {
                 times,
                 trial,
@@ -236,17 +167,6 @@ fn told(ended: &Ended) -> Option<String> {
     }
 }
 
-fn median(values: &[f64]) -> Option<f64> {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(values[middle]),
-        _ => Some((values[middle - 1] + values[middle]) / 2.0),
-    }
-}
-
 /// For how long a run may go on, from the time that it takes without a limit.
 #[must_use]
 pub fn patience(usual: Duration, times: f64) -> Duration {
@@ -254,15 +174,15 @@ pub fn patience(usual: Duration, times: f64) -> Duration {
     LEAST.max(Duration::try_from_secs_f64(usual.as_secs_f64() * times).unwrap_or(Duration::MAX))
 }
 
-impl std::fmt::Display for Trial {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "under {}: ", Bytes(self.limit_bytes))?;
-        match (&self.failure, self.median()) {
-            (Some(why), _) => write!(f, "{why}"),
-            (None, Some(median)) => write!(f, "finishes, median {median:.3} s"),
-            (None, None) => write!(f, "not run"),
-        }
-    }
+/// What came of one limit, in words.
+#[must_use]
+pub fn told_trial(trial: &Trial) -> String {
+    let told = match (&trial.failure, median(&trial.wall_s)) {
+        (Some(why), _) => why.clone(),
+        (None, Some(median)) => format!("finishes, median {median:.3} s"),
+        (None, None) => "not run".to_owned(),
+    };
+    format!("under {}: {told}", Bytes(trial.limit_bytes))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Machine, MisuseRun, Nanoseconds, RaceResult, SweepResult};
+use crate::{Machine, MisuseRun, Nanoseconds, RaceResult, Survival, SweepResult};
 
 /// How much of what a document published is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +140,9 @@ pub struct Collection {
     /// What came of each kind of misuse under each allocator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misuse: Vec<MisuseRun>,
+    /// What a search for the least memory found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub survival: Vec<Survival>,
     /// What a sweep found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepResult>,

@@ -22,6 +22,7 @@ mod redact;
 mod result;
 mod run;
 mod scaling;
+mod survival;
 mod units;
 mod workload;
 mod write;
@@ -48,6 +49,7 @@ pub use result::{
 };
 pub use run::{Ending, Run};
 pub use scaling::{Knee, ScalingCurve, ScalingPoint, SweepResult, SweptParameter};
+pub use survival::{Multiple, Survival, Trial};
 pub use units::{Bytes, Nanoseconds};
 pub use workload::WorkloadReport;
 pub use write::{WriteError, check_writable, write_atomically};

@@ -105,6 +105,9 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
     page.0
 }
 
+/// The most of a command that a headline names, in columns.
+const LONGEST_COMMAND: usize = 60;
+
 pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
     let scale = match scale {
         Scale::Quick => "quick form",
@@ -112,6 +115,12 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
         Scale::Published => "published counts",
     };
     let name = foreign::line(&collection.name);
+    if tells_of_survival(collection).is_some() {
+        let command = collection.asked.iter().skip_while(|word| *word != "--");
+        let command: Vec<String> = command.skip(1).cloned().collect();
+        let command = foreign::shorten(&reproduce::for_the_eye(&command), LONGEST_COMMAND);
+        return format!("The least memory for {command}");
+    }
     match speaks_of_a_document(collection) || !collection.misuse.is_empty() {
         true => format!("Suite {name}, {scale}"),
         false => format!("{name}, {scale}"),
@@ -136,12 +145,15 @@ pub(crate) fn title(table: &Table) -> String {
     }
 }
 
+/// The table of a search for the least memory, if it is one.
+fn tells_of_survival(collection: &Collection) -> Option<&Table> {
+    let mut tables = collection.tables.iter();
+    tables.find(|table| plot::is_survival(table))
+}
+
 /// Who needs the least memory, of a search for it.
 pub(crate) fn survived(collection: &Collection) -> Option<String> {
-    let table = collection
-        .tables
-        .iter()
-        .find(|table| plot::is_survival(table))?;
+    let table = tells_of_survival(collection)?;
     let of_least = table.notes.iter().filter(|note| note.contains("the least"));
     let sentence = |note: &String| Some(format!("W{}.", foreign::line(note).strip_prefix('w')?));
     let least: Vec<String> = of_least.filter_map(sentence).collect();
@@ -166,7 +178,10 @@ pub(crate) fn misused(collection: &Collection) -> String {
     )
 }
 
-/// The columns of a table: names to the left, figures to the right.
+/// The head of a column with bars.
+const BARS: &str = "plot";
+
+/// The columns of a table: names and bars to the left, figures to the right.
 pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
     let cells = |place: usize| -> Vec<String> {
         let cell = |row: &Vec<String>| row.get(place).map(|text| foreign::line(text));
@@ -184,6 +199,7 @@ pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
                 cells(0).into_iter().map(short).collect(),
             )
         }
+        place if head == BARS => Column::text(foreign::line(head), cells(place)),
         place => Column::figures(foreign::line(head), cells(place)),
     };
     table.heads.iter().enumerate().map(column).collect()

@@ -1,6 +1,6 @@
 //! Every sample on a line of its own, for a spreadsheet or a statistics package.
 
-use heapdrome_record::{Collection, EntrantResult, RaceResult, Role, Series, Status};
+use heapdrome_record::{Collection, EntrantResult, RaceResult, Role, Series, Status, Table};
 
 use crate::{Exporter, ReportError};
 
@@ -31,6 +31,20 @@ pub fn collection_csv(collection: &Collection) -> Result<Vec<u8>, ReportError> {
                 writer.write_record(record).map_err(failed)?;
             }
         }
+    }
+    writer
+        .into_inner()
+        .map_err(|error| ReportError::Csv(error.to_string()))
+}
+
+/// A table as it is, its heads first.
+///
+/// # Errors
+/// As [`Csv`].
+pub fn table_csv(table: &Table) -> Result<Vec<u8>, ReportError> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    for record in std::iter::once(&table.heads).chain(&table.rows) {
+        writer.write_record(record).map_err(failed)?;
     }
     writer
         .into_inner()

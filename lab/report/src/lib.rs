@@ -31,7 +31,7 @@ mod words;
 
 pub use changes::{changes_markdown, changes_text};
 pub use collection::{collection_markdown, collection_text};
-pub use csv::{Csv, collection_csv};
+pub use csv::{Csv, collection_csv, table_csv};
 pub use json::Json;
 pub use listing::{listing, wrapped};
 pub use markdown::Markdown;

@@ -97,6 +97,7 @@ mod tests {
             tables: Vec::new(),
             ccdfs: Vec::new(),
             misuse: Vec::new(),
+            survival: Vec::new(),
             sweep: None,
             claims: Vec::new(),
             absent: Vec::new(),

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
     Absent, Better, Ccdf, CcdfPoint, Change, Changes, ClaimResult, Collection, ComparedResult,
-    Ending, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun, MisuseStage, Nanoseconds,
-    Outcome, RacePair, RaceResult, Series, Server, Table,
+    Ending, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun, MisuseStage, Multiple,
+    Nanoseconds, Outcome, RacePair, RaceResult, Series, Server, Survival, Table, Trial,
 };
 use heapdrome_report::{Exporter, Json};
 use serde_json::Value;
@@ -91,6 +91,22 @@ fn collection() -> Collection {
             time: Nanoseconds(1),
             above: 0.5,
         }],
+    }];
+    let trial = Trial {
+        limit_bytes: 1,
+        wall_s: vec![1.0],
+        failure: None,
+        limit_hits: 1,
+        oom_kills: 0,
+    };
+    collection.survival = vec![Survival {
+        at: vec![Multiple {
+            times: 1.0,
+            trial: trial.clone(),
+            slower: None,
+        }],
+        trials: vec![trial],
+        ..Survival::default()
     }];
     collection.tables = vec![Table {
         title: text("t"),

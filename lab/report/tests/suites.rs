@@ -71,6 +71,7 @@ fn suite() -> Collection {
         tables: tables(),
         ccdfs: exceeded(),
         misuse: Vec::new(),
+        survival: Vec::new(),
         sweep: None,
         claims: vec![
             claim(

@@ -9,6 +9,7 @@
 //! - [`Stopping::decide`] says whether the race has run long enough;
 //! - [`change`] and [`ratio_of_means`] are for series of different races, whose rounds do not pair;
 //! - [`geometric_mean`] puts the ratios of several races together;
+//! - [`slowdown`] says how much longer a few runs took than others, with their range;
 //! - [`drift`], [`outliers`] and the summaries describe one series.
 //!
 //! Which rule is used, why it holds and what was measured about it: `docs/statistics.md`.
@@ -20,6 +21,7 @@ mod geometric;
 mod independent;
 mod rates;
 mod rule;
+mod slowdown;
 mod stopping;
 mod summary;
 mod trimmed;
@@ -30,5 +32,6 @@ pub use geometric::geometric_mean;
 pub use independent::{Interval, mean_interval, ratio_of_means};
 pub use rates::{Welch, upper_bound, welch};
 pub use rule::{Estimate, FEWEST_ROUNDS, Rule, Shown, typical};
+pub use slowdown::{Slowdown, slowdown};
 pub use stopping::{Decision, Stopping};
 pub use summary::{mean, median, median_absolute_deviation, outliers, standard_deviation};

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use heapdrome_record::{EntrantResult, Member, RaceResult, Role, Saved, Status};
+use heapdrome_record::{Collection, EntrantResult, Member, RaceResult, Role, Saved, Status};
 
 use crate::failure::Failure;
+use crate::program;
 
 /// Two races of the same command.
 pub struct Pair<'a> {
@@ -145,7 +146,7 @@ fn state(result: &RaceResult, allocator: &str) -> &'static str {
 pub fn pairs<'a>(old: &'a Saved, new: &'a Saved, same_machine: bool) -> Result<Pairs<'a>, Failure> {
     let found = match (old, new) {
         (Saved::Race(old), Saved::Race(new)) => single(old, new)?,
-        (Saved::Collection(old), Saved::Collection(new)) => members(&old.races, &new.races)?,
+        (Saved::Collection(old), Saved::Collection(new)) => collections(old, new)?,
         (Saved::Race(_), Saved::Collection(_)) => return Err(kinds("a race", "a collection")),
         (Saved::Collection(_), Saved::Race(_)) => return Err(kinds("a collection", "a race")),
     };
@@ -182,8 +183,8 @@ fn single<'a>(old: &'a RaceResult, new: &'a RaceResult) -> Result<Pairs<'a>, Fai
     if before != after {
         return Err(Failure::Usage(format!(
             "the results are of different commands: '{}' and '{}'",
-            short(&before.join(" ")),
-            short(&after.join(" "))
+            program::one_line(&before.join(" ")),
+            program::one_line(&after.join(" "))
         )));
     }
     Ok(Pairs {
@@ -195,6 +196,18 @@ fn single<'a>(old: &'a RaceResult, new: &'a RaceResult) -> Result<Pairs<'a>, Fai
         unmatched: Vec::new(),
         lost: Vec::new(),
     })
+}
+
+fn collections<'a>(old: &'a Collection, new: &'a Collection) -> Result<Pairs<'a>, Failure> {
+    let without = [old, new].into_iter().find(|one| one.races.is_empty());
+    match without {
+        Some(one) => Err(Failure::Usage(format!(
+            "a result of {} has no races, and results of this kind cannot be compared yet; heapdrome \
+             report shows several on one page",
+            program::one_line(&one.name)
+        ))),
+        None => members(&old.races, &new.races),
+    }
 }
 
 fn members<'a>(old: &'a [Member], new: &'a [Member]) -> Result<Pairs<'a>, Failure> {
@@ -267,16 +280,4 @@ pub fn what(result: &RaceResult) -> Vec<String> {
         }
     }
     words
-}
-
-/// A command that fits into one line with another.
-fn short(command: &str) -> String {
-    let one_line: String = command
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    match one_line.char_indices().nth(60) {
-        Some((end, _)) => format!("{}...", &one_line[..end]),
-        None => one_line,
-    }
 }

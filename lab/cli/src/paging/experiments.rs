@@ -12,6 +12,7 @@ use super::holding::{Holding, holdings, rivals};
 use super::parts::{self, Measuring, Part, Sweep};
 use super::session::{Publication, Session, destinations, failure};
 use crate::failure::Failure;
+use crate::output;
 
 /// How long each cell is measured.
 fn seconds(common: &CommonArguments) -> f64 {
@@ -51,6 +52,7 @@ fn measuring(arguments: &SwapArguments) -> Measuring {
 fn in_swap(name: &str, arguments: &SwapArguments, mut part: Part) -> Result<(), Failure> {
     let common = &arguments.common;
     destinations(&common.output, common.data.as_deref()).check(&[])?;
+    output::refuse_csv(&common.output, "the paging lab")?;
     let mut session = Session::open()?;
     let mechanism = session.mechanism()?;
     let swap = session.swap(&arguments.make, part.swapped)?;
@@ -91,6 +93,7 @@ pub fn rivals_of(asked: &[String], session: &mut Session) -> Result<Vec<Holding>
 pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
     let common = &arguments.common;
     destinations(&common.output, common.data.as_deref()).check(&[])?;
+    output::refuse_csv(&common.output, "the paging lab")?;
     let mut session = Session::open()?;
     let mechanism = match arguments.unlimited {
         true => None,

@@ -203,6 +203,7 @@ impl Session {
             tables,
             ccdfs: ccdfs(cells),
             misuse: Vec::new(),
+            survival: Vec::new(),
             sweep: None,
             claims,
             absent: Vec::new(),

@@ -13,7 +13,7 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::race::seed_from_clock;
-use crate::{interrupt, paging};
+use crate::{interrupt, output, paging};
 
 use paging::session::destinations;
 use running::Session;
@@ -30,6 +30,7 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     let files = files.and("--resume", resumed);
     files.check(&[])?;
     if arguments.name == paging::suite::NAME {
+        output::refuse_csv(&arguments.output, "the suite lgalloc")?;
         return paging::suite::suite(arguments);
     }
     paging::suite::refuse_options(&arguments.paging)?;
@@ -98,6 +99,7 @@ fn empty(name: &str, scale: Scale) -> Collection {
         tables: Vec::new(),
         ccdfs: Vec::new(),
         misuse: Vec::new(),
+        survival: Vec::new(),
         sweep: None,
         claims: Vec::new(),
         absent: Vec::new(),

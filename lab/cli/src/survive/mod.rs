@@ -10,10 +10,10 @@ use clap::Args;
 use heapdrome_catalogue::Catalogue;
 use heapdrome_measure::command_environment;
 use heapdrome_paging::{
-    Contained, Enclosure, Error, Lab, Limit, Mechanism, Search, Survival, Swap, Task, contain,
-    free_swap, patience, size,
+    Contained, Enclosure, Error, Lab, Limit, Mechanism, Search, Swap, Task, contain, free_swap,
+    patience, size, told_trial,
 };
-use heapdrome_record::Entrant;
+use heapdrome_record::{Entrant, Survival, Trial};
 
 use crate::allocators::Names;
 use crate::arguments::OutputArguments;
@@ -24,6 +24,8 @@ use crate::paging::arguments::MakeSwap;
 use crate::paging::session::{Session, failure};
 use crate::values::percentage;
 use crate::{interrupt, output, program};
+
+pub use slowdown::samples;
 
 /// More than any machine has: the limit of a run without one, and that of swap.
 const UNLIMITED: u64 = 1 << 46;
@@ -39,7 +41,7 @@ pub struct SurviveArguments {
     /// The swap.
     #[command(flatten)]
     pub make: MakeSwap,
-    /// Runs that must all finish under a limit
+    /// Runs that must all finish under a limit; fewer than three show no slowdown
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
     /// How well the smallest limit is to be known
@@ -189,7 +191,7 @@ impl Site<'_> {
             precision: self.arguments.precision,
         };
         output::tell(format!("{told}: without a limit"));
-        let mut tell = |trial: &heapdrome_paging::Trial| output::tell(format!("{told}: {trial}"));
+        let mut tell = |trial: &Trial| output::tell(format!("{told}: {}", told_trial(trial)));
         let found = search.smallest(&mut run, &mut tell).map_err(failure)?;
         Ok(Survival {
             allocator: entrant.name.clone(),

@@ -1,24 +1,14 @@
-//! The result of `heapdrome survive` as a table, and as JSON.
+//! The result of `heapdrome survive` as a table.
 
-use heapdrome_paging::Survival;
-use heapdrome_record::{Bytes, Collection, Machine, SCHEMA, Scale, Table};
-use serde::Serialize;
+use heapdrome_paging::STEP;
+use heapdrome_record::{Bytes, Collection, Machine, SCHEMA, Scale, Survival, Table};
 
-use super::{SurviveArguments, slowdown};
-use crate::arguments::OutputArguments;
-use crate::destinations::Destinations;
+use super::SurviveArguments;
+use super::slowdown::{self, FEWEST, shown};
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::output;
 use crate::paging::session::Session;
-
-/// A collection of tables that also has the figures behind them.
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    collection: &'a Collection,
-    survival: &'a [Survival],
-}
+use crate::{output, program};
 
 /// Prints the table, and writes the files that were asked for.
 ///
@@ -30,35 +20,21 @@ pub fn publish(
     rows: Vec<Survival>,
 ) -> Result<(), Failure> {
     let begun = std::time::SystemTime::now() - session.begun.elapsed();
-    let tables = vec![table(&rows, arguments.precision), slowdown::table(&rows)];
+    let command = program::short(&arguments.command);
+    let tables = vec![
+        table(&rows, arguments.precision, &command),
+        slowdown::table(&rows, &command),
+    ];
     let collection = Collection {
         started: humantime::format_rfc3339_seconds(begun).to_string(),
         machine: heapdrome_machine::describe(),
+        survival: rows,
         remarks: session.remarks.clone(),
         ..collection(tables)
     };
     let redaction = Folders::find()?.redaction();
-    let output = &arguments.output;
-    let printed = output::print_collection(&collection, &Destinations::of(output));
-    // The JSON has more than a collection, and is written here.
-    let others = OutputArguments {
-        json: None,
-        csv: output.csv.clone(),
-        markdown: output.markdown.clone(),
-        redact: output.redact,
-    };
-    let tables = output::save_collection(&collection, &others, Some(&redaction));
-    let saved = output.json.as_deref().map_or(Ok(()), |path| {
-        let document = Document {
-            collection: &collection,
-            survival: &rows,
-        };
-        let text = serde_json::to_string_pretty(&document).map_err(Failure::machine)?;
-        let bytes = format!("{text}\n").into_bytes();
-        output::write_one(path, bytes, output, Some(&redaction))
-    });
-    printed.and(tables).and(saved)?;
-    outcome(&rows)
+    output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
+    outcome(&collection.survival)
 }
 
 /// These tables as a collection of an unknown machine.
@@ -75,6 +51,7 @@ fn collection(tables: Vec<Table>) -> Collection {
         tables,
         ccdfs: Vec::new(),
         misuse: Vec::new(),
+        survival: Vec::new(),
         sweep: None,
         claims: Vec::new(),
         absent: Vec::new(),
@@ -97,7 +74,7 @@ fn outcome(rows: &[Survival]) -> Result<(), Failure> {
 }
 
 /// One row for each allocator, without swap and with it.
-fn table(rows: &[Survival], precision: f64) -> Table {
+fn table(rows: &[Survival], precision: f64, command: &str) -> Table {
     let mut names: Vec<&str> = rows.iter().map(|row| row.allocator.as_str()).collect();
     names.dedup();
     let of = |name: &str, swap: bool| {
@@ -125,9 +102,10 @@ fn table(rows: &[Survival], precision: f64) -> Table {
         "at 2x",
     ];
     Table {
-        title: "Smallest memory limit under which the command finishes, and how many times slower it is \
-                at that limit, at 1.5 times and at twice that"
-            .to_owned(),
+        title: format!(
+            "Smallest memory limit under which {command} finishes, and how many times slower it is at \
+             that limit, at 1.5 times and at twice that"
+        ),
         published: None,
         heads: heads.iter().map(|head| (*head).to_owned()).collect(),
         rows: names.iter().map(line).collect(),
@@ -147,8 +125,8 @@ fn or_dash(text: Option<String>) -> String {
 fn cells(row: Option<&Survival>) -> Vec<String> {
     let smallest = row.and_then(|row| row.smallest_bytes);
     let slower = |place: usize| {
-        let at = row.and_then(|row| row.at.get(place))?;
-        Some(format!("{:.2}", at.slower?))
+        let slower = shown(row?, &row?.at.get(place)?.trial)?;
+        Some(format!("{:.2}", slower.median))
     };
     let first = or_dash(smallest.map(told));
     let rest = (0..3).map(|place| or_dash(slower(place)));
@@ -167,25 +145,44 @@ fn needs_least(rows: &[Survival], swap: bool, precision: f64) -> Option<String> 
     let known = known.filter_map(|row| Some((row.allocator.as_str(), row.smallest_bytes?)));
     let known: Vec<_> = known.collect();
     let least = known.iter().map(|(_, bytes)| *bytes).min()?;
-    let alike = |bytes: u64| bytes as f64 <= least as f64 * (1.0 + precision);
-    let names = known.iter().filter(|(_, bytes)| alike(*bytes));
-    let names: Vec<_> = names.map(|(name, _)| *name).collect();
+    // What is needed may lie as far below the limit that was found.
+    let below = |bytes: u64| ((bytes as f64 * precision) as u64).max(STEP);
+    let alike = known
+        .iter()
+        .filter(|(_, bytes)| bytes.saturating_sub(below(*bytes)) < least);
+    let alike: Vec<_> = alike.collect();
+    let names: Vec<_> = alike.iter().map(|(name, _)| *name).collect();
+    let most = alike.iter().map(|(_, bytes)| *bytes).max()?;
     let kind = kind(swap);
     match (known.len(), names.as_slice()) {
         (1, _) => None,
         (_, [name]) => Some(format!("{kind} {name} needs the least: {}", told(least))),
         (_, names) => Some(format!(
-            "{kind} these need the least, and cannot be told apart: {} ({})",
+            "{kind} these need the least, and about the same within the precision of the search: {} ({} \
+             to {})",
             names.join(", "),
-            told(least)
+            told(least),
+            told(most)
         )),
     }
+}
+
+/// Why there is no slowdown, where there are too few runs to show one.
+fn too_few(rows: &[Survival]) -> Option<String> {
+    let few = |row: &Survival| (1..FEWEST).contains(&row.unlimited_s.len());
+    rows.iter().any(few).then(|| {
+        format!(
+            "fewer than {FEWEST} runs show no slowdown, as times differ by chance from run to run, so \
+             that none is told or drawn; --runs {FEWEST} shows it"
+        )
+    })
 }
 
 /// What a reader should know: what failed, and which allocator needs the least.
 fn notes(rows: &[Survival], precision: f64) -> Vec<String> {
     let least = [false, true].map(|swap| needs_least(rows, swap, precision));
     let mut notes: Vec<String> = least.into_iter().flatten().collect();
+    notes.extend(too_few(rows));
     for row in rows {
         if let Some(why) = &row.failure {
             notes.push(format!("{}, {}: {why}", row.allocator, kind(row.swap)));
@@ -207,26 +204,25 @@ fn notes(rows: &[Survival], precision: f64) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_paging::{Multiple, Trial};
-    use heapdrome_record::Saved;
+    use heapdrome_record::{Multiple, Saved, Trial};
 
     fn row(name: &str, swap: bool, smallest: Option<u64>) -> Survival {
-        let trial = Trial {
-            limit_bytes: 1 << 20,
-            wall_s: vec![1.0],
-            failure: None,
-            limit_hits: 0,
-            oom_kills: 0,
-        };
         let at = |times: f64| Multiple {
             times,
-            trial: trial.clone(),
+            trial: Trial {
+                limit_bytes: 1 << 20,
+                wall_s: vec![2.0 / times; FEWEST],
+                failure: None,
+                limit_hits: 0,
+                oom_kills: 0,
+            },
             slower: Some(2.0 / times),
         };
         Survival {
             allocator: name.to_owned(),
             swap,
             peak_bytes: 40 << 20,
+            unlimited_s: vec![1.0; FEWEST],
             smallest_bytes: smallest,
             at: smallest.map_or_else(Vec::new, |_| [1.0, 1.5, 2.0].map(at).to_vec()),
             failure: smallest.is_none().then(|| "never finishes".to_owned()),
@@ -241,7 +237,7 @@ mod tests {
             row("system", true, Some(3 << 20)),
             row("mine", false, Some(20 << 20)),
         ];
-        let table = table(&rows, 0.05);
+        let table = table(&rows, 0.05, "true");
         assert_eq!(table.rows.len(), 2);
         assert_eq!(
             table.rows[0],
@@ -263,15 +259,32 @@ mod tests {
         assert!(outcome(&rows).is_ok());
     }
 
+    /// The names of the drawings.
+    fn drawn(rows: &[Survival]) -> Vec<String> {
+        let tables = vec![table(rows, 0.05, "true"), slowdown::table(rows, "true")];
+        let collection = Saved::Collection(Box::new(collection(tables)));
+        let plots = heapdrome_report::plots(&collection).into_iter();
+        plots.map(|plot| plot.name).collect()
+    }
+
+    #[test]
+    fn single_runs_show_and_draw_no_slowdown() {
+        let mut row = row("system", false, Some(30 << 20));
+        row.unlimited_s.truncate(1);
+        let rows = [row];
+        let table = table(&rows, 0.05, "true");
+        assert_eq!(table.rows[0][2..6], ["30.0 MiB", "-", "-", "-"]);
+        assert!(table.notes[0].starts_with("fewer than 3 runs"));
+        assert_eq!(drawn(&rows), ["table-01-survive-limits"]);
+    }
+
     #[test]
     fn the_table_is_one_that_is_drawn() {
         let rows = [
             row("system", false, Some(30 << 20)),
             row("system", true, Some(20 << 20)),
         ];
-        let collection = collection(vec![table(&rows, 0.05), slowdown::table(&rows)]);
-        let plots = heapdrome_report::plots(&Saved::Collection(Box::new(collection)));
-        let names: Vec<&str> = plots.iter().map(|plot| plot.name.as_str()).collect();
+        let names = drawn(&rows);
         let expected = [
             "table-01-survive-limits",
             "table-01-survive-without-swap-slower",
@@ -290,7 +303,25 @@ mod tests {
         let notes = notes(&rows, 0.05);
         assert_eq!(
             notes,
-            ["without swap these need the least, and cannot be told apart: mine, yours (20.0 MiB)"]
+            [
+                "without swap these need the least, and about the same within the precision of the \
+                 search: mine, yours (20.0 MiB to 20.5 MiB)"
+            ]
+        );
+    }
+
+    /// Each may need as little as a precision below its limit.
+    #[test]
+    fn a_coarse_search_tells_only_far_limits_apart() {
+        let rows = [
+            row("near", false, Some(19 << 20)),
+            row("least", false, Some(10 << 20)),
+            row("far", false, Some(20 << 20)),
+        ];
+        let told = needs_least(&rows, false, 0.5).unwrap_or_default();
+        assert!(
+            told.ends_with("near, least (10.0 MiB to 19.0 MiB)"),
+            "{told}"
         );
     }
 
@@ -300,7 +331,7 @@ mod tests {
         assert!(matches!(outcome(&one), Err(Failure::Entrant(_))));
         assert!(matches!(outcome(&one[1..]), Err(Failure::Baseline(_))));
         assert!(
-            table(&one, 0.05)
+            table(&one, 0.05, "true")
                 .notes
                 .iter()
                 .any(|note| note.contains("bad, without swap"))

@@ -1,56 +1,161 @@
-//! How slow a command is under each limit that was tried, as a table with bars.
+//! How slow a command is under each limit that was tried: as a table with bars, and as figures for a
+//! spreadsheet.
 
-use heapdrome_paging::{Survival, Trial};
-use heapdrome_record::{Bytes, Table};
+use heapdrome_record::{Bytes, Survival, Table, Trial};
+use heapdrome_statistics::{Slowdown, slowdown};
 
 use super::report::kind;
 
+/// Runs that show a slowdown; the time of fewer is mostly chance.
+pub const FEWEST: usize = 3;
 /// Marks of a bar for each time that a command takes as long as without a limit.
 const MARKS: f64 = 4.0;
-/// The longest bar.
-const LONGEST: f64 = 40.0;
+/// The marks of the longest bar.
+const LONGEST: usize = 40;
 
-/// One row for each limit that was tried, by size; those under which the command does not finish tell
-/// why.
-pub fn table(rows: &[Survival]) -> Table {
-    let heads = ["allocator", "swap", "limit", "slower", "limit met", "plot"];
+/// How many times as long the runs under a limit took; `None` where one did not finish.
+fn measured(row: &Survival, trial: &Trial) -> Option<Slowdown> {
+    slowdown(&trial.wall_s, &row.unlimited_s).filter(|_| trial.survived())
+}
+
+/// The same where there are enough runs to show it.
+pub fn shown(row: &Survival, trial: &Trial) -> Option<Slowdown> {
+    let runs = trial.wall_s.len().min(row.unlimited_s.len());
+    measured(row, trial).filter(|_| runs >= FEWEST)
+}
+
+/// One row for each limit that was tried, by size, and one for none; those under which `command` does
+/// not finish tell why.
+pub fn table(rows: &[Survival], command: &str) -> Table {
+    let heads = [
+        "allocator",
+        "swap",
+        "limit",
+        "slower",
+        "range",
+        "limit met",
+        "plot",
+    ];
+    let most = LONGEST as f64 / MARKS;
     Table {
-        title: "Every limit that was tried: how many times slower the command is, and how often it met \
-                the limit"
-            .to_owned(),
+        title: format!(
+            "Every limit that was tried for {command}: how many times slower it is, and how often it \
+             met the limit"
+        ),
         published: None,
         heads: heads.map(str::to_owned).to_vec(),
         rows: rows.iter().flat_map(lines).collect(),
-        notes: vec![
-            "medians of the runs that all finished; a bar of four marks is as fast as without a limit"
-                .to_owned(),
-        ],
+        notes: vec![format!(
+            "medians of the runs, where all finished, and the range of the runs, over the median without \
+             a limit; a bar of {MARKS} marks is as fast as without a limit, and one that ends in > is \
+             cut off: more than {most} times slower"
+        )],
     }
 }
 
 fn lines(row: &Survival) -> Vec<Vec<String>> {
-    let multiples = row.at.iter().map(|at| &at.trial);
-    let mut trials: Vec<&Trial> = row.trials.iter().chain(multiples).collect();
-    // Two of one limit, as where a search ends on a limit that it has tried, are told of once.
-    trials.sort_by_key(|trial| trial.limit_bytes);
-    trials.dedup_by_key(|trial| trial.limit_bytes);
-    trials.into_iter().map(|trial| line(row, trial)).collect()
+    let mut lines: Vec<_> = row
+        .tried()
+        .into_iter()
+        .map(|trial| {
+            let limit = Bytes(trial.limit_bytes).to_string();
+            let slower = shown(row, trial);
+            line(row, limit, slower, trial.limit_hits, trial.failure.clone())
+        })
+        .collect();
+    if !row.unlimited_s.is_empty() {
+        let own = slowdown(&row.unlimited_s, &row.unlimited_s);
+        let own = own.filter(|_| row.unlimited_s.len() >= FEWEST);
+        lines.push(line(row, "none".to_owned(), own, 0, None));
+    }
+    lines
 }
 
-fn line(row: &Survival, trial: &Trial) -> Vec<String> {
-    let slower = row.slower(trial);
-    let end = match (&trial.failure, slower) {
-        (Some(why), _) => why.clone(),
-        (None, Some(times)) => "#".repeat((times * MARKS).min(LONGEST).round() as usize),
-        (None, None) => String::new(),
-    };
+fn line(
+    row: &Survival,
+    limit: String,
+    slower: Option<Slowdown>,
+    limit_hits: u64,
+    failure: Option<String>,
+) -> Vec<String> {
+    let dash = || "-".to_owned();
     vec![
         row.allocator.clone(),
         kind(row.swap).to_owned(),
-        Bytes(trial.limit_bytes).to_string(),
-        slower.map_or_else(|| "-".to_owned(), |times| format!("{times:.2}")),
+        limit,
+        slower.map_or_else(dash, |slower| format!("{:.2}", slower.median)),
+        slower.map_or_else(dash, |slower| {
+            format!("{:.2} to {:.2}", slower.low, slower.high)
+        }),
+        limit_hits.to_string(),
+        failure
+            .or_else(|| Some(bar(slower?.median)))
+            .unwrap_or_default(),
+    ]
+}
+
+/// A bar; one that is cut off ends in another mark.
+fn bar(times: f64) -> String {
+    let marks = (times * MARKS).round() as usize;
+    match marks > LONGEST {
+        true => format!("{}>", "#".repeat(LONGEST - 1)),
+        false => "#".repeat(marks),
+    }
+}
+
+/// Every limit that was tried, with plain figures. The first row of each search has no limit; a run
+/// that did not finish is among its runs.
+pub fn samples(rows: &[Survival]) -> Table {
+    let heads = [
+        "allocator",
+        "swap",
+        "limit_bytes",
+        "runs",
+        "status",
+        "slower",
+        "slower_low",
+        "slower_high",
+        "limit_hits",
+    ];
+    Table {
+        heads: heads.map(str::to_owned).to_vec(),
+        rows: rows.iter().flat_map(of_search).collect(),
+        ..Table::default()
+    }
+}
+
+fn of_search(row: &Survival) -> Vec<Vec<String>> {
+    let unlimited = Trial {
+        limit_bytes: 0,
+        wall_s: row.unlimited_s.clone(),
+        // What fails without a limit is tried under none.
+        failure: row.failure.clone().filter(|_| row.trials.is_empty()),
+        limit_hits: 0,
+        oom_kills: 0,
+    };
+    std::iter::once(&unlimited)
+        .chain(row.tried())
+        .map(|trial| sample(row, trial))
+        .collect()
+}
+
+fn sample(row: &Survival, trial: &Trial) -> Vec<String> {
+    let slower = measured(row, trial);
+    let figure =
+        |part: fn(Slowdown) -> f64| slower.map_or_else(String::new, |s| part(s).to_string());
+    let limit = Some(trial.limit_bytes).filter(|limit| *limit > 0);
+    let runs = trial.wall_s.len() + usize::from(!trial.survived());
+    let status = trial.failure.as_deref().unwrap_or("finished");
+    vec![
+        row.allocator.clone(),
+        kind(row.swap).to_owned(),
+        limit.map_or_else(String::new, |limit| limit.to_string()),
+        runs.to_string(),
+        status.to_owned(),
+        figure(|slower| slower.median),
+        figure(|slower| slower.low),
+        figure(|slower| slower.high),
         trial.limit_hits.to_string(),
-        end,
     ]
 }
 
@@ -61,33 +166,87 @@ mod tests {
     fn trial(mebibytes: u64, wall: f64, failure: Option<&str>) -> Trial {
         Trial {
             limit_bytes: mebibytes << 20,
-            wall_s: vec![wall],
+            wall_s: vec![wall, 2.0 * wall, 0.5 * wall],
             failure: failure.map(str::to_owned),
             limit_hits: 7,
             oom_kills: 0,
         }
     }
 
-    #[test]
-    fn limits_stand_in_order_each_once_and_failures_say_why() {
-        let row = Survival {
+    fn search() -> Survival {
+        Survival {
             allocator: "system".to_owned(),
-            unlimited_s: vec![1.0],
+            unlimited_s: vec![1.0, 1.5, 0.5],
             trials: vec![
                 trial(40, 1.0, None),
                 trial(10, 0.0, Some("killed")),
                 trial(20, 3.0, None),
                 trial(20, 3.0, None),
+                trial(15, 10.3, None),
             ],
             ..Survival::default()
-        };
-        let table = table(&[row]);
+        }
+    }
+
+    #[test]
+    fn limits_stand_in_order_each_once_and_failures_say_why() {
+        let table = table(&[search()], "true");
         let limits: Vec<&str> = table.rows.iter().map(|row| row[2].as_str()).collect();
-        assert_eq!(limits, ["10.0 MiB", "20.0 MiB", "40.0 MiB"]);
-        assert_eq!(table.rows[0][3..], ["-", "7", "killed"]);
-        assert_eq!(table.rows[1][3..], ["3.00", "7", "############"]);
-        assert_eq!(table.rows[2][5], "####");
+        assert_eq!(
+            limits,
+            ["10.0 MiB", "15.0 MiB", "20.0 MiB", "40.0 MiB", "none"]
+        );
+        assert_eq!(table.rows[0][3..], ["-", "-", "7", "killed"]);
+        let bar = "############";
+        assert_eq!(table.rows[2][3..], ["3.00", "1.50 to 6.00", "7", bar]);
+        assert_eq!(table.rows[4][3..], ["1.00", "0.50 to 1.50", "0", "####"]);
         let width = table.heads.len();
         assert!(table.rows.iter().all(|row| row.len() == width));
+    }
+
+    #[test]
+    fn a_bar_that_is_cut_off_is_marked() {
+        let cut = format!("{}>", "#".repeat(39));
+        assert_eq!(bar(10.0), "#".repeat(40));
+        assert_eq!(bar(10.3), cut);
+        assert_eq!(bar(27.51), cut);
+    }
+
+    #[test]
+    fn single_runs_show_no_slowdown() {
+        let mut row = search();
+        for trial in &mut row.trials {
+            trial.wall_s.truncate(1);
+        }
+        let table = table(&[row], "true");
+        assert_eq!(table.rows[3][3..], ["-", "-", "7", ""]);
+    }
+
+    #[test]
+    fn every_limit_has_a_line_of_figures() {
+        let lines = samples(&[search()]).rows;
+        let kind = "without swap";
+        let none = ["system", kind, "", "3", "finished", "1", "0.5", "1.5", "0"];
+        assert_eq!(lines[0], none);
+        let bytes = (10 << 20).to_string();
+        let killed = ["system", kind, &bytes, "4", "killed", "", "", "", "7"];
+        assert_eq!(lines[1], killed);
+        let bytes = (20 << 20).to_string();
+        let slow = [
+            "system", kind, &bytes, "3", "finished", "3", "1.5", "6", "7",
+        ];
+        assert_eq!(lines[3], slow);
+        assert_eq!(lines.len(), 5);
+    }
+
+    #[test]
+    fn what_fails_without_a_limit_says_so_in_its_line() {
+        let row = Survival {
+            failure: Some("not served".to_owned()),
+            ..Survival::default()
+        };
+        let lines = samples(&[row]).rows;
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0][3..5], ["1", "not served"]);
     }
 }

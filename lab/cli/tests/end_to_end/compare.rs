@@ -228,3 +228,13 @@ fn files_that_are_no_results_are_named() {
     compare("missing.json").complains(2, &["cannot read missing.json"]);
     compare("suite.json").complains(2, &["a race and the new one a collection"]);
 }
+
+#[test]
+fn results_without_races_are_not_compared_yet() {
+    let site = Site::new();
+    site.file("r.json", kept("misuse.json").to_string());
+    site.run(&["compare", "r.json", "r.json"]).complains(
+        2,
+        &["a result of misuse has no races", "cannot be compared yet"],
+    );
+}

@@ -40,6 +40,42 @@ fn mistakes_are_told_in_one_line() {
     assert_eq!(site.visible_files(), [""; 0], "nothing is written");
 }
 
+/// Where no limit can be made, too.
+#[test]
+fn the_limits_of_a_saved_search_are_written_as_csv() {
+    let site = Site::new();
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/results/misuse.json"
+    );
+    let text = std::fs::read_to_string(path).expect("the result is there");
+    let mut result: Value = serde_json::from_str(&text).expect("JSON");
+    site.file("misuse.json", result.to_string());
+    site.run(&["show", "misuse.json", "--csv", "-"])
+        .complains(2, &["misuse has no samples"]);
+    let trial = |bytes: u64, failure: Value| {
+        serde_json::json!({
+            "limit_bytes": bytes, "wall_s": [2.0, 4.0, 3.0], "failure": failure, "limit_hits": 5,
+            "oom_kills": 0,
+        })
+    };
+    result["survival"] = serde_json::json!([{
+        "allocator": "mine", "swap": true, "peak_bytes": 1, "unlimited_s": [1.0, 1.0, 1.0],
+        "smallest_bytes": 131_072, "at": [], "failure": null,
+        "trials": [trial(131_072, Value::Null), trial(65_536, "killed".into())],
+    }]);
+    site.file("search.json", result.to_string());
+    let shown = site.run(&["show", "search.json", "--csv", "-"]);
+    let lines: Vec<&str> = shown.ends_with(0).stdout.lines().collect();
+    let expected = [
+        "allocator,swap,limit_bytes,runs,status,slower,slower_low,slower_high,limit_hits",
+        "mine,with swap,,3,finished,1,1,1,0",
+        "mine,with swap,65536,4,killed,,,,5",
+        "mine,with swap,131072,3,finished,3,2,4,5",
+    ];
+    assert_eq!(lines, expected);
+}
+
 #[test]
 fn a_command_survives_under_less_than_it_takes_when_nothing_is_short() {
     let site = Site::new();
@@ -62,6 +98,13 @@ fn a_command_survives_under_less_than_it_takes_when_nothing_is_short() {
     assert!(!alone.contains("needs the least"), "of whom? {alone}");
     let shown = site.run(&["show", "r.json"]);
     assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
+    for told in ["The least memory for", "fewer than 3 runs"] {
+        assert!(alone.contains(told), "{alone}");
+    }
+    let table = site.run(&["show", "r.json", "--csv", "-"]);
+    let lines = table.ends_with(0).stdout.lines().count();
+    let tried = row["trials"].as_array().map_or(0, Vec::len);
+    assert!(lines > tried, "{}", table.stdout);
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub(crate) const DARK_COLOURS: [&str; 7] = [
 
 /// Shapes and patterns of dashes beside those of the baseline, as many as there are colours.
 const OTHERS: usize = COLOURS.len();
+/// The allocator that is the baseline where nothing else is said.
+const SYSTEM: &str = "system";
 /// The baseline's line is whole.
 const WHOLE: &str = "none";
 const DASHES: [&str; OTHERS] = [
@@ -198,9 +200,18 @@ impl Looks {
         for ccdf in &collection.ccdfs {
             self.learn(&ccdf.cell);
         }
-        let of_table = |table: &Table| [rates::names(table), survival::names(table)].concat();
-        for name in collection.tables.iter().flat_map(of_table) {
-            self.learn(&name);
+        collection.tables.iter().for_each(|table| self.table(table));
+    }
+
+    /// The names of a table. A search for the least memory has no baseline, and the system's allocator is
+    /// what others are seen beside there, too.
+    pub(super) fn table(&mut self, table: &Table) {
+        let searched = survival::names(table);
+        if self.baseline.is_none() && searched.iter().any(|name| name == SYSTEM) {
+            self.baseline = Some(SYSTEM.to_owned());
+        }
+        for name in rates::names(table).iter().chain(&searched) {
+            self.learn(name);
         }
     }
 

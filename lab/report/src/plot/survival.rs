@@ -205,7 +205,7 @@ fn slower_at(
         &on,
         &curves,
         what,
-        "medians; lower is better; no interval is known",
+        "medians of the runs, whose ranges are in the table of every limit; lower is better",
     )
 }
 
@@ -244,6 +244,21 @@ mod tests {
         assert_eq!(names, expected);
         assert!(drawn[0].drawing.0.contains("with swap: 960 KiB"));
         assert!(drawn[2].drawing.0.contains("mine at 2x: 0.98"));
+    }
+
+    /// As it is on a page with races.
+    #[test]
+    fn the_system_looks_like_a_baseline() {
+        let both = table(&[
+            ["mine", "2 MiB", "1 MiB", "-", "-", "-", "-", "-", "-", "-"],
+            [
+                "system", "2 MiB", "1 MiB", "-", "-", "-", "-", "-", "-", "-",
+            ],
+        ]);
+        let mut looks = Looks::default();
+        looks.table(&both);
+        assert_eq!(looks.get("system"), Look::BASELINE);
+        assert_eq!(looks.get("mine"), Look::rival(0));
     }
 
     #[test]

@@ -93,6 +93,7 @@ pub fn sweep() -> Collection {
         races: [1, 2, 8].map(member).to_vec(),
         ccdfs: Vec::new(),
         misuse: Vec::new(),
+        survival: Vec::new(),
         sweep: None,
         claims: Vec::new(),
         absent: Vec::new(),

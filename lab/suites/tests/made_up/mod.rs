@@ -108,6 +108,7 @@ pub fn collection(races: Vec<Member>) -> Collection {
         tables: Vec::new(),
         ccdfs: Vec::new(),
         misuse: Vec::new(),
+        survival: Vec::new(),
         sweep: None,
         claims: Vec::new(),
         absent: Vec::new(),

@@ -246,6 +246,7 @@ fn empty(parameters: &[SweptParameter]) -> Collection {
         races: Vec::new(),
         ccdfs: Vec::new(),
         misuse: Vec::new(),
+        survival: Vec::new(),
         sweep: None,
         claims: Vec::new(),
         absent: Vec::new(),

@@ -1,0 +1,71 @@
+//! What a search for the least memory of a command found.
+
+use serde::{Deserialize, Serialize};
+
+/// What came of one limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The limit of memory in bytes.
+    pub limit_bytes: u64,
+    /// Wall times of the runs that finished, in seconds.
+    pub wall_s: Vec<f64>,
+    /// How the run ended that did not finish; `None` if all did.
+    pub failure: Option<String>,
+    /// How often the limit was met, of memory or with swap, over all runs.
+    pub limit_hits: u64,
+    /// Processes that were killed for memory.
+    pub oom_kills: u64,
+}
+
+impl Trial {
+    /// Whether every run finished.
+    #[must_use]
+    pub fn survived(&self) -> bool {
+        self.failure.is_none()
+    }
+}
+
+/// What a multiple of the smallest limit is worth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Multiple {
+    /// How many times the smallest limit.
+    pub times: f64,
+    /// The runs.
+    pub trial: Trial,
+    /// The median of their times over that without a limit; none where a run did not finish.
+    pub slower: Option<f64>,
+}
+
+/// What came of a search under one allocator.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Survival {
+    /// The allocator.
+    pub allocator: String,
+    /// Whether there was swap beside the limit.
+    pub swap: bool,
+    /// The most memory that was charged without a limit, in bytes; page cache is part of it. Zero
+    /// where the kernel does not tell it.
+    pub peak_bytes: u64,
+    /// Wall times without a limit, in seconds.
+    pub unlimited_s: Vec<f64>,
+    /// The smallest limit under which every run finished.
+    pub smallest_bytes: Option<u64>,
+    /// Runs under 1, 1.5 and 2 times that.
+    pub at: Vec<Multiple>,
+    /// Every limit that was tried in the search, in that order.
+    pub trials: Vec<Trial>,
+    /// Why there is no smallest limit.
+    pub failure: Option<String>,
+}
+
+impl Survival {
+    /// Every limit that was tried, by size, each once: a search may end on one that it has tried.
+    #[must_use]
+    pub fn tried(&self) -> Vec<&Trial> {
+        let multiples = self.at.iter().map(|at| &at.trial);
+        let mut tried: Vec<&Trial> = self.trials.iter().chain(multiples).collect();
+        tried.sort_by_key(|trial| trial.limit_bytes);
+        tried.dedup_by_key(|trial| trial.limit_bytes);
+        tried
+    }
+}

@@ -1,0 +1,46 @@
+//! How much longer a few runs took than others did: what can be said of so few.
+
+use crate::summary::median;
+
+/// How many times as long runs took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slowdown {
+    /// The median of the runs over the median of the others.
+    pub median: f64,
+    /// The fastest run over the median of the others.
+    pub low: f64,
+    /// The slowest run over the median of the others.
+    pub high: f64,
+}
+
+/// How many times as long `runs` took as `others`, in the same unit; `None` where either has none.
+///
+/// The range is that of the runs and no interval: so few runs have none.
+pub fn slowdown(runs: &[f64], others: &[f64]) -> Option<Slowdown> {
+    let (own, usual) = (median(runs)?, median(others)?);
+    let low = runs.iter().copied().fold(own, f64::min);
+    let high = runs.iter().copied().fold(own, f64::max);
+    Some(Slowdown {
+        median: own / usual,
+        low: low / usual,
+        high: high / usual,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slowdown_has_the_range_of_its_runs() {
+        let expected = Slowdown {
+            median: 2.0,
+            low: 1.0,
+            high: 4.0,
+        };
+        let found = slowdown(&[8.0, 2.0, 4.0], &[1.0, 2.0, 9.0]);
+        assert_eq!(found, Some(expected));
+        assert_eq!(slowdown(&[], &[1.0]), None);
+        assert_eq!(slowdown(&[1.0], &[]), None);
+    }
+}
