@@ -6,11 +6,21 @@ use serde_json::Value;
 
 use crate::support::{Outcome, Site};
 
-/// A result that is kept in the repository.
-fn kept(name: &str) -> Value {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
-    let text = std::fs::read_to_string(path.join(name)).expect("the result is there");
+fn read(path: &str) -> Value {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
+    let text = std::fs::read_to_string(path).expect("the result is there");
     serde_json::from_str(&text).expect("JSON")
+}
+
+/// A result that is published.
+fn published(name: &str) -> Value {
+    read(&format!("../../docs/results/{name}"))
+}
+
+/// A race with intervals narrow enough for these tests, and one allocator whose interval is not. It is none of
+/// those that are published, which are measured anew from time to time.
+fn race() -> Value {
+    read("tests/end_to_end/fixtures/race.json")
 }
 
 /// Multiplies the wall times of an allocator; an empty name means everyone's.
@@ -27,10 +37,10 @@ fn slow_down(result: &mut Value, allocator: &str, factor: f64) {
     }
 }
 
-/// Compares the kept race with one that `change` made of it.
+/// Compares the race with one that `change` made of it.
 fn compared(change: impl Fn(&mut Value), options: &[&str]) -> (Site, Outcome) {
     let site = Site::new();
-    let old = kept("python.json");
+    let old = race();
     let mut new = old.clone();
     change(&mut new);
     site.file("old.json", old.to_string());
@@ -125,7 +135,7 @@ fn an_allocator_that_fails_now_is_a_confirmed_change() {
 #[test]
 fn suites_are_compared_race_by_race() {
     let site = Site::new();
-    let mut suite = kept("suite-alloc-perf-test.json");
+    let mut suite = published("suite-alloc-perf-test.json");
     site.file("old.json", suite.to_string());
     suite["races"].as_array_mut().expect("races").remove(0);
     site.file("new.json", suite.to_string());
@@ -137,7 +147,7 @@ fn suites_are_compared_race_by_race() {
 #[test]
 fn a_race_that_came_to_nothing_fails_the_conditions() {
     let site = Site::new();
-    let suite = kept("suite-alloc-perf-test.json");
+    let suite = published("suite-alloc-perf-test.json");
     let mut broken = suite.clone();
     broken["races"][0]["result"]["rounds"] = Value::from(0);
     site.file("old.json", suite.to_string());
@@ -200,7 +210,7 @@ fn a_mistake_is_one_line() {
 #[test]
 fn a_result_is_not_written_over() {
     let site = Site::new();
-    let race = kept("python.json").to_string();
+    let race = race().to_string();
     site.file("old.json", &race);
     site.file("new.json", &race);
     for (option, file) in [("--json", "old.json"), ("--markdown", "./new.json")] {
@@ -217,11 +227,11 @@ fn a_result_is_not_written_over() {
 #[test]
 fn files_that_are_no_results_are_named() {
     let site = Site::new();
-    let race = kept("python.json").to_string();
+    let race = race().to_string();
     site.file("race.json", &race);
     site.file("cut.json", &race[..race.len() / 2]);
     site.file("foreign.json", "{\"name\": \"x\"}");
-    site.file("suite.json", kept("suite-real.json").to_string());
+    site.file("suite.json", published("suite-real.json").to_string());
     let compare = |other: &str| site.run(&["compare", "race.json", other]);
     compare("cut.json").complains(2, &["cut.json", "cut short"]);
     compare("foreign.json").complains(2, &["foreign.json", "not a heapdrome result"]);
@@ -232,7 +242,7 @@ fn files_that_are_no_results_are_named() {
 #[test]
 fn results_without_races_are_not_compared_yet() {
     let site = Site::new();
-    site.file("r.json", kept("misuse.json").to_string());
+    site.file("r.json", published("misuse.json").to_string());
     site.run(&["compare", "r.json", "r.json"]).complains(
         2,
         &["a result of misuse has no races", "cannot be compared yet"],
