@@ -35,5 +35,5 @@ mod tree;
 mod watchdog;
 
 pub use error::WitnessError;
-pub use request::Request;
+pub use request::{Request, is_bookkeeping};
 pub use session::{ImageReport, Report, Session, Witness};

@@ -162,7 +162,8 @@ impl Request {
         );
         let stdin = self.stdin.as_deref().unwrap_or(Path::new("/dev/null"));
         part("input", stdin.as_os_str().as_bytes());
-        for (name, value) in self.complete_environment() {
+        let environment = self.complete_environment().into_iter();
+        for (name, value) in environment.filter(|(name, _)| !is_bookkeeping(name)) {
             part("name", name.as_bytes());
             part("value", value.as_bytes());
         }
@@ -172,6 +173,32 @@ impl Request {
             .map(|byte| format!("{byte:02x}"))
             .collect())
     }
+}
+
+/// What shells, terminals and logins keep for themselves: it differs from one terminal to the next, and says nothing
+/// of who serves malloc. The folder of a command is part of its key anyhow.
+const BOOKKEEPING: [&str; 14] = [
+    "_",
+    "COLUMNS",
+    "GPG_TTY",
+    "LINES",
+    "OLDPWD",
+    "PWD",
+    "SHLVL",
+    "STY",
+    "TERM_SESSION_ID",
+    "TMUX",
+    "TMUX_PANE",
+    "WINDOW",
+    "WINDOWID",
+    "XDG_SESSION_ID",
+];
+
+/// Whether a proof holds whatever value the variable of this name has, because shells, terminals and logins keep it for
+/// themselves.
+pub fn is_bookkeeping(name: &OsStr) -> bool {
+    let told = name.as_bytes();
+    told.starts_with(b"SSH_") || BOOKKEEPING.iter().any(|known| known.as_bytes() == told)
 }
 
 /// The hash of a file, as it stands for the file in a key.

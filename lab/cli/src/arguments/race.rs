@@ -72,7 +72,8 @@ pub struct RaceArguments {
     /// Where to write the result.
     #[command(flatten)]
     pub output: OutputArguments,
-    /// Go on with a race that was interrupted: the latest, or the one of this name
+    /// Go on with a race that was interrupted: the latest, or the one of this name. It writes the files that it
+    /// was first asked for, where no others are named; a sweep cannot be resumed
     #[arg(long, value_name = "RACE", num_args = 0..=1, default_missing_value = "latest",
           conflicts_with_all = ["command", "workload", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
           "precision", "rounds", "min_rounds", "max_rounds", "max_time", "warmup", "setup",
@@ -83,6 +84,14 @@ pub struct RaceArguments {
     /// The command to race, with its arguments; or the parameters of the workload
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+impl RaceArguments {
+    /// Whether they ask for several races, or for values of a parameter of the command.
+    pub fn is_sweep(&self) -> bool {
+        let several = self.threads.len() > 1 || !self.sweeps.is_empty();
+        several || !self.threads.is_empty() && self.workload.is_none()
+    }
 }
 
 /// When a race stops.
@@ -153,7 +162,7 @@ pub struct RunArguments {
 }
 
 /// Where a result is written.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct OutputArguments {
     /// Write the result as JSON; `-` prints it in place of the table
     #[arg(long, value_name = "FILE")]

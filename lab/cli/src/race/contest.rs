@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use heapdrome_measure::{Race, journal};
+use heapdrome_measure::Race;
 use heapdrome_record::{Finding, JournalLine, Plan, Proof, RaceResult};
 use heapdrome_statistics::Rule;
 
@@ -15,6 +15,7 @@ use super::measure_failure;
 use super::progress::Progress;
 use super::proving::Prover;
 use super::store::ProofStore;
+use super::surroundings;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::program;
@@ -83,28 +84,16 @@ impl Contest {
         Self::around(race, name, folders, interrupt)
     }
 
-    /// Takes up the race of this name, or the latest that did not finish.
+    /// Takes up the race in `folder`.
     ///
     /// # Errors
-    /// When there is none, or its journal cannot be used.
+    /// When its journal cannot be used.
     pub fn resume(
+        folder: &Path,
         folders: &Folders,
-        name: &str,
         interrupt: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
-        let none = || Failure::Usage("there is no unfinished race to resume".to_owned());
-        let folder = match name {
-            "latest" => {
-                journal::latest_unfinished(&folders.races)
-                    .ok_or_else(none)?
-                    .folder
-            }
-            name => folders.races.join(name),
-        };
-        if !folder.join(journal::FILE_NAME).is_file() {
-            return Err(Failure::Usage(unknown_race(folders, name)));
-        }
-        let race = Race::resume(&folder).map_err(measure_failure)?;
+        let race = Race::resume(folder).map_err(measure_failure)?;
         let name = folder
             .file_name()
             .unwrap_or_default()
@@ -137,7 +126,8 @@ impl Contest {
         })
     }
 
-    /// Puts `title` before every line of progress.
+    /// Makes the race a part of a collection: `title` comes before every line of progress, and nothing is left to
+    /// resume however it ends, since the collection reports what is there.
     pub fn entitle(&mut self, title: &str) {
         self.progress.entitle(title);
     }
@@ -179,6 +169,16 @@ impl Contest {
         &self.name
     }
 
+    /// What the race does.
+    pub fn plan(&self) -> &Plan {
+        self.race.plan()
+    }
+
+    /// Whether the race has ended.
+    pub fn is_finished(&self) -> bool {
+        self.race.finished().is_some()
+    }
+
     /// The workload that the command comes from, as the words after `-w`.
     pub fn workload(&self) -> Option<&str> {
         self.race.plan().options.workload.as_deref()
@@ -206,6 +206,7 @@ impl Contest {
         if let Some(ended) = self.prove_all()? {
             return Ok(Some(ended));
         }
+        surroundings::keep(self.race.folder(), self.race.base_environment())?;
         if self.race.complete_rounds() == 0 {
             self.guarded(|race, events, interrupt| race.warm_up(events, interrupt))?;
         }
@@ -231,12 +232,14 @@ impl Contest {
     /// As [`Contest::run`]; the failure that ended the rounds comes first.
     pub fn end(&mut self, ended: Result<Ended, Failure>) -> Result<Ended, Failure> {
         let cleaned = self.race.cleanup().map_err(measure_failure);
-        let ended = ended.and_then(|ended| cleaned.map(|()| ended))?;
-        let reason = ended.reason().to_owned();
-        self.race
-            .record(JournalLine::Finished { reason })
-            .map_err(measure_failure)?;
-        Ok(ended)
+        let ended = ended.and_then(|ended| cleaned.map(|()| ended));
+        let reason = match &ended {
+            Ok(ended) => ended.reason().to_owned(),
+            Err(failure) if self.progress.has_title() => failure.to_string(),
+            Err(_) => return ended,
+        };
+        let recorded = self.race.record(JournalLine::Finished { reason });
+        ended.and_then(|ended| recorded.map(|()| ended).map_err(measure_failure))
     }
 
     /// The result as it stands.
@@ -317,22 +320,6 @@ fn removed_variables(race: &Race) -> Vec<String> {
 pub(super) fn program_of(plan: &Plan) -> Option<Fingerprint> {
     let path = program::find(plan.command.first()?, &plan.directory())?;
     program::fingerprint(&path)
-}
-
-fn unknown_race(folders: &Folders, name: &str) -> String {
-    let known: Vec<_> = journal::list(&folders.races)
-        .iter()
-        .filter(|race| !race.finished)
-        .filter_map(|race| Some(race.folder.file_name()?.to_string_lossy().into_owned()))
-        .take(5)
-        .collect();
-    match known.as_slice() {
-        [] => format!("there is no race called {name}, and no unfinished one"),
-        names => format!(
-            "there is no race called {name}; unfinished are: {}",
-            names.join(", ")
-        ),
-    }
 }
 
 /// Why the command fails under the baseline, in one line.

@@ -11,9 +11,11 @@ mod planning;
 mod progress;
 mod proofs;
 mod proving;
+mod resuming;
 mod rounds;
 mod serving;
 mod store;
+mod surroundings;
 mod sweep;
 
 use heapdrome_measure::MeasureError;
@@ -26,6 +28,7 @@ use crate::folders::Folders;
 use crate::{interrupt, output};
 
 use contest::{Contest, Ended};
+use resuming::TakenUp;
 
 pub use cell::{CellRequest, Load, run_cell};
 pub use figures::Kind;
@@ -42,27 +45,26 @@ pub use store::ProofStore;
 /// With the exit status that `heapdrome --help` documents; whatever was measured until then has
 /// been printed and written.
 pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
-    let files = Destinations::of(&arguments.output);
-    files.check(&[])?;
-    let swept = arguments.threads.len() > 1 || !arguments.sweeps.is_empty();
-    if swept || !arguments.threads.is_empty() && arguments.workload.is_none() {
+    Destinations::of(&arguments.output).check(&[])?;
+    if arguments.is_sweep() {
         return sweep::sweep(arguments);
     }
     let interrupt = interrupt::flag()?;
     let folders = Folders::find()?.interrupted_by(&interrupt);
     let _hold = folders.cache.hold().map_err(Failure::machine)?;
-    let (mut contest, _workload) = match &arguments.resume {
-        Some(name) => {
-            let contest = Contest::resume(&folders, name, interrupt)?;
-            let workload = planning::workload_again(contest.workload(), &folders)?;
-            (contest, workload)
-        }
+    let TakenUp {
+        mut contest,
+        workload: _workload,
+        output: wanted,
+    } = match &arguments.resume {
+        Some(name) => resuming::take_up(name, &arguments.output, &folders, interrupt)?,
         None => {
             let planned = planning::plan(arguments, &folders, &interrupt)?;
-            (
-                Contest::start(&folders, planned.plan, interrupt)?,
-                planned.workload,
-            )
+            TakenUp {
+                contest: Contest::start(&folders, planned.plan, interrupt)?,
+                workload: planned.workload,
+                output: arguments.output.clone(),
+            }
         }
     };
     let ended = contest.run();
@@ -72,11 +74,11 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     match &ended {
         // One line says it all, and a table has nothing to show.
         Ok(Ended::BaselineFailed(_)) if result.rounds == 0 => {
-            output::save(&result, &arguments.output, Some(&redaction))?;
+            output::save(&result, &wanted, Some(&redaction))?;
         }
-        _ => output::publish(&result, &arguments.output, Some(&redaction))?,
+        _ => output::publish(&result, &wanted, Some(&redaction))?,
     }
-    if matches!(ended, Ok(Ended::Done(_))) && !files.take_stdout() {
+    if matches!(ended, Ok(Ended::Done(_))) && !Destinations::of(&wanted).take_stdout() {
         print_adoption(&result, &contest, &folders)?;
     }
     outcome(ended, &result, contest.name())

@@ -7,6 +7,7 @@ use heapdrome_record::{Coverage, Entrant, JournalLine, Proof, Role, UnservedReas
 use super::contest::{Contest, Ended, baseline_failure, program_of};
 use super::measure_failure;
 use super::proving::Shown;
+use super::surroundings;
 use crate::failure::Failure;
 use crate::interrupt;
 
@@ -22,8 +23,8 @@ impl Contest {
             }
             interrupt::check(&self.interrupt)?;
             if self.race.proofs()[entrant].is_some() && !self.race.runs().is_empty() {
-                // Something changed while the race was interrupted.
-                self.prove_again(entrant)?;
+                let cause = self.changed_meanwhile(entrant);
+                self.prove_again(entrant, &cause)?;
                 continue;
             }
             self.progress.say("proving who serves malloc", entrant);
@@ -155,18 +156,36 @@ impl Contest {
                 &self.interrupt,
             );
             match done {
-                Err(MeasureError::LibraryChanged { entrant, .. }) => self.prove_again(entrant)?,
+                Err(MeasureError::LibraryChanged { entrant, .. }) => {
+                    let cause = self.changed_files(entrant);
+                    self.prove_again(entrant, &cause)?;
+                }
                 other => return other.map_err(measure_failure),
             }
         }
     }
 
-    /// Takes the proof again that a changed library made void. A reader is told, because rounds
-    /// before and after ran different files.
-    fn prove_again(&mut self, entrant: usize) -> Result<(), Failure> {
+    /// What changed while heapdrome ran, in words.
+    fn changed_files(&self, entrant: usize) -> String {
         let name = &self.race.plan().entrants[entrant].name;
+        format!("{name} or the command changed")
+    }
+
+    /// What changed while the race was interrupted, in words.
+    fn changed_meanwhile(&self, entrant: usize) -> String {
+        let race = &self.race;
+        let names = surroundings::changed(race.folder(), race.base_environment());
+        match names.as_slice() {
+            [] => self.changed_files(entrant),
+            names => format!("the environment changed ({})", names.join(", ")),
+        }
+    }
+
+    /// Takes the proof again that `cause` made void. A reader is told, because rounds before and after ran different
+    /// files, or in another environment.
+    fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
-        let what = format!("{name} or the command changed before round {round}; proven again");
+        let what = format!("{cause} before round {round}; proven again");
         if !self.remarks.contains(&what) {
             self.progress.line(&what);
             self.remarks.push(what);
@@ -186,7 +205,8 @@ impl Contest {
         self.program = now;
         for entrant in 0..self.race.plan().entrants.len() {
             if self.race.is_racing(entrant) && !self.prover.holds(&self.race, entrant)? {
-                self.prove_again(entrant)?;
+                let cause = self.changed_files(entrant);
+                self.prove_again(entrant, &cause)?;
             }
         }
         Ok(())

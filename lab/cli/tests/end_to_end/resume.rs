@@ -10,23 +10,18 @@ const RUNS: usize = 18;
 
 /// A race of about a second, of which the caller wants to see some rounds.
 fn start(site: &Site) -> Running {
+    start_with(site, &[])
+}
+
+/// The same with more options.
+fn start_with(site: &Site, options: &[&str]) -> Running {
     let sound = allocator("");
-    let command = site.command(&[
-        "race",
-        "-a",
-        sound.to_str().expect("plain"),
-        "--rounds",
-        ROUNDS,
-        "--memory-runs",
-        "0",
-        "--seed",
-        "7",
-        "--",
-        &program(),
-        "nap",
-        site.path("").to_str().expect("plain"),
-    ]);
-    site.start(command)
+    let mut race = vec!["race", "-a", sound.to_str().expect("plain")];
+    race.extend(["--rounds", ROUNDS, "--memory-runs", "0", "--seed", "7"]);
+    race.extend(options);
+    let (program, folder) = (program(), site.path(""));
+    race.extend(["--", &program, "nap", folder.to_str().expect("plain")]);
+    site.start(site.command(&race))
 }
 
 fn runs_in(journal: &str) -> usize {
@@ -162,6 +157,11 @@ fn a_race_is_resumed_from_another_folder() {
     let before = site.journal_text();
     let mut elsewhere = site.command(&["race", "--resume"]);
     elsewhere.current_dir("/");
+    // What another terminal has of its own.
+    for (name, value) in [("SHLVL", "7"), ("OLDPWD", "/usr"), ("PWD", "/"), ("_", "x")] {
+        elsewhere.env(name, value);
+    }
+    elsewhere.env("SSH_TTY", "/dev/pts/99").env("COLUMNS", "77");
     site.finish(elsewhere).ends_with(0);
     let after = site.journal_text();
     let proofs = |text: &str| {
@@ -182,4 +182,52 @@ fn a_resumed_race_takes_no_new_settings() {
     Site::new()
         .run(&["race", "--resume", "--rounds", "9"])
         .complains(2, &["--resume", "--rounds"]);
+}
+
+/// Kills a race with these options that has begun its rounds.
+fn killed(site: &Site, options: &[&str]) {
+    let mut running = start_with(site, options);
+    wait_for_runs(site, &mut running, 4);
+    running.signal(libc::SIGKILL);
+    running.wait().ends_with(128 + libc::SIGKILL);
+    no_process_left(site);
+}
+
+#[test]
+fn a_resumed_race_writes_what_was_asked_for_at_first() {
+    let site = Site::new();
+    killed(&site, &["--json", "first.json", "--csv", "first.csv"]);
+    assert_eq!(site.visible_files(), Vec::<String>::new());
+    let mut elsewhere = site.command(&["race", "--resume", "--csv"]);
+    elsewhere.arg(site.path("second.csv")).current_dir("/");
+    site.finish(elsewhere).ends_with(0);
+    assert_eq!(site.visible_files(), ["first.json", "second.csv"]);
+    let text = std::fs::read_to_string(site.path("first.json")).expect("written");
+    let result: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(result["rounds"], 6);
+}
+
+#[test]
+fn a_file_that_can_no_longer_be_written_is_told_before_the_race_goes_on() {
+    let site = Site::new();
+    std::fs::create_dir(site.path("results")).expect("a folder");
+    killed(&site, &["--json", "results/first.json"]);
+    std::fs::remove_dir(site.path("results")).expect("it is empty");
+    let before = site.journal_text();
+    site.run(&["race", "--resume"])
+        .complains(4, &["results/first.json"]);
+    assert_eq!(runs_in(&site.journal_text()), runs_in(&before));
+    let other = ["race", "--resume", "--json", "first.json"];
+    site.run(&other).ends_with(0);
+    assert_eq!(site.visible_files(), ["first.json"]);
+}
+
+#[test]
+fn a_variable_that_changed_meanwhile_is_named() {
+    let site = Site::new();
+    killed(&site, &[]);
+    let mut other = site.command(&["race", "--resume"]);
+    other.env("GREETING", "hello").env("SHLVL", "7");
+    let outcome = site.finish(other);
+    outcome.says(0, &["the environment changed (GREETING)", "proven again"]);
 }

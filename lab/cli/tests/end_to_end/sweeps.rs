@@ -252,6 +252,39 @@ fn what_was_done_before_an_interrupt_is_reported() {
     let remarks = &collection["remarks"];
     assert_eq!(remarks[1], "not raced: threads=2", "{remarks}");
     assert_eq!(collection["sweep"]["paired"], Value::Null);
+    nothing_to_resume(&site);
+}
+
+/// A sweep that reported what was there leaves no race behind that would go on alone.
+#[track_caller]
+fn nothing_to_resume(site: &Site) {
+    site.run(&["race", "--resume"])
+        .complains(2, &["no unfinished race"]);
+}
+
+#[test]
+fn a_sweep_that_was_killed_is_not_resumed_as_one_of_its_races() {
+    let site = Site::new();
+    let sound = allocator("");
+    let mut words = vec!["race", "-a", sound.to_str().expect("plain"), "-w", "rptest"];
+    words.extend(["-t", "1,2", "--memory-runs", "0", "--rounds", "2000"]);
+    words.extend(["--", "quick-16-1000", "loops=5", "blocks=500", "ops=50"]);
+    let mut running = site.start(site.command(&words));
+    let started = Instant::now();
+    while runs_on_disk(&site).iter().sum::<usize>() < 4 {
+        assert!(running.is_running(), "it ended before it was killed");
+        assert!(started.elapsed() < Duration::from_secs(150), "no runs came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.signal(libc::SIGKILL);
+    running.wait().ends_with(128 + libc::SIGKILL);
+    let before: usize = runs_on_disk(&site).iter().sum();
+    let told = [
+        "a sweep, which cannot be resumed",
+        "run it again: heapdrome race",
+    ];
+    site.run(&["race", "--resume"]).complains(2, &told);
+    assert_eq!(runs_on_disk(&site).iter().sum::<usize>(), before);
 }
 
 /// The timed runs in the journal of each race.
@@ -284,4 +317,5 @@ fn races_take_turns_so_that_an_interrupt_leaves_rounds_of_each() {
         "interrupted before all rounds were run"
     );
     assert_eq!(collection["sweep"]["paired"], true);
+    nothing_to_resume(&site);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use heapdrome_record::JournalLine;
+use heapdrome_record::{JournalLine, Plan};
 
 use super::{FILE_NAME, is_locked, read};
 
@@ -14,8 +14,8 @@ pub struct RaceSummary {
     pub folder: PathBuf,
     /// When its journal was last written.
     pub written: SystemTime,
-    /// The program and its arguments.
-    pub command: Vec<String>,
+    /// What it was going to do.
+    pub plan: Box<Plan>,
     /// The runs that are recorded.
     pub runs: usize,
     /// Whether the race ended by itself.
@@ -44,25 +44,26 @@ fn summary(folder: &Path) -> Option<RaceSummary> {
     let path = folder.join(FILE_NAME);
     let written = std::fs::metadata(&path).ok()?.modified().ok()?;
     let (lines, _) = read(&path).ok()?;
-    let command = match lines.first()? {
-        JournalLine::Plan { plan, .. } => plan.command.clone(),
+    let plan = match lines.first()? {
+        JournalLine::Plan { plan, .. } => plan.clone(),
         _ => return None,
     };
     let count = |wanted: fn(&JournalLine) -> bool| lines.iter().filter(|line| wanted(line)).count();
     Some(RaceSummary {
         folder: folder.to_owned(),
         written,
-        command,
+        plan,
         runs: count(|line| matches!(line, JournalLine::Run(_))),
         finished: count(|line| matches!(line, JournalLine::Finished { .. })) > 0,
     })
 }
 
-/// The latest race in `races` that is not finished and that no heapdrome runs.
-pub fn latest_unfinished(races: &Path) -> Option<RaceSummary> {
+/// The races in `races` that are not finished and that no heapdrome runs, the latest first.
+pub fn unfinished(races: &Path) -> Vec<RaceSummary> {
     list(races)
         .into_iter()
-        .find(|race| !race.finished && !is_locked(&race.folder.join(FILE_NAME)))
+        .filter(|race| !race.finished && !is_locked(&race.folder.join(FILE_NAME)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -74,7 +75,7 @@ mod tests {
     #[test]
     fn races_are_listed_the_latest_first() {
         let races = tempfile::tempdir().expect("a folder");
-        assert!(latest_unfinished(races.path()).is_none());
+        assert!(unfinished(races.path()).is_empty());
         for name in ["1", "2", "3"] {
             let mut journal =
                 Journal::create(&races.path().join(name), &first()).expect("a journal");
@@ -89,7 +90,7 @@ mod tests {
             .map(|race| race.folder)
             .collect();
         assert_eq!(names, ["3", "2", "1"].map(|name| races.path().join(name)));
-        let latest = latest_unfinished(races.path()).expect("a race");
+        let latest = unfinished(races.path()).remove(0);
         assert_eq!((latest.folder, latest.runs), (races.path().join("2"), 0));
     }
 
@@ -102,10 +103,10 @@ mod tests {
         let running = Journal::create(&races.path().join("running"), &first());
         let running = running.expect("a journal");
         assert_eq!(list(races.path()).len(), 2);
-        let latest = latest_unfinished(races.path()).expect("a race");
+        let latest = unfinished(races.path()).remove(0);
         assert_eq!(latest.folder, ended);
         drop(running);
-        let latest = latest_unfinished(races.path()).expect("a race");
+        let latest = unfinished(races.path()).remove(0);
         assert_eq!(latest.folder, races.path().join("running"));
     }
 }
