@@ -2,7 +2,8 @@
 //!
 //! Each unit has some bytes for that, one for each [`GRAIN`] of it. Where the program has a block, its state says
 //! how many bytes at its end it did not ask for, the slack. Where it had one, it says that the block was filled
-//! then. It is zero where the program never had one.
+//! then. It is zero where the program never had one; where no block of the slab's class has its state, it may
+//! still say that one of an earlier slab of another class was freed.
 //!
 //! ```text
 //!  short block:  | slack |                         1 to 253
