@@ -81,19 +81,14 @@ impl<P: Pages> Backend<P> {
                 &self.bins[class.number()]
             };
             if class.number() >= FIRST_SHARED || !self.open(heap, class) {
-                let block = self.take_one(bin, class);
-                return if block.is_null() {
-                    self.take_last(heap, class)
-                } else {
-                    block
-                };
+                return self.take_only(heap, bin, class);
             }
             let magazine = &mut (*place).magazines[class.number()];
             magazine.note(Event::Refill, class);
             let want = usize::from(magazine.capacity).div_ceil(2);
             let taken = self.take_from_one(bin, class, magazine.slots, want);
             if taken == 0 {
-                return self.take_last(heap, class);
+                return self.take_last(heap, bin, class);
             }
             let last = magazine.slots.add(taken - 1);
             let slab = self.slab_of((*last).addr());

@@ -55,12 +55,7 @@ impl<P: Pages> Backend<P> {
             if (*magazine).slots.is_null() {
                 // Large blocks of which the thread may keep none: it looks at the clock all the same.
                 (*place).front.count(1);
-                let block = self.take_one(bin, class);
-                return if block.is_null() {
-                    self.take_last(heap, class)
-                } else {
-                    block
-                };
+                return self.take_only(heap, bin, class);
             }
             let want = batch((*magazine).capacity);
             let mut taken = self.take_back(heap, class, (*magazine).slots, want);
@@ -68,7 +63,7 @@ impl<P: Pages> Backend<P> {
                 taken = self.take(bin, class, (*magazine).slots, want);
             }
             if taken == 0 {
-                return self.take_last(heap, class);
+                return self.take_last(heap, bin, class);
             }
             (*place).front.count(taken);
             let last = (*magazine).slots.add(taken - 1);
@@ -86,19 +81,42 @@ impl<P: Pages> Backend<P> {
         block
     }
 
+    /// A block for a thread that keeps none of its class; null where there is no memory, not even when what the thread
+    /// keeps of other classes has been given back.
+    ///
+    /// # Safety
+    ///
+    /// As for [`refill`](Self::refill); `bin` is one for `class`.
+    pub(crate) unsafe fn take_only(
+        &self,
+        heap: NonNull<ThreadHeap>,
+        bin: &Bin,
+        class: SizeClass,
+    ) -> *mut u8 {
+        let block = self.take_one(bin, class);
+        if block.is_null() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.take_last(heap, bin, class) };
+        }
+        block
+    }
+
     /// Tries once more after giving back what this thread keeps.
     ///
     /// # Safety
     ///
-    /// As for [`refill`](Self::refill).
+    /// As for [`take_only`](Self::take_only).
     #[cold]
-    pub(crate) unsafe fn take_last(&self, heap: NonNull<ThreadHeap>, class: SizeClass) -> *mut u8 {
+    pub(crate) unsafe fn take_last(
+        &self,
+        heap: NonNull<ThreadHeap>,
+        bin: &Bin,
+        class: SizeClass,
+    ) -> *mut u8 {
         // SAFETY: the caller's promise.
-        unsafe {
-            self.empty_magazines(heap, false);
-            self.release_kept();
-            self.take_one(self.bin(heap, class), class)
-        }
+        unsafe { self.empty_magazines(heap, false) };
+        self.release_kept();
+        self.take_one(bin, class)
     }
 
     /// Puts a block into a magazine that was found full.

@@ -1,0 +1,102 @@
+//! Classes of which a thread may keep no block, over simulated pages.
+
+use std::ptr::NonNull;
+
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::{FEWEST_TICKS, ThreadHeap};
+use heapdrome_elfmalloc::local_cache::LocalCache;
+use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_elfmalloc::size_class::{UNIT, UNIT_SHIFT};
+use heapdrome_pages::Simulated;
+
+/// A back-end whose threads keep nothing beyond the first slots of small blocks.
+fn backend(limit: usize) -> Backend<Simulated> {
+    let backend = Backend::new(Simulated::new(limit));
+    backend.start(|| Settings {
+        arena: 0,
+        budget: 0,
+        ..Settings::DEFAULT
+    });
+    backend
+}
+
+fn small() -> SizeClass {
+    SizeClass::of(896)
+}
+
+fn large() -> SizeClass {
+    SizeClass::of(96 << 10)
+}
+
+fn allocate<F: FrontEnd>(
+    backend: &Backend<Simulated>,
+    heap: NonNull<ThreadHeap>,
+    class: SizeClass,
+) -> *mut u8 {
+    // SAFETY: the heap is this thread's; before a top lies a slot or null.
+    unsafe {
+        let front = &(*heap.as_ptr()).front;
+        let top = front.top(class);
+        let block = *top.sub(1);
+        if block.is_null() {
+            return F::refill(backend, heap, class);
+        }
+        front.set_top(class, top.sub(1));
+        block
+    }
+}
+
+/// Memory is used up, and all of some neighbouring slabs freed, but for what the thread keeps of them.
+fn what_the_thread_keeps_serves<F: FrontEnd>() {
+    let backend = backend(3 << 20);
+    let heap = backend.attach().expect("there is memory");
+    let next = || allocate::<F>(&backend, heap, small());
+    let blocks: Vec<_> = std::iter::repeat_with(next)
+        .take_while(|block| !block.is_null())
+        .collect();
+    let units = usize::from(large().geometry().units);
+    let first = blocks[0].addr() >> UNIT_SHIFT;
+    for &block in &blocks {
+        if (first..first + units).contains(&(block.addr() >> UNIT_SHIFT)) {
+            // SAFETY: the heap is this thread's, and the block the test's own.
+            unsafe { F::put(&backend, heap, small(), block) };
+        }
+    }
+    assert!(
+        backend.allocate_run(units, UNIT).is_none(),
+        "the thread keeps nothing of these slabs"
+    );
+    assert!(!allocate::<F>(&backend, heap, large()).is_null());
+    backend.check();
+}
+
+#[test]
+fn they_are_served_from_what_the_thread_keeps_of_others_before_malloc_fails() {
+    what_the_thread_keeps_serves::<Magazines>();
+}
+
+#[test]
+fn so_they_are_with_the_thread_local_cache() {
+    what_the_thread_keeps_serves::<LocalCache>();
+}
+
+#[test]
+fn their_blocks_count_towards_the_next_look_at_the_clock() {
+    let backend = backend(16 << 20);
+    let heap = backend.attach().expect("there is memory");
+    // SAFETY: the heap is this thread's.
+    let front = unsafe { &(*heap.as_ptr()).front };
+    let blocks: Vec<_> = (0..=FEWEST_TICKS)
+        .map(|_| allocate::<Magazines>(&backend, heap, large()))
+        .collect();
+    assert!(front.is_due(), "after mallocs");
+    front.set_ticks(FEWEST_TICKS);
+    for block in blocks {
+        // SAFETY: the heap is this thread's, and the block the test's own.
+        unsafe { Magazines::put(&backend, heap, large(), block) };
+    }
+    assert!(front.is_due(), "after frees");
+    backend.check();
+}
