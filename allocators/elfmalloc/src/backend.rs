@@ -181,20 +181,20 @@ impl<P: Pages> Backend<P> {
         if taken != 0 {
             return taken;
         }
-        let mut fresh = 0;
+        let mut grown = None;
         // SAFETY: as above.
         unsafe {
             if !self.inherit(&mut slabs, bin, class) {
                 let Some(run) = self.new_slab(class) else {
                     return 0;
                 };
-                fresh = run.fresh;
                 slabs.add(bin, run.slab);
+                grown = Some(run);
             }
         }
         let taken = take(&mut slabs);
         drop(slabs);
-        self.purge_for(fresh);
+        self.purge_for(grown.map_or(0, |run| run.fresh), grown);
         taken
     }
 

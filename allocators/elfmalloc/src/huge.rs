@@ -1,5 +1,7 @@
 //! The frontier of an arena: what is committed next, and huge pages there.
 
+use core::ops::Range;
+
 use heapdrome_pages::system::processor_microseconds;
 use heapdrome_pages::{Advice, Pages};
 
@@ -93,15 +95,34 @@ pub(crate) fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, 
     huge_pages_in(arena.skew(), first, count)
 }
 
-/// Notes what becomes resident along with units that are put to use: the free ones in the same huge
-/// pages. Returns how many of those counted as clean.
-pub(crate) fn soil_huge_pages(arena: &mut Arena, first: usize, count: usize) -> usize {
+/// The units of the huge pages that some units lie in; none where huge pages were not asked for.
+pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Range<usize> {
     let skew = arena.skew();
     let begin = ((skew + first) / HUGE * HUGE).saturating_sub(skew);
-    let begin = begin.max(arena.huge_from);
-    let end = ((skew + first + count).next_multiple_of(HUGE) - skew).min(arena.committed);
+    let end = (skew + first + count).next_multiple_of(HUGE) - skew;
+    begin.max(arena.huge_from)..end.min(arena.committed)
+}
+
+/// How many units become resident along with those of a run as soon as these are touched: the rest of huge pages of
+/// which nothing may be resident yet. The run is still free.
+pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
+    let is_untouched = |page: usize| {
+        let dirty = arena.dirty.first_from(page);
+        arena.free.run_from(page, HUGE) == HUGE && dirty.is_none_or(|unit| unit >= page + HUGE)
+    };
+    huge_pages_around(arena, first, count)
+        .step_by(HUGE)
+        .filter(|&page| is_untouched(page))
+        .map(|page| HUGE - ((first + count).min(page + HUGE) - first.max(page)))
+        .sum()
+}
+
+/// Notes what may become resident along with units that are put to use: the free ones in the same huge
+/// pages. Returns how many of those counted as clean.
+pub(crate) fn soil_huge_pages(arena: &mut Arena, first: usize, count: usize) -> usize {
+    let Range { start, end } = huge_pages_around(arena, first, count);
     let mut soiled = 0;
-    let mut from = begin;
+    let mut from = start;
     while let Some(free) = arena.free.first_from(from).filter(|&free| free < end) {
         let length = arena.free.run_from(free, end - free);
         soiled += arena.dirty.change(free, length, true);

@@ -35,11 +35,11 @@ impl<P: Pages> Backend<P> {
             .flatten();
         match run {
             Some(run) => {
-                self.make_way(run.fresh);
-                Some(self.start_large(run, units))
+                self.make_way(run.fresh, Some(run));
+                Some(self.start_large(run))
             }
             None => {
-                self.make_way(units);
+                self.make_way(units, None);
                 self.map_block(size, alignment)
             }
         }
@@ -54,13 +54,13 @@ impl<P: Pages> Backend<P> {
     }
 
     /// Makes a new run one block.
-    fn start_large(&self, run: Run, units: usize) -> Large {
+    fn start_large(&self, run: Run) -> Large {
         // SAFETY: the run is the caller's, and so is its first descriptor.
         unsafe {
             (*run.slab).base = run.base.as_ptr();
             (*run.slab).class = SizeClass::LARGE;
             (*run.slab).place = Place::Large;
-            (*run.slab).units = units as u32;
+            (*run.slab).units = run.units as u32;
             (*run.slab).head_distance = 0;
             (*run.slab).bin.store(null_mut(), Relaxed);
         }

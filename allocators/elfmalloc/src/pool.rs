@@ -4,16 +4,18 @@
 //! to the system is taken from the other end. So memory is reused before new pages are touched, and
 //! what lies idle gathers where it can be given back in large pieces.
 
+use core::ops::Range;
 use core::ptr::NonNull;
 
-use heapdrome_pages::{Pages, Purge};
+use heapdrome_pages::Pages;
 
 use crate::arena::{Arena, Directory, MOST};
-use crate::huge::{commit, soil_huge_pages, whole_pages};
-use crate::purging::Purging;
+use crate::huge::{commit, huge_pages_around, resident_along, soil_huge_pages, whole_pages};
+use crate::purging::{Purging, Units};
 use crate::settings::Settings;
-use crate::size_class::{UNIT, UNIT_SHIFT};
+use crate::size_class::UNIT_SHIFT;
 use crate::slab::Slab;
+use crate::unit_map::UnitMap;
 
 /// The largest run that the pool serves: 32 MiB.
 pub const LARGEST_RUN: usize = 512;
@@ -27,9 +29,11 @@ pub struct Run {
     pub base: NonNull<u8>,
     /// The descriptor of the first unit.
     pub slab: *mut Slab,
+    /// How many units.
+    pub units: usize,
     /// True where the memory reads as zero.
     pub clean: bool,
-    /// How many of the units may become resident that were not.
+    /// How many units may become resident that were not: these, and what becomes so with them.
     pub fresh: usize,
 }
 
@@ -167,21 +171,28 @@ impl Pool {
     /// again, so that they can be purged without the lock. Where huge pages were asked for, only whole
     /// ones: the rest of one that is purged in part would be split into small pages. `None` also where many threads
     /// are at it.
-    pub fn take_dirty(&mut self, most: usize) -> Option<(NonNull<u8>, usize)> {
-        self.take_dirty_run(most, true)
+    pub fn take_dirty(&mut self, most: usize) -> Option<Units> {
+        self.take_dirty_run(most, true, &(0..0))
     }
 
-    /// The same for parts of huge pages too.
-    pub fn take_any_dirty(&mut self, most: usize) -> Option<(NonNull<u8>, usize)> {
-        self.take_dirty_run(most, false)
+    /// The same for parts of huge pages too, but for nothing at the addresses in `spared`.
+    pub fn take_any_dirty(&mut self, most: usize, spared: &Range<usize>) -> Option<Units> {
+        self.take_dirty_run(most, false, spared)
     }
 
-    fn take_dirty_run(&mut self, most: usize, whole: bool) -> Option<(NonNull<u8>, usize)> {
+    fn take_dirty_run(&mut self, most: usize, whole: bool, spared: &Range<usize>) -> Option<Units> {
         let purging = self.purging.place()?;
         for arena in self.arenas[..self.count].iter_mut().rev() {
             let mut below = usize::MAX;
             while let Some(last) = arena.dirty.last_before(below) {
-                let run = arena.dirty.run_before(last + 1, most);
+                let address = arena.address(last).addr().get();
+                if spared.contains(&address) {
+                    below = last - ((address - spared.start) >> UNIT_SHIFT);
+                    continue;
+                }
+                let above = address.checked_sub(spared.end);
+                let room = above.map_or(most, |above| most.min((above >> UNIT_SHIFT) + 1));
+                let run = arena.dirty.run_before(last + 1, room);
                 below = last + 1 - run;
                 let (first, count) = if whole {
                     whole_pages(arena, below, run)
@@ -200,6 +211,22 @@ impl Pool {
             }
         }
         None
+    }
+
+    /// The addresses of the huge pages that a run lies in, and how many of their units are dirty.
+    pub(crate) fn huge_pages_of(&self, run: &Run) -> (Range<usize>, usize) {
+        let Some((index, first)) = self.locate(run.base.addr().get()) else {
+            return (0..0, 0);
+        };
+        let arena = &self.arenas[index];
+        let pages = huge_pages_around(arena, first, run.units);
+        if pages.is_empty() {
+            return (0..0, 0);
+        }
+        let base = arena.address(0).addr().get();
+        let addresses = base + (pages.start << UNIT_SHIFT)..base + (pages.end << UNIT_SHIFT);
+        let dirty = pages.filter(|&unit| arena.dirty.contains(unit)).count();
+        (addresses, dirty)
     }
 
     /// Puts back what [`take_dirty`](Self::take_dirty) took.
@@ -269,6 +296,7 @@ impl Pool {
 
     fn take(&mut self, index: usize, unit: usize, count: usize) -> Run {
         let arena = &mut self.arenas[index];
+        let along = resident_along(arena, unit, count);
         arena.free.change(unit, count, false);
         let soiled = arena.dirty.change(unit, count, false);
         self.dirty = self.dirty + soil_huge_pages(arena, unit, count) - soiled;
@@ -278,8 +306,9 @@ impl Pool {
         Run {
             base: arena.address(unit),
             slab: arena.slab(unit),
+            units: count,
             clean: soiled == 0,
-            fresh: count - soiled,
+            fresh: count - soiled + along,
         }
     }
 
@@ -354,36 +383,9 @@ fn with_index(answers: impl Iterator<Item = Option<usize>>) -> Option<(usize, us
         .find_map(|(index, answer)| Some((index, answer?)))
 }
 
-fn find_in(
-    arena: &Arena,
-    map: &crate::unit_map::UnitMap,
-    count: usize,
-    alignment: usize,
-) -> Option<usize> {
-    if alignment <= UNIT {
-        return map.find_run(0, count, 1);
-    }
+/// The first of `count` units of a map of the arena's that follow one another, at a multiple of `alignment` bytes.
+fn find_in(arena: &Arena, map: &UnitMap, count: usize, alignment: usize) -> Option<usize> {
     // Alignment is one of addresses, not of the arena's own numbers.
-    let base = arena.address(0).addr().get();
-    let mut from = 0;
-    loop {
-        let first = map.first_from(from)?;
-        let address = (base + (first << UNIT_SHIFT)).next_multiple_of(alignment);
-        let first = (address - base) >> UNIT_SHIFT;
-        let length = map.run_from(first, count);
-        if length == count {
-            return Some(first);
-        }
-        from = first + length + usize::from(length == 0);
-    }
-}
-
-/// Gives the memory of units back to the system; false where it would not take it.
-///
-/// # Safety
-///
-/// Nobody needs their contents.
-pub unsafe fn purge(pages: &impl Pages, base: NonNull<u8>, count: usize) -> bool {
-    // SAFETY: the caller's promise; units are whole pages.
-    unsafe { pages.purge(base, count << UNIT_SHIFT, Purge::Now) }
+    let before = arena.address(0).addr().get() >> UNIT_SHIFT;
+    map.find_run(count, (alignment >> UNIT_SHIFT).max(1), before)
 }

@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 const MOST: usize = 16;
 
 /// Some units: their memory, and how many they are.
-type Units = (NonNull<u8>, usize);
+pub(crate) type Units = (NonNull<u8>, usize);
 
 /// The units that threads are purging; the pool's lock guards it.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use heapdrome_pages::{Pages, Purge};
 use crate::backend::Backend;
 use crate::bin::{Bin, Slabs};
 use crate::heap::ThreadHeap;
-use crate::pool::{Pool, purge};
+use crate::pool::{Pool, Run};
 use crate::size_class::{SizeClass, UNIT};
 use crate::slab::{DUE, MOST_WORDS, Slab};
 
@@ -90,28 +90,33 @@ impl<P: Pages> Backend<P> {
 
     /// The same, parts of huge pages too.
     pub fn purge_any_units(&self, most: usize) -> usize {
-        self.purge_by(most, Pool::take_any_dirty)
+        self.purge_by(most, |pool, most| pool.take_any_dirty(most, &(0..0)))
     }
 
-    /// To be called when so many units become resident that were not: purges as many idle ones, which were
-    /// too scattered to serve, but for some.
-    pub(crate) fn make_way(&self, units: usize) {
+    /// To be called when so many units become resident that were not, those of `run` if it is one: purges as many
+    /// idle ones, which were too scattered to serve, but for some.
+    pub(crate) fn make_way(&self, units: usize, run: Option<Run>) {
         if units != 0 {
             self.before_growth(units);
-            self.purge_for(units);
+            self.purge_for(units, run);
         }
     }
 
     /// The same without looking first whether what threads keep would serve.
-    pub(crate) fn purge_for(&self, units: usize) {
+    pub(crate) fn purge_for(&self, units: usize, run: Option<Run>) {
         if units == 0 {
             return;
         }
-        let excess = {
+        let (spared, excess) = {
             let pool = self.pool.lock();
-            pool.dirty.saturating_sub(KEPT_AT_GROWTH.max(pool.live / 8))
+            // What lies in a huge page of the run counts as dirty since it is about to become resident: it is not yet.
+            let (spared, own) = run.map_or((0..0, 0), |run| pool.huge_pages_of(&run));
+            let kept = KEPT_AT_GROWTH.max(pool.live / 8);
+            (spared, pool.dirty.saturating_sub(own + kept))
         };
-        self.purge_any_units(units.min(excess));
+        self.purge_by(units.min(excess), |pool, most| {
+            pool.take_any_dirty(most, &spared)
+        });
     }
 
     fn purge_by(
@@ -123,8 +128,8 @@ impl<P: Pages> Backend<P> {
         while done < most {
             let taken = take(&mut self.pool.lock(), PIECE.min(most - done));
             let Some((base, count)) = taken else { break };
-            // SAFETY: the units are out of the pool, and nobody needs their contents.
-            let clean = unsafe { purge(&self.pages, base, count) };
+            // SAFETY: the units are out of the pool, and nobody needs their contents; they are whole pages.
+            let clean = unsafe { self.pages.purge(base, count * UNIT, Purge::Now) };
             self.pool.lock().put_purged(base, count, clean);
             if !clean {
                 break;

@@ -170,12 +170,14 @@ impl UnitMap {
         length
     }
 
-    /// The first run of `count` members from `from` on that begins at a multiple of `alignment`.
+    /// The first run of `count` members that begins at a multiple of `alignment`, a power of two, if numbers are
+    /// counted from `before` numbers before the first.
     #[must_use]
-    pub fn find_run(&self, from: usize, count: usize, alignment: usize) -> Option<usize> {
-        let mut from = from;
+    pub fn find_run(&self, count: usize, alignment: usize, before: usize) -> Option<usize> {
+        let mut from = 0;
         loop {
-            let first = self.first_from(from)?.next_multiple_of(alignment);
+            let first = self.first_from(from)?;
+            let first = first + ((first + before).wrapping_neg() & (alignment - 1));
             let length = self.run_from(first, count);
             if length == count {
                 return Some(first);
@@ -263,10 +265,11 @@ mod tests {
                 .count();
             assert_eq!(map.run_before(from, 50), back.min(50));
             let wanted = draw(90) + 1;
-            let naive = (from.next_multiple_of(4)..units)
-                .step_by(4)
+            let before = draw(1000);
+            let mut aligned = (0..units).filter(|first| (first + before).is_multiple_of(4));
+            let naive = aligned
                 .find(|&first| (first..first + wanted).all(|number| shadow.contains(&number)));
-            assert_eq!(map.find_run(from, wanted, 4), naive);
+            assert_eq!(map.find_run(wanted, 4, before), naive);
         }
     }
 }

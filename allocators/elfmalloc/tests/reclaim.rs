@@ -1,10 +1,12 @@
 //! Memory that goes back while others use the same bins, and arenas that cannot be had, over simulated pages.
 
+use std::ops::Range;
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::arena::HUGE;
 use heapdrome_elfmalloc::backend::Backend;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
@@ -12,10 +14,11 @@ use heapdrome_pages::{Access, Advice, Pages, Purge, Remap, Simulated};
 
 type Hook = Box<dyn FnOnce() + Send>;
 
-/// A system that does something before it purges for the next time.
+/// A system that does something before it purges for the next time, and knows what it purged.
 struct Hooked {
     system: Simulated,
     hook: Mutex<Option<Hook>>,
+    purged: Mutex<Vec<Range<usize>>>,
 }
 
 impl Hooked {
@@ -48,6 +51,11 @@ unsafe impl Pages for Hooked {
         if let Some(hook) = hook {
             hook();
         }
+        let first = start.addr().get();
+        self.purged
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(first..first + size);
         // SAFETY: as above.
         unsafe { self.system.purge(start, size, how) }
     }
@@ -76,15 +84,20 @@ unsafe impl Pages for Hooked {
 
 /// A back-end that purges at every occasion, for the rest of the process.
 fn backend() -> &'static Backend<Hooked> {
-    let backend = Box::leak(Box::new(Backend::new(Hooked {
-        system: Simulated::new(1 << 30),
-        hook: Mutex::new(None),
-    })));
-    backend.start(|| Settings {
+    backend_with(Settings {
         arena: 0,
         decay: 0,
         ..Settings::DEFAULT
-    });
+    })
+}
+
+fn backend_with(settings: Settings) -> &'static Backend<Hooked> {
+    let backend = Box::leak(Box::new(Backend::new(Hooked {
+        system: Simulated::new(1 << 30),
+        hook: Mutex::new(None),
+        purged: Mutex::new(Vec::new()),
+    })));
+    backend.start(|| settings);
     backend
 }
 
@@ -188,6 +201,37 @@ fn units_that_are_being_purged_are_not_lost_in_the_child_of_a_fork() {
         backend.check();
     });
     assert_eq!(backend.purge_any_units(64), 64);
+    backend.check();
+}
+
+#[test]
+fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
+    let backend = backend_with(Settings {
+        arena: 0,
+        decay: u64::MAX,
+        states: true,
+        ..Settings::DEFAULT
+    });
+    // Idle units that are too scattered for what follows. Where blocks have states, huge pages begin behind them.
+    let runs: Vec<_> = (0..32)
+        .map(|_| backend.allocate_run(2, UNIT).expect("there is memory"))
+        .collect();
+    for run in runs.iter().step_by(2) {
+        // SAFETY: the run is this test's, and given up.
+        backend.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 2, true) });
+    }
+    assert_eq!(backend.pool.lock().dirty, 32);
+    let large = backend.allocate_large(4 * UNIT, HUGE * UNIT);
+    let first = large.expect("there is memory").block.addr().get();
+    // A huge page becomes resident; so much of the scattered ones goes, but for an eighth of what lives.
+    let kept = (32 + 4) / 8;
+    let purged = backend.snapshot().purged as usize;
+    assert_eq!(purged, (32 - kept) * UNIT);
+    assert_eq!(backend.pool.lock().dirty, HUGE - 4 + kept);
+    let ranges = backend.pages.purged.lock();
+    for range in ranges.unwrap_or_else(PoisonError::into_inner).iter() {
+        assert!(range.end <= first || range.start >= first + HUGE * UNIT);
+    }
     backend.check();
 }
 
