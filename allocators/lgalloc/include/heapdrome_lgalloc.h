@@ -26,6 +26,10 @@ int heapdrome_lgalloc_resize(heapdrome_region *region, size_t bytes);
 /* Begins to bring bytes into memory that may be in swap. 0, ERANGE, or what madvise reports. */
 int heapdrome_lgalloc_prefetch(heapdrome_region region, size_t offset, size_t length);
 
+/* Drops what is in bytes that nobody needs: the pages that lie wholly among them go back to the system and read
+   as zero. 0, ERANGE, or what madvise reports. */
+int heapdrome_lgalloc_purge(heapdrome_region region, size_t offset, size_t length);
+
 /* Settings of the whole process. */
 typedef struct {
     size_t thread_budget;        /* bytes that one thread keeps for itself, over all classes */
@@ -38,7 +42,8 @@ typedef struct {
 /* The settings that hold when nobody changes any. */
 void heapdrome_lgalloc_default_config(heapdrome_lgalloc_config *config);
 
-/* Changes all settings; they hold from then on. What a lowered cap no longer allows is returned first. */
+/* Changes all settings; they hold from then on. What a lowered budget no longer allows goes to the pool that all
+   threads share first, and what a lowered cap no longer allows back to the system. */
 void heapdrome_lgalloc_configure(const heapdrome_lgalloc_config *config);
 
 /* 2 MiB to 64 GiB, or to 512 MiB where pointers have 32 bits. */
@@ -48,7 +53,7 @@ void heapdrome_lgalloc_configure(const heapdrome_lgalloc_config *config);
 #define HEAPDROME_LGALLOC_CLASSES 9
 #endif
 
-/* One class. */
+/* One class. A region that grows or shrinks is deallocated in one and allocated in another. */
 typedef struct {
     size_t bytes;            /* size of its regions */
     size_t allocations;

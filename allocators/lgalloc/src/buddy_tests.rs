@@ -8,6 +8,9 @@ use heapdrome_pages::{Linux, Purge, Remap, Simulated};
 
 use super::*;
 
+#[path = "../tests/support/draw.rs"]
+mod draw;
+
 fn class(index: usize) -> SizeClass {
     SizeClass::of_index(index).expect("a class")
 }
@@ -70,13 +73,8 @@ fn a_block_grows_into_free_neighbours_only() {
 /// Every block that is handed out is disjoint from all others, and in the end everything joins.
 #[test]
 fn random_blocks_never_overlap_and_join_again() {
-    let mut state = 88_172_645_463_325_252_u64;
-    let mut draw = |bound: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % bound as u64) as usize
-    };
+    let mut draw = draw::Draw(88_172_645_463_325_252);
+    let mut draw = |bound: usize| draw.below(bound);
     let mut buddy = Buddy::new(Simulated::new(65 * UNIT));
     let mut live: Vec<(usize, SizeClass)> = Vec::new();
     assert!(buddy.grow(class(6)));

@@ -3,9 +3,10 @@
 //! A [`Handle`] gives nothing back when it is dropped, so that one is made and dropped in each call.
 
 use core::ffi::c_int;
+use core::ops::Range;
 use core::ptr::NonNull;
 
-use crate::error::{AllocError, PrefetchError};
+use crate::error::{AllocError, RangeError};
 use crate::handle::{Handle, allocate, deallocate};
 
 /// A region, as C sees a handle.
@@ -101,6 +102,31 @@ pub unsafe extern "C" fn heapdrome_lgalloc_resize(
     }
 }
 
+/// Does something about bytes `offset` to `offset + length` of a region; returns 0 or an error number.
+///
+/// # Safety
+///
+/// The region is one that this interface returned and has not taken back.
+unsafe fn with_range(
+    region: &HeapdromeRegion,
+    offset: usize,
+    length: usize,
+    act: impl FnOnce(&mut Handle, Range<usize>) -> Result<(), RangeError>,
+) -> c_int {
+    // SAFETY: the caller's promise; a handle gives nothing back when it is dropped.
+    let Some(mut handle) = (unsafe { handle(region) }) else {
+        return libc::EINVAL;
+    };
+    let Some(end) = offset.checked_add(length) else {
+        return libc::ERANGE;
+    };
+    match act(&mut handle, offset..end) {
+        Ok(()) => 0,
+        Err(RangeError::OutOfBounds { .. }) => libc::ERANGE,
+        Err(RangeError::Refused(number)) => number,
+    }
+}
+
 /// Asks for bytes `offset` to `offset + length` to be brought into memory. Returns 0 or an error
 /// number.
 ///
@@ -113,19 +139,24 @@ pub unsafe extern "C" fn heapdrome_lgalloc_prefetch(
     offset: usize,
     length: usize,
 ) -> c_int {
-    // SAFETY: the caller's promise; a handle gives nothing back when it is dropped.
-    let Some(handle) = (unsafe { handle(&region) }) else {
-        return libc::EINVAL;
-    };
-    let asked = match offset.checked_add(length) {
-        Some(end) => handle.prefetch_hint::<u8>(offset..end),
-        None => Err(PrefetchError::OutOfBounds {
-            length: handle.bytes(),
-        }),
-    };
-    match asked {
-        Ok(()) => 0,
-        Err(PrefetchError::OutOfBounds { .. }) => libc::ERANGE,
-        Err(PrefetchError::Refused(number)) => number,
-    }
+    let prefetch = |handle: &mut Handle, range| handle.prefetch_hint::<u8>(range);
+    // SAFETY: the caller's promise.
+    unsafe { with_range(&region, offset, length, prefetch) }
+}
+
+/// Drops the contents of the pages that lie wholly in bytes `offset` to `offset + length`. Returns 0 or an
+/// error number.
+///
+/// # Safety
+///
+/// As for `heapdrome_lgalloc_deallocate`, but only those bytes must not be in use.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heapdrome_lgalloc_purge(
+    region: HeapdromeRegion,
+    offset: usize,
+    length: usize,
+) -> c_int {
+    let purge = |handle: &mut Handle, range| handle.purge::<u8>(range);
+    // SAFETY: the caller's promise.
+    unsafe { with_range(&region, offset, length, purge) }
 }

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use std::time::Duration;
 
-use crate::config::{Config, configure};
+use crate::config::{Config, configure, milliseconds};
 use crate::pool;
 use crate::stats::{Stats, stats};
 
@@ -17,10 +17,6 @@ pub struct HeapdromeLgallocConfig {
     /// Zero for no worker.
     worker_interval_ms: u64,
     huge_pages: c_int,
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl From<&Config> for HeapdromeLgallocConfig {
@@ -60,8 +56,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_default_config(config: *mut Heapdrome
     unsafe { config.write((&Config::default()).into()) };
 }
 
-/// Changes all settings; they hold from then on, for the whole process. What a lowered cap no longer
-/// allows is returned to the system first.
+/// Changes all settings; they hold from then on, for the whole process. What a lowered budget no longer
+/// allows goes to the shared pool first, and what a lowered cap no longer allows back to the system.
 ///
 /// # Safety
 ///

@@ -6,6 +6,10 @@ pub const UNIT: usize = 1 << 21;
 pub const CLASSES: usize = if usize::BITS == 64 { 16 } else { 9 };
 /// Regions of one class in the cache of one thread.
 pub const PLACES: usize = 16;
+/// Caches; threads beyond this many work without one.
+pub const SLOTS: usize = 256;
+/// Dirty regions in the shared pool; more are purged.
+pub const ENTRIES: usize = 1024;
 
 /// A size class: regions of `2 MiB << index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,10 @@
 //! Settings of the whole process. They may change at any time and hold from then on; a lowered cap on
-//! dirty memory also holds for what is free already.
+//! dirty memory and a lowered budget also hold for what is free already.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
+
+use crate::registry::SHARED;
 
 // Relaxed throughout: each setting stands for itself, and a late reader uses the one before.
 static THREAD_BUDGET: AtomicUsize = AtomicUsize::new(32 << 20);
@@ -14,7 +16,8 @@ static WORKER_INTERVAL_MS: AtomicU64 = AtomicU64::new(0);
 /// Settings of the allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Free memory that one thread keeps for itself, over all classes.
+    /// Free memory that one thread keeps for itself, over all classes. A lowered budget holds for what is
+    /// free already: [`configure`] moves what is in caches that had borrowed more to the shared pool.
     pub thread_budget: usize,
     /// Free memory with contents, over all classes and threads. A lowered cap holds for what is free
     /// already: [`configure`] returns the excess to the system.
@@ -42,12 +45,14 @@ impl Default for Config {
     }
 }
 
-fn milliseconds(duration: Duration) -> u64 {
+/// Whole milliseconds, as the settings are kept.
+pub fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Changes the settings. Where more is dirty than the cap allows, it returns memory to the system, from
-/// other threads' caches too, before it returns.
+/// Changes the settings. Where caches hold more than the budget allows, they are emptied into the pool, and
+/// where more is dirty than the cap allows, it returns memory to the system, from other threads' caches too,
+/// before it returns. What a thread is just freeing may still go by the settings before.
 pub fn configure(config: &Config) {
     THREAD_BUDGET.store(config.thread_budget, Relaxed);
     DIRTY_CAP.store(config.dirty_cap, Relaxed);
@@ -58,7 +63,7 @@ pub fn configure(config: &Config) {
         .map_or(0, |interval| milliseconds(interval).max(1));
     WORKER_INTERVAL_MS.store(interval, Relaxed);
     crate::worker::start_if_wanted();
-    crate::pool::trim_to_cap();
+    SHARED.hold_to_policy();
 }
 
 pub fn thread_budget() -> usize {

@@ -33,9 +33,9 @@ impl fmt::Display for AllocError {
 
 impl std::error::Error for AllocError {}
 
-/// Why a range was not prefetched.
+/// Why nothing was done about a range of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PrefetchError {
+pub enum RangeError {
     /// The range ends before it begins, or beyond the allocation.
     OutOfBounds {
         /// Bytes in the allocation.
@@ -45,7 +45,7 @@ pub enum PrefetchError {
     Refused(i32),
 }
 
-impl fmt::Display for PrefetchError {
+impl fmt::Display for RangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OutOfBounds { length } => {
@@ -56,11 +56,11 @@ impl fmt::Display for PrefetchError {
             }
             Self::Refused(number) => write!(
                 f,
-                "the system does not prefetch: {}",
+                "the system refused what was asked for the range: {}",
                 std::io::Error::from_raw_os_error(*number)
             ),
         }
     }
 }
 
-impl std::error::Error for PrefetchError {}
+impl std::error::Error for RangeError {}

@@ -4,24 +4,29 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use heapdrome_pages::{fork_begins, fork_ended};
 
-use crate::pool::{DIRTY, POOL};
-use crate::registry::SLOT_TABLE;
+use crate::pool::CLEAN;
+use crate::registry::SHARED;
 use crate::{thread, worker};
 
 extern "C" fn prepare() {
-    POOL.hold_for_fork();
+    // In either order: nobody holds both.
+    SHARED.dirty.hold_for_fork();
+    CLEAN.hold_for_fork();
     fork_begins();
 }
 
 extern "C" fn parent() {
     fork_ended();
-    // SAFETY: `prepare` took the lock on this thread; nobody holds a guard of it.
-    unsafe { POOL.release_after_fork() };
+    // SAFETY: `prepare` took both locks on this thread; nobody holds a guard of them.
+    unsafe {
+        CLEAN.release_after_fork();
+        SHARED.dirty.release_after_fork();
+    }
 }
 
 extern "C" fn child() {
     let own = thread::own_slot();
-    for slot in &SLOT_TABLE {
+    for slot in SHARED.claimed() {
         // Regions that their threads kept stay where they are: to be stolen, or for the next owner.
         if !own.is_some_and(|own| std::ptr::eq(own, slot)) {
             slot.leave();
@@ -30,7 +35,7 @@ extern "C" fn child() {
     // The worker did not come along. What this thread frees next finds no lease, takes the slow path,
     // and there a worker is started if one is wanted.
     if let Some(slot) = own {
-        slot.revoke(&DIRTY);
+        slot.revoke(&SHARED.cap);
     }
     worker::forget();
     parent();

@@ -7,7 +7,8 @@ use std::ptr::with_exposed_provenance_mut;
 use heapdrome_pages::{Linux, Pages};
 
 use crate::class::{SizeClass, UNIT};
-use crate::error::{AllocError, PrefetchError};
+use crate::error::{AllocError, RangeError};
+use crate::purge::purge;
 use crate::relocate::relocate;
 use crate::{os, pool, thread};
 
@@ -158,7 +159,9 @@ impl Handle {
 
     fn grow(&mut self, class: SizeClass, wanted: SizeClass) -> Result<(), AllocError> {
         let start = self.start.as_ptr().expose_provenance();
-        if !pool::extend(start, class, wanted) {
+        if pool::extend(start, class, wanted) {
+            thread::count_change(class, wanted);
+        } else {
             let refused = AllocError::OutOfMemory {
                 bytes: wanted.bytes(),
             };
@@ -175,10 +178,21 @@ impl Handle {
 
     fn shrink(&mut self, class: SizeClass, wanted: SizeClass) {
         let start = self.start.as_ptr().expose_provenance();
-        for piece in (wanted.index()..class.index()).filter_map(SizeClass::of_index) {
-            thread::put(start + piece.bytes(), piece);
-        }
+        thread::put_rest(start, class, wanted);
         self.class = Some(wanted);
+    }
+
+    /// Where a range of elements lies, in bytes from the start.
+    fn bytes_of<T>(&self, range: &Range<usize>) -> Result<Range<usize>, RangeError> {
+        let length = self.bytes();
+        let outside = RangeError::OutOfBounds { length };
+        let size = size_of::<T>();
+        let first = range.start.checked_mul(size).ok_or(outside)?;
+        let end = range.end.checked_mul(size).ok_or(outside)?;
+        if range.start > range.end || end > length {
+            return Err(outside);
+        }
+        Ok(first..end)
     }
 
     /// Asks the system to bring elements into memory that may be in swap, without waiting for them.
@@ -186,24 +200,41 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`PrefetchError`] if the range does not lie in the region, or the system refuses.
-    pub fn prefetch_hint<T>(&self, range: Range<usize>) -> Result<(), PrefetchError> {
-        let length = self.bytes();
-        let outside = PrefetchError::OutOfBounds { length };
-        let size = size_of::<T>();
-        let first = range.start.checked_mul(size).ok_or(outside)?;
-        let end = range.end.checked_mul(size).ok_or(outside)?;
-        if range.start > range.end || end > length {
-            return Err(outside);
-        }
-        if first == end {
+    /// [`RangeError`] if the range does not lie in the region, or the system refuses.
+    pub fn prefetch_hint<T>(&self, range: Range<usize>) -> Result<(), RangeError> {
+        let bytes = self.bytes_of::<T>(&range)?;
+        if bytes.is_empty() {
             return Ok(());
         }
         let page = Linux.page_size();
-        let first = first & !(page - 1);
+        let first = bytes.start & !(page - 1);
         // Regions are whole pages, so that rounding up stays inside and does not overflow.
-        let end = end.next_multiple_of(page);
+        let end = bytes.end.next_multiple_of(page);
         let start = self.start.as_ptr().addr() + first;
-        os::will_need(start, end - first).map_err(PrefetchError::Refused)
+        os::will_need(start, end - first).map_err(RangeError::Refused)
+    }
+
+    /// Drops the contents of elements that nobody needs: their memory goes back to the system at once. Only
+    /// pages that lie wholly in the range are dropped; they read as zero afterwards.
+    ///
+    /// A recycled region keeps what its user before wrote, in memory too. Whoever needs less than the
+    /// region holds can drop the rest by this.
+    ///
+    /// # Errors
+    ///
+    /// [`RangeError`] if the range does not lie in the region, or the system refuses, as it does for memory
+    /// that is locked.
+    pub fn purge<T>(&mut self, range: Range<usize>) -> Result<(), RangeError> {
+        let bytes = self.bytes_of::<T>(&range)?;
+        let page = Linux.page_size();
+        // The end of a region is a multiple of a page, so that this does not overflow.
+        let first = bytes.start.next_multiple_of(page);
+        let end = bytes.end & !(page - 1);
+        let start = self.start.as_ptr().expose_provenance();
+        if first >= end || purge(start + first, end - first) {
+            return Ok(());
+        }
+        // The range is mapped and made of pages; madvise(2) names no other reason for its refusal.
+        Err(RangeError::Refused(libc::EINVAL))
     }
 }

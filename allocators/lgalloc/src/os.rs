@@ -20,18 +20,21 @@ const LOOKED_AT: usize = 16;
 /// Pages of a stretch, where they are smallest.
 const PAGES: usize = UNIT / 4096;
 
-/// Tells of those parts of a region whose contents are in swap and would have to be read from there;
-/// returns how many bytes that were. Pages that were never written are not among them.
+/// Tells of those parts of a region whose contents would have to be read from swap; returns how many bytes that
+/// were. `is_swapped` says of a stretch of 2 MiB whether some of it is there.
 ///
-/// Up to 32 MiB, each stretch of 2 MiB is told of by itself. Of a larger region a sample is looked at,
-/// and it is told of as a whole. What cannot be learned counts as in memory.
-pub fn swapped_stretches(start: usize, size: usize, mut tell: impl FnMut(usize, usize)) -> usize {
-    let _errno = KeepErrno::new();
+/// Up to 32 MiB, each stretch is told of by itself. Of a larger region a sample is looked at, and it is told
+/// of as a whole.
+pub fn swapped_stretches(
+    start: usize,
+    size: usize,
+    mut is_swapped: impl FnMut(usize) -> bool,
+    mut tell: impl FnMut(usize, usize),
+) -> usize {
     let units = size / UNIT;
     let step = units.div_ceil(LOOKED_AT).max(1);
-    let mut map = PageMap::default();
     let stretches = (0..units).step_by(step).map(|unit| start + unit * UNIT);
-    let mut swapped = stretches.filter(|place| map.has_swapped(*place));
+    let mut swapped = stretches.filter(|place| is_swapped(*place));
     if step > 1 {
         let any = swapped.next().is_some();
         if any {
@@ -48,13 +51,15 @@ pub fn swapped_stretches(start: usize, size: usize, mut tell: impl FnMut(usize, 
 /// `/proc/self/pagemap`, opened when it is first needed, and anew each time: after a fork an open one
 /// would tell of the parent.
 #[derive(Default)]
-struct PageMap {
+pub struct PageMap {
     file: Option<std::fs::File>,
 }
 
 impl PageMap {
-    /// Whether pages of a stretch of 2 MiB are in swap and not in memory.
-    fn has_swapped(&mut self, place: usize) -> bool {
+    /// Whether pages of a stretch of 2 MiB are in swap and not in memory. Pages that were never written are
+    /// not, and what cannot be learned counts as in memory.
+    pub fn has_swapped(&mut self, place: usize) -> bool {
+        let _errno = KeepErrno::new();
         let page = Linux.page_size();
         let mut present = [0_u8; PAGES];
         let pages = (UNIT / page).min(PAGES);
@@ -109,5 +114,37 @@ mod tests {
         entries[15] = 1 << 6;
         assert!(absent_in_swap(&[1, 0, 1], &entries));
         assert!(!absent_in_swap(&[1, 1, 0], &entries), "in the swap cache");
+    }
+
+    /// What is told of a region of so many stretches, and the bytes that were said to be in swap.
+    fn told(units: usize, is_swapped: impl Fn(usize) -> bool) -> (Vec<(usize, usize)>, usize) {
+        let mut told = Vec::new();
+        let swapped = swapped_stretches(
+            UNIT,
+            units * UNIT,
+            |place| is_swapped(place / UNIT - 1),
+            |place, size| told.push((place / UNIT - 1, size / UNIT)),
+        );
+        (told, swapped / UNIT)
+    }
+
+    #[test]
+    fn stretches_of_a_small_region_are_told_of_one_by_one() {
+        assert_eq!(told(16, |_| false), (vec![], 0));
+        let some = |unit| unit == 3 || unit == 15;
+        assert_eq!(told(16, some), (vec![(3, 1), (15, 1)], 2));
+    }
+
+    #[test]
+    fn a_large_region_is_told_of_as_a_whole_by_a_sample() {
+        assert_eq!(told(32, |unit| unit % 2 == 1), (vec![], 0), "not in the sample");
+        assert_eq!(told(32, |unit| unit == 30), (vec![(0, 32)], 32));
+        let looked = core::cell::Cell::new(0);
+        let count = |_| {
+            looked.set(looked.get() + 1);
+            false
+        };
+        assert_eq!(told(UNIT, count), (vec![], 0));
+        assert_eq!(looked.get(), LOOKED_AT);
     }
 }

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use heapdrome_pages::{Linux, Pages};
 
-use crate::error::PrefetchError;
+use crate::error::RangeError;
 use crate::vec::LargeVec;
 
 /// In which order elements will be read.
@@ -58,20 +58,21 @@ pub struct Reader<'a, T> {
     asked: usize,
     /// The page that was asked for last, counted from the vector's start.
     last_page: Option<usize>,
-    refusal: Option<PrefetchError>,
+    refusal: Option<RangeError>,
 }
 
 impl<'a, T> Reader<'a, T> {
-    /// A reader that asks for `batch` elements at a time, at least one, and stays a batch ahead.
+    /// A reader that asks for `batch` elements at a time, at least one, and has asked for a batch beyond the
+    /// element that it reads.
     ///
     /// # Errors
     ///
-    /// [`PrefetchError::OutOfBounds`] if the pattern leaves the vector.
+    /// [`RangeError::OutOfBounds`] if the pattern leaves the vector.
     pub fn new(
         vec: &'a LargeVec<T>,
         pattern: Pattern<'a>,
         batch: usize,
-    ) -> Result<Self, PrefetchError> {
+    ) -> Result<Self, RangeError> {
         let inside = |index: Option<usize>| index.is_some_and(|index| index < vec.len());
         let fits = match pattern {
             Pattern::Indices(indices) => indices.iter().all(|index| *index < vec.len()),
@@ -80,7 +81,7 @@ impl<'a, T> Reader<'a, T> {
         };
         if !fits {
             let length = vec.len().saturating_mul(size_of::<T>());
-            return Err(PrefetchError::OutOfBounds { length });
+            return Err(RangeError::OutOfBounds { length });
         }
         Ok(Self {
             vec,
@@ -95,7 +96,7 @@ impl<'a, T> Reader<'a, T> {
 
     /// Why the system last refused to prefetch, if it did.
     #[must_use]
-    pub fn refusal(&self) -> Option<PrefetchError> {
+    pub fn refusal(&self) -> Option<RangeError> {
         self.refusal
     }
 
@@ -143,7 +144,8 @@ impl<'a, T> Iterator for Reader<'a, T> {
         if self.step >= self.pattern.len() {
             return None;
         }
-        while self.asked < self.pattern.len() && self.asked < self.step.saturating_add(self.batch) {
+        let ahead = self.step.saturating_add(self.batch);
+        while self.asked < self.pattern.len() && self.asked <= ahead {
             self.ask();
         }
         let element = self.vec.get(self.pattern.at(self.step)?)?;

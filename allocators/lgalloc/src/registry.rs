@@ -1,13 +1,13 @@
-//! The registry of thread caches: a fixed table, so that nobody allocates to join it and a thief
-//! walks it without a lock.
+//! What is shared, laid out before the program starts: the caches are a fixed table, so that nobody allocates to
+//! join it and a thief walks it without a lock.
 
-use crate::class::{CLASSES, PLACES, SizeClass};
-use crate::region::Region;
+use crate::cap::Cap;
+use crate::class::{CLASSES, PLACES, SLOTS};
+use crate::dirty::Dirty;
+use crate::pool::Process;
+use crate::shared::Shared;
 use crate::slot::{Counters, Slot, Stack};
-use crate::sync::{AtomicBool, AtomicUsize};
-
-/// Threads beyond this many work without a cache.
-pub const SLOTS: usize = 256;
+use crate::sync::{AtomicBool, AtomicUsize, Lock};
 
 impl Counters {
     const fn new() -> Self {
@@ -39,19 +39,30 @@ impl Slot {
     }
 }
 
-/// The registry.
-pub static SLOT_TABLE: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
-
-/// A slot for the calling thread.
-pub fn claim_slot() -> Option<&'static Slot> {
-    SLOT_TABLE.iter().find(|slot| slot.claim())
+impl<P> Shared<P> {
+    /// Nothing is free yet, and nobody has a cache.
+    pub const fn new(policy: P) -> Self {
+        Self {
+            policy,
+            slots: [const { Slot::new() }; SLOTS],
+            claimed: AtomicUsize::new(0),
+            dirty: Lock::new(Dirty::new()),
+            cap: Cap {
+                held: AtomicUsize::new(0),
+            },
+        }
+    }
 }
 
-/// A region out of any cache.
-pub fn steal_from_any(class: SizeClass) -> Option<Region> {
-    SLOT_TABLE.iter().find_map(|slot| slot.steal(class))
-}
+/// Those of the process.
+pub static SHARED: Shared<Process> = Shared::new(Process);
 
+#[cfg(test)]
+#[path = "dirty_tests.rs"]
+mod dirty_tests;
+#[cfg(test)]
+#[path = "shared_tests.rs"]
+mod shared_tests;
 #[cfg(test)]
 #[path = "slot_tests.rs"]
 mod tests;

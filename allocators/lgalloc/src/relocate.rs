@@ -7,7 +7,8 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use heapdrome_pages::{KeepErrno, Linux, Pages, system};
 
 use crate::class::UNIT;
-use crate::{config, pool};
+use crate::config;
+use crate::purge::purge;
 
 static MOVED_BYTES: AtomicUsize = AtomicUsize::new(0);
 static COPIED_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -45,7 +46,7 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
         COPIED_BYTES.fetch_add(size, Relaxed);
         // SAFETY: both are mapped, writable, and do not overlap.
         unsafe { to.copy_from_nonoverlapping(from, size) };
-        pool::purge(from.as_ptr().addr(), size);
+        purge(from.as_ptr().addr(), size);
     }
 }
 

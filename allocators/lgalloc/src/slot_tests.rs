@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::vec::Vec;
 
 use super::*;
-use crate::cap::Cap;
-use crate::class::UNIT;
+use crate::class::{SizeClass, UNIT};
+use crate::region::Region;
 
 const TWO: SizeClass = SizeClass::SMALLEST;
 

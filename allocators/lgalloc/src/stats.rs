@@ -3,12 +3,13 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::class::{CLASSES, SizeClass};
-use crate::pool::{self, DIRTY, POOL};
-use crate::registry::SLOT_TABLE;
-use crate::relocate;
+use crate::pool::CLEAN;
+use crate::registry::SHARED;
+use crate::{purge, relocate};
 
 /// One class. Counts are those of threads that have a cache; a thread adds while others read, so
-/// that figures of a busy program are a moment apart.
+/// that figures of a busy program are a moment apart. A region that grows or shrinks counts as
+/// deallocated in the class that it leaves and as allocated in the one that it enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct ClassStats {
@@ -18,7 +19,7 @@ pub struct ClassStats {
     pub allocations: usize,
     /// Deallocations.
     pub deallocations: usize,
-    /// Allocations that a thread's own cache did not serve.
+    /// Allocations that a thread's own cache did not serve; growth and shrinking in place are not among them.
     pub slow_allocations: usize,
     /// Free regions in caches of threads.
     pub cached_regions: usize,
@@ -64,7 +65,7 @@ fn class_stats(class: SizeClass) -> ClassStats {
         dirty_regions: 0,
         clean_regions: 0,
     };
-    for slot in &SLOT_TABLE {
+    for slot in SHARED.claimed() {
         let counters = &slot.counters[class.index()];
         // Relaxed: statistics.
         stats.allocations += counters.allocations.load(Relaxed);
@@ -72,9 +73,8 @@ fn class_stats(class: SizeClass) -> ClassStats {
         stats.slow_allocations += counters.slow.load(Relaxed);
         stats.cached_regions += slot.count(class);
     }
-    let pool = POOL.lock();
-    stats.dirty_regions = pool.dirty_regions(class);
-    stats.clean_regions = pool.buddy.free_blocks(class);
+    stats.dirty_regions = SHARED.dirty.lock().count(class);
+    stats.clean_regions = CLEAN.lock().free_blocks(class);
     stats
 }
 
@@ -84,14 +84,14 @@ pub fn stats() -> Stats {
     let classes = core::array::from_fn(|index| {
         class_stats(SizeClass::of_index(index).unwrap_or(SizeClass::SMALLEST))
     });
-    let (areas, reserved_bytes) = POOL.lock().buddy.reserved();
-    let dropped = pool::dropped();
+    let (areas, reserved_bytes) = CLEAN.lock().reserved();
+    let dropped = purge::dropped();
     let (moved_bytes, copied_bytes) = relocate::totals();
     Stats {
         classes,
         areas,
         reserved_bytes,
-        dirty_bytes: DIRTY.held(),
+        dirty_bytes: SHARED.cap.held(),
         purged_bytes: dropped.purged_bytes,
         stale_bytes: dropped.stale_bytes,
         moved_bytes,

@@ -7,9 +7,9 @@
 use std::cell::Cell;
 
 use crate::class::SizeClass;
-use crate::pool::DIRTY;
+use crate::purge::freshen;
 use crate::region::Region;
-use crate::registry::claim_slot;
+use crate::registry::SHARED;
 use crate::slot::Slot;
 use crate::{config, os, pool, worker};
 
@@ -26,15 +26,9 @@ struct End;
 
 impl Drop for End {
     fn drop(&mut self) {
-        let Some(slot) = SLOT.take() else { return };
-        // The lease goes back before the regions, which then count in the pool.
-        slot.end_lease(&DIRTY);
-        for class in (0..crate::class::CLASSES).filter_map(SizeClass::of_index) {
-            while let Some(region) = slot.pop(class) {
-                pool::put(region, class);
-            }
+        if let Some(slot) = SLOT.take() {
+            SHARED.leave(slot);
         }
-        slot.leave();
     }
 }
 
@@ -48,8 +42,7 @@ pub fn own_slot() -> Option<&'static Slot> {
 fn slot_or_join() -> Option<&'static Slot> {
     // A thread past its destructors has no `END` to give a slot up again.
     if !ASKED.replace(true) && END.try_with(|_| ()).is_ok() {
-        let slot = claim_slot();
-        SLOT.set(slot);
+        SLOT.set(SHARED.claim());
     }
     own_slot()
 }
@@ -76,14 +69,17 @@ fn take_slow(class: SizeClass, found: Option<Region>) -> Option<usize> {
     worker::start_if_wanted();
     let now = os::now();
     let (region, dirty) = match found {
-        Some(region) => (pool::exchange_for_younger(region, class, now), true),
+        Some(region) => {
+            let mut table = SHARED.dirty.lock();
+            (table.exchange_for_younger(region, class, now), true)
+        }
         None => {
             count_miss(class, now);
             pool::take(class)?
         }
     };
     if dirty && region.age(now) > config::stale_after_ms() {
-        pool::freshen(region.start(), class);
+        freshen(region.start(), class);
     }
     Some(region.start())
 }
@@ -123,22 +119,10 @@ fn put_slow(start: usize, class: SizeClass) {
         if !joined {
             slot.counters[class.index()].deallocated();
         }
-        slot.settle();
-        let borrow = || {
-            let (budget, most) = (config::thread_budget(), config::dirty_cap());
-            slot.borrow(class, budget, &DIRTY, most)
-        };
-        if slot.push(class, region) || (borrow() && slot.push(class, region)) {
-            return;
-        }
-        // The next allocation must find what was freed last, whose pages are the likeliest to be in
-        // memory: so it is what was freed before that goes to the pool.
-        let to_pool = |older| pool::put(older, class);
-        if slot.give_older(class, to_pool) && slot.push(class, region) {
-            return;
-        }
+        SHARED.put_by_owner(slot, region, class);
+    } else {
+        SHARED.put(region, class);
     }
-    pool::put(region, class);
 }
 
 /// Takes back a region that has no contents.
@@ -147,4 +131,22 @@ pub fn put_clean(start: usize, class: SizeClass) {
         slot.counters[class.index()].deallocated();
     }
     pool::put_clean(start, class);
+}
+
+/// Takes back what a region gives up behind its first part, which is of the class `wanted` and stays.
+pub fn put_rest(start: usize, class: SizeClass, wanted: SizeClass) {
+    count_change(class, wanted);
+    for piece in (wanted.index()..class.index()).filter_map(SizeClass::of_index) {
+        // Not by `put`: no piece was ever allocated by itself, and none is counted.
+        put_slow(start + piece.bytes(), piece);
+    }
+}
+
+/// Counts a region that changes its class where it is.
+pub fn count_change(from: SizeClass, to: SizeClass) {
+    if let Some(slot) = slot_or_join() {
+        slot.set_clock(os::now());
+        slot.counters[from.index()].deallocated();
+        slot.counters[to.index()].allocated();
+    }
 }

@@ -4,7 +4,7 @@ use core::ops::{Deref, DerefMut, Range};
 use core::ptr::NonNull;
 use core::{fmt, mem, slice};
 
-use crate::error::{AllocError, PrefetchError};
+use crate::error::{AllocError, RangeError};
 use crate::handle::{Handle, allocate, deallocate, nothing};
 
 /// A growing vector whose elements lie in a region of its own: no `ManuallyDrop`, no raw parts.
@@ -154,22 +154,26 @@ impl<T> LargeVec<T> {
         Ok(())
     }
 
-    /// Adds copies of a slice's elements.
+    /// Adds clones of a slice's elements.
     ///
     /// # Errors
     ///
     /// As [`allocate`]; the vector is then as it was.
     pub fn extend_from_slice(&mut self, elements: &[T]) -> Result<(), AllocError>
     where
-        T: Copy,
+        T: Clone,
     {
         self.reserve(elements.len())?;
-        // SAFETY: `reserve` made room; the slice is not of this vector, which is borrowed alone.
-        unsafe {
-            let end = self.start.add(self.length).as_ptr();
-            end.copy_from_nonoverlapping(elements.as_ptr(), elements.len());
+        // SAFETY: `reserve` made room behind the elements there are.
+        let end = unsafe { self.start.add(self.length) };
+        // Counted apart, so that the compiler copies elements that are copied as they lie at one go; those
+        // that are there when a clone panics are counted all the same.
+        let mut added = Added(&mut self.length, 0);
+        for element in elements {
+            // SAFETY: fewer than `reserve` made room for have been added.
+            unsafe { end.add(added.1).write(element.clone()) };
+            added.1 += 1;
         }
-        self.length += elements.len();
         Ok(())
     }
 
@@ -202,15 +206,27 @@ impl<T> LargeVec<T> {
         self.resize_to(self.length)
     }
 
+    /// Returns the memory behind the elements to the system, but not the room: what an earlier user of the region
+    /// left there, and what elements that are gone took.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::purge`].
+    pub fn purge_spare(&mut self) -> Result<(), RangeError> {
+        // In bytes: a region may end with less than an element.
+        let first = self.length * size_of::<T>();
+        self.handle.purge::<u8>(first..self.handle.bytes())
+    }
+
     /// Asks the system to bring elements into memory; see [`Handle::prefetch_hint`].
     ///
     /// # Errors
     ///
     /// As [`Handle::prefetch_hint`]; ranges beyond the vector's length are out of bounds.
-    pub fn prefetch_hint(&self, range: Range<usize>) -> Result<(), PrefetchError> {
+    pub fn prefetch_hint(&self, range: Range<usize>) -> Result<(), RangeError> {
         if range.end > self.length {
             let length = self.length.saturating_mul(size_of::<T>());
-            return Err(PrefetchError::OutOfBounds { length });
+            return Err(RangeError::OutOfBounds { length });
         }
         self.handle.prefetch_hint::<T>(range)
     }
@@ -241,6 +257,15 @@ impl<T> DerefMut for LargeVec<T> {
 impl<T: fmt::Debug> fmt::Debug for LargeVec<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// Adds to a length when it goes out of scope, also where a clone panics.
+struct Added<'a>(&'a mut usize, usize);
+
+impl Drop for Added<'_> {
+    fn drop(&mut self) {
+        *self.0 += self.1;
     }
 }
 

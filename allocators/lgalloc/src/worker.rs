@@ -1,10 +1,13 @@
-//! The background thread, if one is wanted.
+//! The background thread, if one is wanted. No signal is delivered to it: those are the program's.
 
+use core::ffi::c_void;
 use core::sync::atomic::{
     AtomicBool,
     Ordering::{AcqRel, Relaxed, Release},
 };
 use std::time::Duration;
+
+use heapdrome_pages::system;
 
 use crate::{config, pool};
 
@@ -26,19 +29,19 @@ pub fn start_if_wanted() {
     if RUNNING.swap(true, AcqRel) {
         return;
     }
-    let started = std::thread::Builder::new()
-        .name("lgalloc".into())
-        .spawn(run);
-    if started.is_err() {
+    if !system::start_thread(run) {
         forget();
     }
 }
 
-fn run() {
+extern "C" fn run(_: *mut c_void) -> *mut c_void {
+    // SAFETY: the name ends with a zero byte, and is copied.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"lgalloc".as_ptr()) };
     loop {
         let interval = config::worker_interval_ms();
         if interval == 0 {
-            return forget();
+            forget();
+            return core::ptr::null_mut();
         }
         std::thread::sleep(Duration::from_millis(interval));
         pool::purge_older(interval);

@@ -1,4 +1,4 @@
-//! The header and the static library, as a C program uses them.
+//! The header and the static library, as programs in C and C++ use them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,22 +20,39 @@ fn library(folder: &Path) -> PathBuf {
     folder.join("debug/libheapdrome_lgalloc.a")
 }
 
-#[test]
-fn a_c_program_uses_all_of_it() {
+/// Compiles the example, which uses all of the interface, by this compiler, and runs it.
+fn the_example_runs(compiler: &str, options: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("example");
-    let compiled = Command::new("cc")
-        .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
+    let compiled = Command::new(compiler)
+        .args(options)
+        .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
         .arg(root.join("include"))
         .arg(root.join("tests/c/example.c"))
+        // The library is in no language.
+        .args(["-x", "none"])
         .arg(library(&folder.path().join("library")))
         .args(["-lpthread", "-ldl", "-lm", "-o"])
         .arg(&program)
         .output()
-        .expect("there is a C compiler");
+        .expect("the compiler starts");
     let said = String::from_utf8_lossy(&compiled.stderr);
     assert!(compiled.status.success(), "{said}");
     let status = Command::new(&program).status().expect("it starts");
     assert_eq!(status.code(), Some(0), "the line that failed");
+}
+
+#[test]
+fn a_c_program_uses_all_of_it() {
+    the_example_runs("cc", &["-x", "c", "-std=c99"]);
+}
+
+#[test]
+fn so_does_a_cxx_program() {
+    if Command::new("c++").arg("--version").output().is_err() {
+        println!("there is no C++ compiler here: nothing was tested");
+        return;
+    }
+    the_example_runs("c++", &["-x", "c++", "-std=c++11"]);
 }

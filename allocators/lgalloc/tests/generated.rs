@@ -1,47 +1,40 @@
-//! Generated programs on the safe layer, beside `Vec`: the same elements, each dropped once, whatever
-//! the order of operations. A program that fails is shrunk before it is shown.
+//! The conformance suite of the safe layer: generated programs on `LargeVec` beside `Vec`. The same elements, each
+//! dropped once, whatever the order of operations and whatever panics among them. A program that fails is
+//! shrunk before it is shown; vectors with a fault show that the programs notice.
+
+#[path = "support/draw.rs"]
+mod draw;
+#[path = "support/elements.rs"]
+mod elements;
+#[path = "support/subject.rs"]
+mod subject;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 
+use draw::Draw;
+use elements::{Page, Tally, panic_as_wanted, panics};
 use heapdrome_lgalloc::{LargeVec, Pattern, Reader};
-
-/// 512 of them fill the smallest region, so that short programs cross several classes.
-#[derive(Clone)]
-struct Page {
-    number: u64,
-    rest: [u64; 509],
-    _living: Living,
-}
-
-/// Counts the elements that live.
-struct Living(Arc<AtomicIsize>);
-
-impl Clone for Living {
-    fn clone(&self) -> Self {
-        self.0.fetch_add(1, SeqCst);
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl Drop for Living {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, SeqCst);
-    }
-}
+use subject::{Fault, Subject};
 
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Push,
     Pop,
     Extend(usize),
+    /// The iterator panics after so many elements.
+    ExtendPanics(usize),
+    ExtendFromSlice(usize),
+    /// So many elements, of which the clone panics that comes after so many.
+    ExtendFromSlicePanics(usize, usize),
     Resize(usize),
+    /// To this length; the clone panics that comes after so many.
+    ResizePanics(usize, usize),
     Reserve(usize),
     Truncate(usize),
     SwapRemove(usize),
     Write(usize),
     Shrink,
+    PurgeSpare,
     Clear,
     /// Another thread goes on with it.
     Send,
@@ -53,62 +46,57 @@ enum Operation {
     Prefetch(usize),
 }
 
-struct Draw(u64);
-
 impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-
     fn operation(&mut self) -> Operation {
         use Operation::*;
-        match self.below(24) {
+        match self.below(30) {
             0..=3 => Push,
             4..=5 => Pop,
-            6..=9 => Extend(self.below(700)),
-            10 => Resize(self.below(2500)),
-            11 => Reserve(self.below(3000)),
-            12..=13 => Truncate(self.below(1500)),
-            14..=15 => SwapRemove(self.below(3000)),
-            16 => Write(self.below(3000)),
-            17 => Shrink,
-            18 => Clear,
-            19 => Send,
-            20 => TakeApart(self.below(20)),
-            21..=22 => Read(self.below(64)),
+            6..=8 => Extend(self.below(700)),
+            9 => ExtendPanics(self.below(700)),
+            10..=11 => ExtendFromSlice(self.below(500)),
+            12 => ExtendFromSlicePanics(self.below(500), self.below(500)),
+            13 => Resize(self.below(2500)),
+            14 => ResizePanics(self.below(2500), self.below(1000)),
+            15 => Reserve(self.below(3000)),
+            16..=17 => Truncate(self.below(1500)),
+            18..=19 => SwapRemove(self.below(3000)),
+            20 => Write(self.below(3000)),
+            21 => Shrink,
+            22 => PurgeSpare,
+            23 => Clear,
+            24 => Send,
+            25 => TakeApart(self.below(20)),
+            26..=27 => Read(self.below(64)),
             _ => Prefetch(self.below(600)),
         }
     }
 }
 
 struct State {
-    large: LargeVec<Page>,
+    large: Subject,
     model: Vec<u64>,
     next: u64,
-    living: Arc<AtomicIsize>,
+    tally: &'static Tally,
 }
 
 impl State {
-    fn new() -> Self {
+    fn new(fault: Option<Fault>) -> Self {
         Self {
-            large: LargeVec::new(),
+            large: Subject::new(fault),
             model: Vec::new(),
             next: 1,
-            living: Arc::default(),
+            tally: Tally::new(),
         }
     }
 
     fn page(&mut self) -> Page {
         self.next += 1;
-        self.living.fetch_add(1, SeqCst);
-        Page {
-            number: self.next,
-            rest: [self.next; 509],
-            _living: Living(Arc::clone(&self.living)),
-        }
+        Page::new(self.next, self.tally)
+    }
+
+    fn pages(&mut self, count: usize) -> Vec<Page> {
+        (0..count).map(|_| self.page()).collect()
     }
 
     fn step(mut self, operation: Operation) -> Self {
@@ -117,45 +105,34 @@ impl State {
             Push => {
                 let page = self.page();
                 self.model.push(page.number);
-                self.large.push(page).expect("memory");
+                self.large.grow(|vec| vec.push(page)).expect("memory");
             }
             Pop => {
                 let popped = self.large.pop().map(|page| page.number);
                 assert_eq!(popped, self.model.pop());
             }
-            Extend(count) => {
-                let pages: Vec<Page> = (0..count).map(|_| self.page()).collect();
-                self.model.extend(pages.iter().map(|page| page.number));
-                self.large.extend(pages).expect("memory");
-            }
-            Resize(length) => {
-                let page = self.page();
-                self.model.resize(length, page.number);
-                self.large.resize(length, page).expect("memory");
-            }
+            Extend(count) => self.extend(count, false),
+            ExtendPanics(count) => self.extend(count, true),
+            ExtendFromSlice(count) => self.extend_from_slice(count, None),
+            ExtendFromSlicePanics(count, after) => self.extend_from_slice(count, Some(after)),
+            Resize(length) => self.resize(length, None),
+            ResizePanics(length, after) => self.resize(length, Some(after)),
             Reserve(count) => {
-                self.large.reserve(count).expect("memory");
+                self.large.grow(|vec| vec.reserve(count)).expect("memory");
                 assert!(self.large.capacity() >= self.large.len() + count);
             }
             Truncate(length) => {
                 self.large.truncate(length);
                 self.model.truncate(length);
             }
-            SwapRemove(place) if !self.model.is_empty() => {
-                let place = place % self.model.len();
-                let removed = self.large.swap_remove(place).number;
-                assert_eq!(removed, self.model.swap_remove(place));
-            }
-            Write(place) if !self.model.is_empty() => {
-                let (place, page) = (place % self.model.len(), self.page());
-                self.model[place] = page.number;
-                self.large[place] = page;
-            }
-            Shrink => self.large.shrink_to_fit().expect("in place"),
             Clear => {
                 self.large.clear();
                 self.model.clear();
             }
+            SwapRemove(place) => self.swap_remove(place),
+            Write(place) => self.write(place),
+            Shrink => self.large.shrink_to_fit().expect("in place"),
+            PurgeSpare => assert_eq!(self.large.purge_spare(), Ok(())),
             Send => {
                 let moved = std::thread::spawn(move || self);
                 self = moved.join().expect("the thread ends well");
@@ -167,13 +144,64 @@ impl State {
                 let range = first..(first + count).min(self.model.len());
                 assert_eq!(self.large.prefetch_hint(range), Ok(()));
             }
-            SwapRemove(_) | Write(_) => {}
         }
         self
     }
 
+    fn extend(&mut self, count: usize, then_panics: bool) {
+        let pages = self.pages(count);
+        self.model.extend(pages.iter().map(|page| page.number));
+        let end = || -> Option<Page> {
+            if then_panics {
+                panic_as_wanted()
+            }
+            None
+        };
+        let pages = pages.into_iter().chain(std::iter::from_fn(end));
+        let extend = || self.large.grow(|vec| vec.extend(pages)).expect("memory");
+        assert_eq!(panics(extend), then_panics);
+    }
+
+    fn extend_from_slice(&mut self, count: usize, fuse: Option<usize>) {
+        let pages = self.pages(count);
+        let added = fuse.map_or(count, |after| after.min(count));
+        let numbers = pages[..added].iter().map(|page| page.number);
+        self.model.extend(numbers);
+        let extend = || {
+            let added = self.large.grow(|vec| vec.extend_from_slice(&pages));
+            added.expect("memory");
+        };
+        assert_eq!(self.tally.with_fuse(fuse, extend), added < count);
+    }
+
+    fn resize(&mut self, length: usize, fuse: Option<usize>) {
+        let page = self.page();
+        // The last element is no clone.
+        let clones = length.saturating_sub(self.model.len() + 1);
+        let panicking = fuse.filter(|after| *after < clones);
+        let reached = panicking.map_or(length, |after| self.model.len() + after);
+        self.model.resize(reached, page.number);
+        let resize = || self.large.grow(|vec| vec.resize(length, page)).expect("memory");
+        assert_eq!(self.tally.with_fuse(fuse, resize), panicking.is_some());
+    }
+
+    fn swap_remove(&mut self, place: usize) {
+        if let Some(place) = place.checked_rem(self.model.len()) {
+            let removed = self.large.swap_remove(place).number;
+            assert_eq!(removed, self.model.swap_remove(place));
+        }
+    }
+
+    fn write(&mut self, place: usize) {
+        if let Some(place) = place.checked_rem(self.model.len()) {
+            let page = self.page();
+            self.model[place] = page.number;
+            self.large[place] = page;
+        }
+    }
+
     fn take_apart(&mut self, count: usize) {
-        let mut parts = std::mem::take(&mut self.large).into_iter();
+        let mut parts = std::mem::take(&mut *self.large).into_iter();
         let mut model = std::mem::take(&mut self.model).into_iter();
         for _ in 0..count {
             assert_eq!(parts.len(), model.len());
@@ -183,6 +211,7 @@ impl State {
     }
 
     fn read(&self, batch: usize) {
+        let large: &LargeVec<Page> = &self.large;
         let count = self.model.len();
         let indices: Vec<usize> = (0..count).map(|at| at * 7919 % count).collect();
         let patterns = [
@@ -200,7 +229,7 @@ impl State {
             indices.clone(),
         ];
         for (pattern, wanted) in patterns.into_iter().zip(wanted) {
-            let mut reader = Reader::new(&self.large, pattern, batch).expect("inside");
+            let mut reader = Reader::new(large, pattern, batch).expect("inside");
             let read = reader.by_ref().map(|page| page.number);
             assert!(read.eq(wanted.into_iter().map(|at| self.model[at])));
             assert_eq!(reader.refusal(), None);
@@ -212,24 +241,24 @@ impl State {
         for (page, number) in self.large.iter().zip(&self.model) {
             assert_eq!((page.number, page.rest[508]), (*number, *number));
         }
-        let living = self.living.load(SeqCst);
+        let living = self.tally.living();
         assert_eq!(living, self.model.len() as isize, "elements live");
     }
 }
 
-fn run(program: &[Operation]) {
-    let mut state = State::new();
+fn run(program: &[Operation], fault: Option<Fault>) {
+    let mut state = State::new(fault);
     for operation in program {
         state = state.step(*operation);
         state.check();
     }
-    let living = Arc::clone(&state.living);
+    let tally = state.tally;
     drop(state);
-    assert_eq!(living.load(SeqCst), 0, "every element is dropped");
+    assert_eq!(tally.living(), 0, "every element is dropped");
 }
 
-fn fails(program: &[Operation]) -> bool {
-    catch_unwind(AssertUnwindSafe(|| run(program))).is_err()
+fn fails(program: &[Operation], fault: Option<Fault>) -> bool {
+    catch_unwind(AssertUnwindSafe(|| run(program, fault))).is_err()
 }
 
 /// Leaves out operations as long as the program still fails.
@@ -251,15 +280,31 @@ fn shrink(mut program: Vec<Operation>, fails: impl Fn(&[Operation]) -> bool) -> 
     program
 }
 
+/// Seeds and the programs that come of them.
+fn programs() -> impl Iterator<Item = (u64, Vec<Operation>)> {
+    (1..=40_u64).map(|seed| {
+        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        (seed, (0..60).map(|_| draw.operation()).collect())
+    })
+}
+
 #[test]
 fn every_program_does_what_it_does_to_a_vec() {
-    for seed in 1..=40_u64 {
-        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let program: Vec<Operation> = (0..60).map(|_| draw.operation()).collect();
-        if fails(&program) {
-            let shrunk = shrink(program, fails);
+    for (seed, program) in programs() {
+        if fails(&program, None) {
+            let shrunk = shrink(program, |program| fails(program, None));
             panic!("seed {seed} fails: {shrunk:?}");
         }
+    }
+}
+
+/// By the very programs that a vector without a fault passes.
+#[test]
+fn programs_notice_what_is_wrong_with_a_vector() {
+    use Fault::*;
+    for fault in [DropsTwice, LosesTheLast, KeepsTheTail, LeaksAtAPanic] {
+        let noticed = programs().any(|(_, program)| fails(&program, Some(fault)));
+        assert!(noticed, "{fault:?}");
     }
 }
 

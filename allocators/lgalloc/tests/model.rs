@@ -8,19 +8,39 @@ use loom::sync::Arc;
 use loom::thread;
 
 mod sync {
-    pub use loom::sync::atomic::{AtomicBool, AtomicUsize};
+    use loom::sync::{Mutex, MutexGuard};
+
+    pub use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
+
+    /// The library's lock, which nothing poisons.
+    #[derive(Debug)]
+    pub struct Lock<T>(Mutex<T>);
+
+    impl<T> Lock<T> {
+        pub fn new(value: T) -> Self {
+            Self(Mutex::new(value))
+        }
+
+        pub fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().expect("no holder fails")
+        }
+    }
 }
 
-/// One class of two places; sizes are the library's.
+/// One class of two places, two caches, and a table of two regions; sizes are the library's.
 mod class {
     pub const UNIT: usize = 1 << 21;
     pub const CLASSES: usize = 1;
     pub const PLACES: usize = 2;
+    pub const SLOTS: usize = 2;
+    pub const ENTRIES: usize = 2;
 
-    #[derive(Clone, Copy, Debug)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub struct SizeClass;
 
     impl SizeClass {
+        pub const SMALLEST: Self = Self;
+
         pub fn of_index(index: usize) -> Option<Self> {
             (index == 0).then_some(Self)
         }
@@ -39,8 +59,15 @@ mod class {
 #[path = "../src/cap.rs"]
 mod cap;
 #[allow(dead_code, reason = "the models use part of it")]
+#[path = "../src/dirty.rs"]
+mod dirty;
+#[allow(dead_code, reason = "the models use part of it")]
 #[path = "../src/region.rs"]
 mod region;
+#[path = "../src/shared.rs"]
+mod shared;
+#[path = "model/shared.rs"]
+mod shared_models;
 #[allow(dead_code, reason = "the models use part of it")]
 #[path = "../src/slot.rs"]
 mod slot;

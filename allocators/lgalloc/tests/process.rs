@@ -1,34 +1,17 @@
-//! What concerns the whole process: settings, forks, ends of threads. Each test runs in a process of
+//! What concerns the whole process: its memory, forks, ends of threads. Each test runs in a process of
 //! its own: this program starts itself again.
 
+#[path = "support/memory.rs"]
+mod memory;
 mod support;
 
 use std::time::{Duration, Instant};
 
 use heapdrome_lgalloc::{
-    Config, PrefetchError, UNIT, allocate, configure, deallocate, empty_everything, stats,
+    Config, RangeError, UNIT, allocate, configure, deallocate, empty_everything, stats,
 };
+use memory::{burst, resident};
 use support::{alone, touch};
-
-/// Bytes in memory. `statm` would be cheaper, but is approximate where there are many processors.
-fn resident() -> usize {
-    let text = std::fs::read_to_string("/proc/self/smaps_rollup").expect("procfs");
-    let line = text.lines().find_map(|line| line.strip_prefix("Rss:"));
-    let number = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<usize>().ok());
-    number.expect("a number of kilobytes") * 1024
-}
-
-fn burst(megabytes: usize) {
-    let regions: Vec<_> = (0..megabytes / 2)
-        .map(|_| allocate::<u8>(UNIT).expect("memory"))
-        .collect();
-    for (start, capacity, _) in &regions {
-        touch(start.as_ptr(), *capacity);
-    }
-    regions
-        .into_iter()
-        .for_each(|(_, _, handle)| deallocate(handle));
-}
 
 #[test]
 fn after_a_burst_dirty_memory_is_below_its_cap() {
@@ -232,7 +215,7 @@ fn prefetching_reports_what_the_system_says() {
     assert_eq!(handle.prefetch_hint::<u8>(4095..4097), Ok(()));
     assert_eq!(handle.prefetch_hint::<u8>(capacity - 1..capacity), Ok(()));
     assert_eq!(handle.prefetch_hint::<u64>(3..3), Ok(()));
-    let outside = Err(PrefetchError::OutOfBounds { length: capacity });
+    let outside = Err(RangeError::OutOfBounds { length: capacity });
     assert_eq!(handle.prefetch_hint::<u8>(0..capacity + 1), outside);
     assert_eq!(handle.prefetch_hint::<u64>(0..usize::MAX), outside);
     #[expect(clippy::reversed_empty_ranges, reason = "that is the case under test")]
@@ -243,7 +226,7 @@ fn prefetching_reports_what_the_system_says() {
     assert_eq!(gone, 0);
     assert_eq!(
         handle.prefetch_hint::<u8>(5..10),
-        Err(PrefetchError::Refused(libc::ENOMEM))
+        Err(RangeError::Refused(libc::ENOMEM))
     );
 }
 
@@ -310,32 +293,4 @@ fn growth_keeps_contents_and_copies_nothing_that_can_be_moved() {
         assert_eq!(stats.copied_bytes, 0, "this kernel moves pages");
     }
     handles.into_iter().for_each(deallocate);
-}
-
-#[test]
-fn a_lowered_cap_empties_caches_too() {
-    if !alone("a_lowered_cap_empties_caches_too") {
-        return;
-    }
-    let before = resident();
-    let (send, receive) = std::sync::mpsc::channel();
-    let (done, wait) = std::sync::mpsc::channel::<()>();
-    let idle = std::thread::spawn(move || {
-        burst(32);
-        send.send(()).expect("the test waits");
-        // The thread lives on and does nothing, with a full cache.
-        let _ = wait.recv();
-    });
-    receive.recv().expect("the thread lives");
-    burst(32);
-    assert!(stats().dirty_bytes >= 32 << 20, "{:?}", stats().dirty_bytes);
-    configure(&Config {
-        dirty_cap: 4 << 20,
-        ..Config::default()
-    });
-    let (after, dirty) = (resident().saturating_sub(before), stats().dirty_bytes);
-    assert!(dirty <= 4 << 20, "{dirty} bytes dirty");
-    assert!(after <= 16 << 20, "{after} bytes resident");
-    drop(done);
-    idle.join().expect("no thread fails");
 }

@@ -1,21 +1,15 @@
 //! Sequences of operations against a shadow: no overlap, alignment, capacity, contents.
 
+#[path = "support/draw.rs"]
+mod draw;
+
+use draw::Draw;
 use heapdrome_lgalloc::{AllocError, Handle, UNIT, allocate, deallocate, stats};
 
-/// A small generator, so that a failure names its seed.
-struct Draw(u64);
-
 impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-
     fn size(&mut self) -> usize {
-        let largest = (UNIT as u64) << self.below(4);
-        1 + self.below(largest) as usize
+        let largest = UNIT << self.below(4);
+        1 + self.below(largest)
     }
 }
 
@@ -64,7 +58,7 @@ fn step(draw: &mut Draw, all: &mut Vec<Live>, tag: u64) {
         mark(all.last().expect("just pushed"));
         return;
     }
-    let at = draw.below(all.len() as u64) as usize;
+    let at = draw.below(all.len());
     let count = words(&all[at].handle).1;
     check(&all[at], &[0, count / 2, count - 1]);
     if choice < 8 {

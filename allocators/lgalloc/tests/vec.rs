@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use heapdrome_lgalloc::{LargeVec, Pattern, PrefetchError, Reader};
+use heapdrome_lgalloc::{LargeVec, Pattern, RangeError, Reader};
 
 struct Counted<'a>(&'a AtomicUsize, bool);
 
@@ -112,7 +112,7 @@ fn readers_follow_their_pattern() {
     let refused = Reader::new(&vec, beyond, 32).err();
     assert_eq!(
         refused,
-        Some(PrefetchError::OutOfBounds { length: 4 << 20 })
+        Some(RangeError::OutOfBounds { length: 4 << 20 })
     );
     assert!(Reader::new(&vec, Pattern::Indices(&[1 << 20]), 32).is_err());
 }

@@ -29,6 +29,9 @@ int main(void)
     MUST(region.bytes == 4 * unit && ((char *)region.start)[unit - 1] == 7);
     MUST(heapdrome_lgalloc_prefetch(region, 4095, 2) == 0);
     MUST(heapdrome_lgalloc_prefetch(region, 1, region.bytes) == ERANGE);
+    MUST(heapdrome_lgalloc_purge(region, 1, unit - 1) == 0);
+    MUST(((char *)region.start)[0] == 7 && ((char *)region.start)[unit - 1] == 0);
+    MUST(heapdrome_lgalloc_purge(region, SIZE_MAX, 2) == ERANGE);
     heapdrome_lgalloc_deallocate(region);
 
     heapdrome_lgalloc_stats(&now);

@@ -1,0 +1,14 @@
+//! A small generator (xorshift), so that a failure names its seed.
+
+/// The state, which must not be zero.
+pub struct Draw(pub u64);
+
+impl Draw {
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}

@@ -1,0 +1,88 @@
+//! Elements that are counted, and panics that a test wants.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
+
+/// 513 of them fill the smallest region, so that short programs cross several classes.
+#[derive(Clone)]
+pub struct Page {
+    pub number: u64,
+    pub rest: [u64; 509],
+    _living: Living,
+}
+
+impl Page {
+    pub fn new(number: u64, tally: &'static Tally) -> Self {
+        tally.living.fetch_add(1, SeqCst);
+        Self {
+            number,
+            rest: [number; 509],
+            _living: Living(tally),
+        }
+    }
+}
+
+/// What the elements of one program have in common.
+pub struct Tally {
+    /// How many there are.
+    living: AtomicIsize,
+    /// How many clones go well before one panics; below zero, all of them.
+    fuse: AtomicIsize,
+}
+
+impl Tally {
+    /// It lives for ever: a vector that drops an element twice must not find it gone.
+    pub fn new() -> &'static Self {
+        Box::leak(Box::new(Self {
+            living: AtomicIsize::new(0),
+            fuse: AtomicIsize::new(-1),
+        }))
+    }
+
+    pub fn living(&self) -> isize {
+        self.living.load(SeqCst)
+    }
+
+    /// Does something in which a clone panics once so many went well; whether one did.
+    pub fn with_fuse(&self, clones: Option<usize>, act: impl FnOnce()) -> bool {
+        let fuse = clones.map_or(-1, |clones| clones as isize);
+        self.fuse.store(fuse, SeqCst);
+        let panicked = panics(act);
+        self.fuse.store(-1, SeqCst);
+        panicked
+    }
+}
+
+struct Living(&'static Tally);
+
+impl Clone for Living {
+    fn clone(&self) -> Self {
+        if self.0.fuse.fetch_sub(1, SeqCst) == 0 {
+            panic_as_wanted();
+        }
+        self.0.living.fetch_add(1, SeqCst);
+        Self(self.0)
+    }
+}
+
+impl Drop for Living {
+    fn drop(&mut self) {
+        self.0.living.fetch_sub(1, SeqCst);
+    }
+}
+
+struct Wanted;
+
+/// Panics, without a message.
+pub fn panic_as_wanted() -> ! {
+    resume_unwind(Box::new(Wanted))
+}
+
+/// Whether something panics as is wanted; any other panic goes on.
+pub fn panics(act: impl FnOnce()) -> bool {
+    match catch_unwind(AssertUnwindSafe(act)) {
+        Ok(()) => false,
+        Err(panic) if panic.is::<Wanted>() => true,
+        Err(panic) => resume_unwind(panic),
+    }
+}

@@ -1,0 +1,26 @@
+//! What memory the process has, and bursts that fill it.
+
+use heapdrome_lgalloc::{UNIT, allocate, deallocate};
+
+use crate::support::touch;
+
+/// Bytes in memory. `statm` would be cheaper, but is approximate where there are many processors.
+pub fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup").expect("procfs");
+    let line = text.lines().find_map(|line| line.strip_prefix("Rss:"));
+    let number = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    number.expect("a number of kilobytes") * 1024
+}
+
+/// Takes so many megabytes in the smallest regions, writes to every page, and gives all back.
+pub fn burst(megabytes: usize) {
+    let regions: Vec<_> = (0..megabytes / 2)
+        .map(|_| allocate::<u8>(UNIT).expect("memory"))
+        .collect();
+    for (start, capacity, _) in &regions {
+        touch(start.as_ptr(), *capacity);
+    }
+    regions
+        .into_iter()
+        .for_each(|(_, _, handle)| deallocate(handle));
+}

@@ -1,0 +1,84 @@
+//! The vector under test: `LargeVec` as it is, or with a fault, which generated programs must notice.
+
+use std::mem::forget;
+use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use heapdrome_lgalloc::LargeVec;
+
+use crate::elements::Page;
+
+/// What may be wrong with a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// An element that is popped is dropped as well.
+    DropsTwice,
+    /// Growth forgets the last element.
+    LosesTheLast,
+    /// What is cut off is not dropped.
+    KeepsTheTail,
+    /// What was added before a panic is not counted, nor dropped.
+    LeaksAtAPanic,
+}
+
+pub struct Subject {
+    vec: LargeVec<Page>,
+    fault: Option<Fault>,
+}
+
+impl Subject {
+    pub fn new(fault: Option<Fault>) -> Self {
+        let vec = LargeVec::new();
+        Self { vec, fault }
+    }
+
+    /// Does something by which the vector may grow.
+    pub fn grow<R>(&mut self, act: impl FnOnce(&mut LargeVec<Page>) -> R) -> R {
+        let (length, capacity) = (self.vec.len(), self.vec.capacity());
+        let done = catch_unwind(AssertUnwindSafe(|| act(&mut self.vec)));
+        let grew = length > 0 && self.vec.capacity() > capacity;
+        if self.fault == Some(Fault::LosesTheLast) && grew {
+            drop(self.vec.pop());
+        }
+        if self.fault == Some(Fault::LeaksAtAPanic) && done.is_err() {
+            self.forget_from(length);
+        }
+        done.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    pub fn pop(&mut self) -> Option<Page> {
+        let last = self.vec.last();
+        if let (Some(Fault::DropsTwice), Some(last)) = (self.fault, last) {
+            // SAFETY: a page is numbers and a reference that holds for ever; to drop it is to count it.
+            drop(unsafe { std::ptr::read(last) });
+        }
+        self.vec.pop()
+    }
+
+    pub fn truncate(&mut self, length: usize) {
+        if self.fault == Some(Fault::KeepsTheTail) {
+            self.forget_from(length);
+        }
+        self.vec.truncate(length);
+    }
+
+    fn forget_from(&mut self, length: usize) {
+        while self.vec.len() > length {
+            forget(self.vec.pop());
+        }
+    }
+}
+
+impl Deref for Subject {
+    type Target = LargeVec<Page>;
+
+    fn deref(&self) -> &LargeVec<Page> {
+        &self.vec
+    }
+}
+
+impl DerefMut for Subject {
+    fn deref_mut(&mut self) -> &mut LargeVec<Page> {
+        &mut self.vec
+    }
+}
