@@ -36,11 +36,14 @@ pub struct Shared<P> {
 impl<P: Policy> Shared<P> {
     /// A slot for the calling thread.
     pub fn claim(&self) -> Option<&Slot> {
-        let at = self.slots.iter().position(Slot::claim)?;
-        // Relaxed: whoever does not see it yet misses a cache that has just begun. That its lease is not
-        // missed where settings are lowered is for the fence in `lend`, which comes later.
-        self.claimed.fetch_max(at + 1, Relaxed);
-        Some(&self.slots[at])
+        let mut slots = self.slots.iter().enumerate();
+        slots.find_map(|(at, slot)| {
+            // First, so that the child of a fork finds a slot that was just being claimed. Relaxed: whoever does
+            // not see it yet misses a cache that has just begun; that its lease is not missed where settings
+            // are lowered is for the fence in `lend`, which comes later.
+            self.claimed.fetch_max(at + 1, Relaxed);
+            slot.claim().then_some(slot)
+        })
     }
 
     /// The slots that may hold anything: as many as there ever were threads at a time.

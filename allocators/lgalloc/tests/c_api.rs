@@ -21,38 +21,35 @@ fn library(folder: &Path) -> PathBuf {
 }
 
 /// Compiles the example, which uses all of the interface, by this compiler, and runs it.
-fn the_example_runs(compiler: &str, options: &[&str]) {
+fn the_example_runs(folder: &Path, library: &Path, compiler: &str, options: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let program = folder.path().join("example");
+    let program = folder.join(compiler);
     let compiled = Command::new(compiler)
         .args(options)
         .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
         .arg(root.join("include"))
         .arg(root.join("tests/c/example.c"))
-        // The library is in no language.
+        // What follows is in no language.
         .args(["-x", "none"])
-        .arg(library(&folder.path().join("library")))
+        .arg(library)
         .args(["-lpthread", "-ldl", "-lm", "-o"])
         .arg(&program)
         .output()
         .expect("the compiler starts");
     let said = String::from_utf8_lossy(&compiled.stderr);
-    assert!(compiled.status.success(), "{said}");
+    assert!(compiled.status.success(), "{compiler}: {said}");
     let status = Command::new(&program).status().expect("it starts");
     assert_eq!(status.code(), Some(0), "the line that failed");
 }
 
 #[test]
-fn a_c_program_uses_all_of_it() {
-    the_example_runs("cc", &["-x", "c", "-std=c99"]);
-}
-
-#[test]
-fn so_does_a_cxx_program() {
-    if Command::new("c++").arg("--version").output().is_err() {
-        println!("there is no C++ compiler here: nothing was tested");
-        return;
+fn programs_in_c_and_cxx_use_all_of_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let library = library(&folder.path().join("library"));
+    the_example_runs(folder.path(), &library, "cc", &["-x", "c", "-std=c99"]);
+    if Command::new("c++").arg("--version").output().is_ok() {
+        the_example_runs(folder.path(), &library, "c++", &["-x", "c++", "-std=c++11"]);
+    } else {
+        println!("there is no C++ compiler here: the header was read as C alone");
     }
-    the_example_runs("c++", &["-x", "c++", "-std=c++11"]);
 }
