@@ -55,7 +55,9 @@ impl Dirty {
 
     /// Where the most recent region of the class is.
     fn last_of(&self, class: SizeClass) -> Option<usize> {
-        (0..self.count).rev().find(|at| self.entries[*at].1 == class)
+        (0..self.count)
+            .rev()
+            .find(|at| self.entries[*at].1 == class)
     }
 
     /// Takes the most recent region of the class, or the front of the most recent one of the smallest larger
@@ -73,7 +75,9 @@ impl Dirty {
     /// Takes the front of a larger region. The pieces behind it, one of each class from this on, lie where the
     /// whole lay: they are as old.
     fn take_front(&mut self, class: SizeClass) -> Option<Region> {
-        let larger = (0..self.count).rev().filter(|at| self.entries[*at].1 > class);
+        let larger = (0..self.count)
+            .rev()
+            .filter(|at| self.entries[*at].1 > class);
         let at = larger.min_by_key(|at| self.entries[*at].1)?;
         let (region, whole) = self.entries[at];
         let pieces = whole.index() - class.index();

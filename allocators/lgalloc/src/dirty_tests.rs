@@ -46,7 +46,9 @@ impl Table {
     fn drain(mut self) -> Vec<(usize, usize)> {
         let oldest = || self.dirty.take_oldest(&self.cap, |_| true);
         let all = core::iter::from_fn(oldest);
-        let all: Vec<_> = all.map(|(region, class)| (region.start() / UNIT, class.index())).collect();
+        let all: Vec<_> = all
+            .map(|(region, class)| (region.start() / UNIT, class.index()))
+            .collect();
         assert_eq!(self.cap.held(), 0, "what nobody holds is counted");
         all
     }
@@ -57,7 +59,10 @@ fn of_a_class_the_last_that_came_goes_first() {
     let mut table = Table::of(&[(1, 0, 0), (2, 1, 0), (4, 0, 0)]);
     assert_eq!(table.take(0), Some(4));
     assert_eq!(table.cap.held(), 3 * UNIT);
-    assert_eq!((table.dirty.count(class(0)), table.dirty.count(class(1))), (1, 1));
+    assert_eq!(
+        (table.dirty.count(class(0)), table.dirty.count(class(1))),
+        (1, 1)
+    );
     assert_eq!(table.drain(), [(1, 0), (2, 1)]);
 }
 
@@ -109,15 +114,23 @@ fn beyond_the_cap_nothing_is_kept() {
 fn a_region_is_exchanged_for_the_last_of_its_class_that_was_freed_later() {
     let mut table = Table::of(&[(1, 0, 1600), (2, 1, 9000), (3, 0, 3200), (5, 1, 9000)]);
     let mut exchange = |unit, freed| {
-        let given = table.dirty.exchange_for_younger(region(unit, freed), class(0), 9600);
+        let given = table
+            .dirty
+            .exchange_for_younger(region(unit, freed), class(0), 9600);
         given.start() / UNIT
     };
-    assert_eq!(exchange(7, 3200), 7, "as old as the last: nothing is gained");
+    assert_eq!(
+        exchange(7, 3200),
+        7,
+        "as old as the last: nothing is gained"
+    );
     assert_eq!(exchange(7, 6400), 7);
     assert_eq!(exchange(7, 800), 3);
     let held = table.cap.held();
     assert_eq!(held, 6 * UNIT);
-    let none = table.dirty.exchange_for_younger(region(4, 0), class(2), 9600);
+    let none = table
+        .dirty
+        .exchange_for_younger(region(4, 0), class(2), 9600);
     assert_eq!(none.start() / UNIT, 4, "there is none of its class");
     assert_eq!(table.drain(), [(7, 0), (1, 0), (2, 1), (5, 1)]);
 }
@@ -126,7 +139,12 @@ fn a_region_is_exchanged_for_the_last_of_its_class_that_was_freed_later() {
 fn the_oldest_is_taken_only_if_it_is_wanted() {
     let mut table = Table::of(&[(1, 0, 800), (2, 0, 8000), (3, 0, 800)]);
     let old = |region: Region| region.age(9600) >= 5000;
-    let mut take = || table.dirty.take_oldest(&table.cap, old).map(|(region, _)| region);
+    let mut take = || {
+        table
+            .dirty
+            .take_oldest(&table.cap, old)
+            .map(|(region, _)| region)
+    };
     assert_eq!(take(), Some(region(1, 800)));
     assert_eq!(take(), None, "the next is younger");
     assert_eq!(table.drain(), [(2, 0), (3, 0)]);

@@ -137,7 +137,11 @@ mod tests {
 
     #[test]
     fn a_large_region_is_told_of_as_a_whole_by_a_sample() {
-        assert_eq!(told(32, |unit| unit % 2 == 1), (vec![], 0), "not in the sample");
+        assert_eq!(
+            told(32, |unit| unit % 2 == 1),
+            (vec![], 0),
+            "not in the sample"
+        );
         assert_eq!(told(32, |unit| unit == 30), (vec![(0, 32)], 32));
         let looked = core::cell::Cell::new(0);
         let count = |_| {

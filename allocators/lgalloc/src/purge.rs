@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use heapdrome_pages::{Linux, Pages, Purge};
 
 use crate::class::SizeClass;
-use crate::os::{PageMap, swapped_stretches};
 use crate::config;
+use crate::os::{PageMap, swapped_stretches};
 
 static PURGED_BYTES: AtomicUsize = AtomicUsize::new(0);
 static STALE_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -86,7 +86,8 @@ mod tests {
         let region = Linux.reserve(4 * UNIT, UNIT, Access::ReadWrite);
         let region = region.expect("address space");
         // SAFETY: four stretches were reserved, for this test alone.
-        let ends = [0, 1, 2, 3].map(|stretch| unsafe { region.add((stretch + 1) * UNIT - 8).cast::<u64>() });
+        let ends = [0, 1, 2, 3]
+            .map(|stretch| unsafe { region.add((stretch + 1) * UNIT - 8).cast::<u64>() });
         for (number, end) in ends.iter().enumerate() {
             // SAFETY: as above.
             unsafe { end.write(number as u64 + 1) };
@@ -104,7 +105,10 @@ mod tests {
     fn stretches_in_swap_lose_their_contents_and_no_others_do() {
         let before = dropped().purged_bytes;
         assert_eq!(left_where(|_| false), ([1, 2, 3, 4], 0));
-        assert_eq!(left_where(|number| number % 2 == 1), ([1, 0, 3, 0], 2 * UNIT));
+        assert_eq!(
+            left_where(|number| number % 2 == 1),
+            ([1, 0, 3, 0], 2 * UNIT)
+        );
         assert_eq!(left_where(|_| true), ([0; 4], 4 * UNIT));
         // Other tests purge meanwhile.
         assert!(dropped().purged_bytes - before >= 6 * UNIT);

@@ -83,6 +83,10 @@ impl<P: Policy> Shared<P> {
         if slot.push(class, region) || (self.lend(slot, class) && slot.push(class, region)) {
             return;
         }
+        if slot.cached() > slot.lease() {
+            // What came on top when the lease was taken away, and is not paid for.
+            self.give_all(slot);
+        }
         // The next allocation must find what was freed last, whose pages are the likeliest to be in
         // memory: so it is what was freed before that goes to the table.
         let to_table = |older| self.put(older, class);
@@ -112,12 +116,15 @@ impl<P: Policy> Shared<P> {
     pub fn leave(&self, slot: &Slot) {
         // The lease goes back before the regions, which then count in the table.
         slot.end_lease(&self.cap);
-        for class in (0..CLASSES).filter_map(SizeClass::of_index) {
-            while let Some(region) = slot.pop(class) {
-                self.put(region, class);
-            }
-        }
+        self.give_all(slot);
         slot.leave();
+    }
+
+    /// Moves all of a slot's regions to the table. Only the owner calls this.
+    fn give_all(&self, slot: &Slot) {
+        for class in (0..CLASSES).filter_map(SizeClass::of_index) {
+            while slot.give_older(class, |region| self.put(region, class)) {}
+        }
     }
 
     /// Makes budget and cap hold that were lowered: what is in caches that have borrowed more than the budget
@@ -149,7 +156,9 @@ impl<P: Policy> Shared<P> {
     /// not use then.
     pub fn empty_of(&self, wanted: impl Fn(Region) -> bool) {
         for slot in self.claimed() {
-            let robbed = rob(slot, &wanted, |region, class| self.policy.clean(region, class));
+            let robbed = rob(slot, &wanted, |region, class| {
+                self.policy.clean(region, class)
+            });
             if robbed || (slot.lease() != 0 && slot.held() == 0) {
                 slot.revoke(&self.cap);
             }
@@ -174,8 +183,8 @@ impl<P: Policy> Shared<P> {
     }
 
     /// Takes the lease of a slot and all of its regions. The lease goes first: so the owner puts nothing in
-    /// meanwhile but what it borrows for anew. A region that it is just putting in may be missed; it pays for
-    /// that one, too, when it frees the next.
+    /// meanwhile but what it borrows for anew. What it is just putting in may be missed; it pays for that,
+    /// too, or gives it up, when it frees the next.
     fn rob_of_all(&self, slot: &Slot, take: impl FnMut(Region, SizeClass)) {
         slot.end_lease(&self.cap);
         rob(slot, |_| true, take);

@@ -60,7 +60,9 @@ impl Shared<Rules> {
     fn check(&self) {
         let classes = (0..CLASSES).filter_map(SizeClass::of_index);
         let table = self.dirty.lock();
-        let in_table: usize = classes.map(|class| class.bytes() * table.count(class)).sum();
+        let in_table: usize = classes
+            .map(|class| class.bytes() * table.count(class))
+            .sum();
         let lent: usize = self.slots.iter().map(Slot::lease).sum();
         assert_eq!(self.cap.held(), in_table + lent);
         assert!(self.slots.iter().all(|slot| slot.held() <= slot.lease()));
@@ -159,10 +161,17 @@ fn a_lowered_budget_moves_what_is_cached_to_the_table() {
     SHARED.hold_to_policy();
     SHARED.check();
     assert_eq!((large.lease(), large.held()), (0, 0));
-    assert_eq!(small.held(), UNIT, "it has borrowed no more than is allowed");
+    assert_eq!(
+        small.held(),
+        UNIT,
+        "it has borrowed no more than is allowed"
+    );
     assert_eq!(SHARED.dirty.lock().count(TWO), 6);
     assert_eq!(SHARED.cleaned(), [0; 0]);
     (1..=6).for_each(|unit| SHARED.free(large, unit + 20, 0));
     SHARED.check();
-    assert!(large.lease() <= 2 * UNIT, "it borrows within its budget again");
+    assert!(
+        large.lease() <= 2 * UNIT,
+        "it borrows within its budget again"
+    );
 }

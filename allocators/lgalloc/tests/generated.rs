@@ -181,7 +181,11 @@ impl State {
         let panicking = fuse.filter(|after| *after < clones);
         let reached = panicking.map_or(length, |after| self.model.len() + after);
         self.model.resize(reached, page.number);
-        let resize = || self.large.grow(|vec| vec.resize(length, page)).expect("memory");
+        let resize = || {
+            self.large
+                .grow(|vec| vec.resize(length, page))
+                .expect("memory")
+        };
         assert_eq!(self.tally.with_fuse(fuse, resize), panicking.is_some());
     }
 

@@ -2,16 +2,16 @@
 
 mod support;
 
-use heapdrome_lgalloc::{
-    LargeVec, Pattern, RangeError, Reader, UNIT, allocate, deallocate, stats,
-};
+use heapdrome_lgalloc::{LargeVec, Pattern, RangeError, Reader, UNIT, allocate, deallocate, stats};
 use heapdrome_pages::{Linux, Pages};
 use support::{alone, touch};
 
 /// Regions of each class that somebody has, by what is counted.
 fn counted() -> Vec<isize> {
     let classes = stats().classes;
-    let live = classes.iter().map(|class| class.allocations as isize - class.deallocations as isize);
+    let live = classes
+        .iter()
+        .map(|class| class.allocations as isize - class.deallocations as isize);
     live.collect()
 }
 
@@ -56,14 +56,21 @@ fn what_a_region_does_not_need_can_be_dropped() {
     let page = Linux.page_size();
     assert_eq!(handle.purge::<u8>(1..3 * page - 1), Ok(()));
     let found = [0, page - 1, page, 2 * page - 1, 2 * page, 3 * page - 2].map(byte);
-    assert_eq!(found, [7, 7, 0, 0, 7, 7], "whole pages within, and no others");
+    assert_eq!(
+        found,
+        [7, 7, 0, 0, 7, 7],
+        "whole pages within, and no others"
+    );
     fill();
     let before = stats().purged_bytes;
     assert_eq!(handle.purge::<u8>(1..page - 1), Ok(()));
     assert_eq!(handle.purge::<u64>(7..7), Ok(()));
     assert_eq!(stats().purged_bytes, before, "no whole page");
     assert_eq!(handle.purge::<u64>(page..capacity / 8), Ok(()));
-    assert_eq!((byte(8 * page - 1), byte(8 * page), byte(capacity - 1)), (7, 0, 0));
+    assert_eq!(
+        (byte(8 * page - 1), byte(8 * page), byte(capacity - 1)),
+        (7, 0, 0)
+    );
     assert_eq!(stats().purged_bytes - before, capacity - 8 * page);
     let outside = Err(RangeError::OutOfBounds { length: capacity });
     assert_eq!(handle.purge::<u8>(0..capacity + 1), outside);
@@ -81,7 +88,10 @@ fn a_vector_returns_what_it_does_not_fill() {
     vec.resize(vec.capacity(), [7_u8, 8, 9]).expect("memory");
     vec.truncate(1000);
     assert_eq!(vec.purge_spare(), Ok(()));
-    assert_eq!(stats().purged_bytes, bytes - 3000_usize.next_multiple_of(Linux.page_size()));
+    assert_eq!(
+        stats().purged_bytes,
+        bytes - 3000_usize.next_multiple_of(Linux.page_size())
+    );
     assert!(vec.iter().all(|element| *element == [7, 8, 9]));
     assert_eq!(vec.capacity(), bytes / 3);
 }
@@ -118,7 +128,10 @@ fn readers_ask_for_a_batch_beyond_what_they_read() {
     };
     assert_eq!(read_when_refused(strided, 1), 3);
     let all = 0..UNIT;
-    assert_eq!(read_when_refused(Pattern::Sequential(&all), page), 2 * page + 1);
+    assert_eq!(
+        read_when_refused(Pattern::Sequential(&all), page),
+        2 * page + 1
+    );
     // Its region has a hole: nobody may get it again.
     std::mem::forget(vec);
 }

@@ -41,7 +41,10 @@ fn a_lowered_cap_empties_caches_too() {
 /// Bytes of free regions in caches.
 fn cached() -> usize {
     let classes = stats().classes;
-    classes.iter().map(|class| class.bytes * class.cached_regions).sum()
+    classes
+        .iter()
+        .map(|class| class.bytes * class.cached_regions)
+        .sum()
 }
 
 #[test]
@@ -142,7 +145,9 @@ fn the_worker_takes_none_of_the_programs_signals() {
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut set);
-            (1..=64).filter(|signal| libc::sigismember(&raw const set, *signal) == 1).collect::<Vec<_>>()
+            (1..=64)
+                .filter(|signal| libc::sigismember(&raw const set, *signal) == 1)
+                .collect::<Vec<_>>()
         }
     };
     let before = own();
@@ -161,7 +166,9 @@ fn the_worker_takes_none_of_the_programs_signals() {
     };
     // All but those that cannot be blocked, and two that the C library keeps for itself.
     let kept = [libc::SIGKILL, libc::SIGSTOP, 32, 33];
-    let all = kept.iter().fold(u64::MAX, |all, signal| all & !(1 << (signal - 1)));
+    let all = kept
+        .iter()
+        .fold(u64::MAX, |all, signal| all & !(1 << (signal - 1)));
     assert_eq!(masks.len(), 1);
     assert_eq!(masks[0] & all, all);
 }

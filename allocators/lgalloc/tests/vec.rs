@@ -110,9 +110,6 @@ fn readers_follow_their_pattern() {
         count: 3,
     };
     let refused = Reader::new(&vec, beyond, 32).err();
-    assert_eq!(
-        refused,
-        Some(RangeError::OutOfBounds { length: 4 << 20 })
-    );
+    assert_eq!(refused, Some(RangeError::OutOfBounds { length: 4 << 20 }));
     assert!(Reader::new(&vec, Pattern::Indices(&[1 << 20]), 32).is_err());
 }
