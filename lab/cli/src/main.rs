@@ -21,6 +21,7 @@ mod program;
 mod race;
 mod report;
 mod show;
+mod sources;
 mod suite;
 mod survive;
 mod values;
@@ -51,9 +52,17 @@ fn read_arguments() -> Result<Arguments, Failure> {
     Arguments::try_parse().map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => end(&error),
         _ => Failure::Usage(values::one_line(&error.render().to_string())),
     })
+}
+
+/// Prints help or the version and ends the process; comes back only where it cannot be printed.
+fn end(help: &clap::Error) -> Failure {
+    match output::printed(help.print()) {
+        Err(failure) if !help.use_stderr() => failure,
+        _ => std::process::exit(help.exit_code()),
+    }
 }
 
 fn act(arguments: Arguments) -> Result<(), Failure> {

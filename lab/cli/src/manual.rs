@@ -2,15 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Arg, Args, Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
+use heapdrome_record::make_folder;
 
 use crate::arguments::Arguments;
 use crate::destinations::refuse_stdout;
 use crate::failure::Failure;
 use crate::output;
 use crate::values::nearest;
+
+/// What the foot of a page says.
+const SOURCE: &str = concat!("heapdrome ", env!("CARGO_PKG_VERSION"));
 
 const MAN_EXAMPLES: &str = "\
 Examples:
@@ -63,12 +67,7 @@ pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
         return output::print(&page(found)?.1);
     };
     refuse_stdout("--dir", folder)?;
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::Machine(format!(
-            "cannot make the folder {}: {error}",
-            folder.display()
-        ))
-    })?;
+    make_folder(folder).map_err(Failure::machine)?;
     for command in all(&whole) {
         let (name, page) = page(command)?;
         let path = folder.join(name);
@@ -114,7 +113,11 @@ fn find<'a>(whole: &'a Command, words: &[String]) -> Result<&'a Command, Failure
 
 /// The name of a page's file, and the page.
 fn page(command: &Command) -> Result<(String, Vec<u8>), Failure> {
-    let man = Man::new(command.clone());
+    let with_dashes = |arg: Arg| match arg.is_last_set() {
+        true => arg.value_name("-- COMMAND..."),
+        false => arg,
+    };
+    let man = Man::new(command.clone().mut_args(with_dashes)).source(SOURCE);
     let mut text = Vec::new();
     man.render(&mut text).map_err(Failure::machine)?;
     Ok((man.get_filename(), text))
@@ -148,6 +151,16 @@ mod tests {
                 assert!(page.contains(&format!("--{option}")), "{name}: --{option}");
             }
         }
+    }
+
+    #[test]
+    fn a_page_says_what_it_is_of_and_where_the_command_goes() {
+        let whole = definition();
+        let race = plain(find(&whole, &["race".to_owned()]).expect("it is there"));
+        assert!(race.contains(&format!("\"{SOURCE}\"")), "{race}");
+        let synopsis = race.split(".SH SYNOPSIS").nth(1).unwrap_or_default();
+        let synopsis = synopsis.split(".SH").next().unwrap_or_default();
+        assert!(synopsis.contains("-- COMMAND..."), "{synopsis}");
     }
 
     #[test]

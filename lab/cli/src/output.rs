@@ -23,7 +23,15 @@ const WIDTH: usize = 100;
 /// When standard output cannot be written for another reason, such as a full disk.
 pub fn print(text: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text).and_then(|()| out.flush()) {
+    printed(out.write_all(text).and_then(|()| out.flush()))
+}
+
+/// What came of printing, as [`print`] tells it.
+///
+/// # Errors
+/// As [`print`].
+pub fn printed(outcome: std::io::Result<()>) -> Result<(), Failure> {
+    match outcome {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Machine(
             format!("cannot write to standard output: {error}"),
         )),

@@ -1,22 +1,24 @@
 //! `heapdrome report` and `heapdrome plot`: results to look at.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
-use heapdrome_record::{Redaction, Saved, read_saved};
+use heapdrome_record::{Redaction, Saved, is_stdin, make_folder};
 use heapdrome_report::{Plot, Source, page, plots};
 
 use crate::destinations::{Destinations, is_stdout, refuse_stdout};
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::output;
+use crate::{output, sources};
 
 /// `heapdrome report`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
-    /// The results, as written by `race --json` or `suite --json`
+    /// The results, as written by --json of race, suite, survive or paging; `-` reads one from standard
+    /// input
     #[arg(required = true, value_name = "RESULT.json")]
     pub results: Vec<PathBuf>,
     /// The page to write; `-` prints it
@@ -33,7 +35,8 @@ pub struct ReportArguments {
 /// `heapdrome plot`.
 #[derive(Args, Debug)]
 pub struct PlotArguments {
-    /// The results, as written by `race --json` or `suite --json`
+    /// The results, as written by --json of race, suite, survive or paging; `-` reads one from standard
+    /// input
     #[arg(required = true, value_name = "RESULT.json")]
     pub results: Vec<PathBuf>,
     /// The folder for the plots; it is made if it is missing
@@ -111,12 +114,7 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     for (path, _, _) in &files {
         refuse_overwriting(path, arguments.force)?;
     }
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::Machine(format!(
-            "cannot make the folder {}: {error}",
-            folder.display()
-        ))
-    })?;
+    make_folder(folder).map_err(Failure::machine)?;
     for (path, plot, form) in files {
         let bytes = match form {
             Form::Svg => plot.svg(),
@@ -199,48 +197,29 @@ fn prefix(source: &Source) -> String {
 }
 
 fn read_all(paths: &[PathBuf], redact: bool) -> Result<Vec<Source>, Failure> {
+    let results: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    sources::refuse_stdin_twice(&results)?;
     let redaction = if redact {
         Some(Folders::find()?.redaction())
     } else {
         None
     };
     let read = |path: &PathBuf| {
-        let saved = read_saved(path).map_err(Failure::usage)?;
-        refuse_nothing(path, &saved)?;
+        let saved = sources::read_measured(path)?;
         let saved = match &redaction {
             Some(redaction) => redacted(&saved, redaction)?,
             None => saved,
         };
-        let name = path.file_name().unwrap_or(path.as_os_str());
+        let name = match is_stdin(path) {
+            true => OsStr::new("standard-input.json"),
+            false => path.file_name().unwrap_or(path.as_os_str()),
+        };
         Ok(Source {
             name: name.to_string_lossy().into_owned(),
             saved,
         })
     };
     paths.iter().map(read).collect()
-}
-
-/// A result in which nothing was measured makes no page.
-///
-/// # Errors
-/// When it holds no complete round.
-pub fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
-    let nothing = match saved {
-        Saved::Race(result) => result.rounds == 0 || result.entrants.is_empty(),
-        Saved::Collection(races) => {
-            let empty = races.races.iter().all(|race| race.result.rounds == 0);
-            // A search such as that for the least memory, which tests no sentences of a document.
-            let tables_alone = races.claims.is_empty() && !races.tables.is_empty();
-            empty && races.misuse.is_empty() && races.ccdfs.is_empty() && !tables_alone
-        }
-    };
-    if nothing {
-        return Err(Failure::Usage(format!(
-            "{} holds no complete round, so there is nothing to show; race again",
-            path.display()
-        )));
-    }
-    Ok(())
 }
 
 /// The same with the user's folders named `$HOME` and `$CACHE`.

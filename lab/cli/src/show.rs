@@ -1,20 +1,20 @@
 //! `heapdrome show`: the table of a saved result.
 
-use heapdrome_record::{Saved, read_saved};
+use heapdrome_record::Saved;
 
 use crate::arguments::ShowArguments;
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::{output, program};
+use crate::{output, program, sources};
 
 /// Prints the table again, and writes it in other forms if asked to.
 ///
 /// # Errors
-/// When the result cannot be read or has no samples for `--csv`, or a file cannot be written or is the
-/// result itself.
+/// When the result cannot be read, is empty or has no samples for `--csv`, or a file cannot be written or is
+/// the result itself.
 pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
-    let saved = read_saved(&arguments.result).map_err(Failure::usage)?;
+    let saved = sources::read(&arguments.result)?;
     let output = &arguments.output;
     Destinations::of(output).check(&[&arguments.result])?;
     if let Saved::Collection(one) = &saved

@@ -1,5 +1,6 @@
 //! Results on disk, read with care, and the text that they are written as.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -22,6 +23,12 @@ pub enum ReadError {
     /// There is nothing in it.
     #[error("{path} is empty")]
     Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is a gzip file.
+    #[error("{path} is compressed; gunzip it first")]
+    Compressed {
         /// The file.
         path: PathBuf,
     },
@@ -70,12 +77,33 @@ pub enum Saved {
     Collection(Box<Collection>),
 }
 
-/// Reads the result of a race, or a collection of them: only a collection has `races`.
+/// What a gzip file begins with.
+const GZIP: &[u8] = b"\x1f\x8b";
+
+/// What some editors begin a text with, the byte order mark of UTF-8; it says nothing.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Whether a path stands for standard input. A file that is called `-` is read as `./-`.
+pub fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// How messages and pages call what is read from `path`.
+pub fn source_name(path: &Path) -> &Path {
+    match is_stdin(path) {
+        true => Path::new("standard input"),
+        false => path,
+    }
+}
+
+/// Reads the result of a race, or a collection of them: only a collection has `races`. The path `-` is standard
+/// input, which can be read once.
 ///
 /// # Errors
 /// When the file cannot be read, is not a whole result, or has a schema that is not known.
 pub fn read_saved(path: &Path) -> Result<Saved, ReadError> {
     let value = read_value(path)?;
+    let path = source_name(path);
     match value.get("races") {
         Some(_) => typed(path, value).map(Saved::Collection),
         None if value.get("pairs").is_some() => Err(ReadError::Comparison {
@@ -90,20 +118,25 @@ pub fn read_saved(path: &Path) -> Result<Saved, ReadError> {
 /// # Errors
 /// As [`read_saved`]; and when it is not one race.
 pub fn read_result(path: &Path) -> Result<RaceResult, ReadError> {
-    typed(path, read_value(path)?)
+    typed(source_name(path), read_value(path)?)
 }
 
 /// JSON that a heapdrome wrote, of a schema that this one reads.
 fn read_value(path: &Path) -> Result<Value, ReadError> {
-    let path = || path.to_owned();
-    let text = std::fs::read(path()).map_err(|source| ReadError::Unreadable {
+    let bytes = bytes_of(path);
+    let path = || source_name(path).to_owned();
+    let bytes = bytes.map_err(|source| ReadError::Unreadable {
         path: path(),
         source,
     })?;
+    if bytes.starts_with(GZIP) {
+        return Err(ReadError::Compressed { path: path() });
+    }
+    let text = bytes.strip_prefix(MARK).unwrap_or(&bytes);
     if text.trim_ascii().is_empty() {
         return Err(ReadError::Empty { path: path() });
     }
-    let value: Value = serde_json::from_slice(&text).map_err(|error| match error.is_eof() {
+    let value: Value = serde_json::from_slice(text).map_err(|error| match error.is_eof() {
         true => ReadError::CutShort { path: path() },
         false => ReadError::Foreign { path: path() },
     })?;
@@ -120,6 +153,15 @@ fn read_value(path: &Path) -> Result<Value, ReadError> {
             found: schema.to_string(),
         }),
     }
+}
+
+fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !is_stdin(path) {
+        return std::fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn typed<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, ReadError> {
@@ -165,7 +207,7 @@ mod tests {
 
     /// What is said of a file with this content, without its path.
     #[track_caller]
-    fn message(text: &str) -> String {
+    fn message(text: impl AsRef<[u8]>) -> String {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("r.json");
         std::fs::write(&path, text).expect("a file can be written");
@@ -178,7 +220,7 @@ mod tests {
     #[test]
     fn a_schema_that_is_not_known_is_named_whatever_the_rest_is() {
         for found in ["0", "2", "-1", "1.5", "\"1\""] {
-            let told = message(&format!(r#"{{"heapdrome": "9", "schema": {found}}}"#));
+            let told = message(format!(r#"{{"heapdrome": "9", "schema": {found}}}"#));
             let expected = format!("has schema {found}; this heapdrome reads 1 to {SCHEMA}");
             assert_eq!(told, expected);
         }
@@ -204,6 +246,14 @@ mod tests {
         for text in foreign {
             assert_eq!(message(text), "is not a heapdrome result", "{text}");
         }
+    }
+
+    #[test]
+    fn what_editors_and_packers_leave_is_known() {
+        let marked = "\u{feff}{\"heapdrome\": \"9\", \"schema\": 2}";
+        assert!(message(marked).starts_with("has schema 2"));
+        assert_eq!(message("\u{feff}"), "is empty");
+        assert_eq!(message(b"\x1f\x8b\x08"), "is compressed; gunzip it first");
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role};
 pub use figure::{COMMON_FIGURES, resolution};
 pub use file::{
-    ReadError, Saved, changes_to_json, collection_to_json, read_result, read_saved, result_to_json,
+    ReadError, Saved, changes_to_json, collection_to_json, is_stdin, read_result, read_saved,
+    result_to_json, source_name,
 };
 pub use journal::JournalLine;
 pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
@@ -52,4 +53,4 @@ pub use scaling::{Knee, ScalingCurve, ScalingPoint, SweepResult, SweptParameter}
 pub use survival::{Multiple, Survival, Trial};
 pub use units::{Bytes, Nanoseconds};
 pub use workload::WorkloadReport;
-pub use write::{WriteError, check_writable, write_atomically};
+pub use write::{FolderError, WriteError, check_writable, make_folder, write_atomically};

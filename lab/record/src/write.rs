@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 /// A file that could not be written: why, and what to do about it.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {}", .path.display(), told(.folder, .source))]
+#[error("cannot write {}: {}", .path.display(), told("file", .folder, .source))]
 pub struct WriteError {
     /// The file, as the caller named it.
     pub path: PathBuf,
@@ -19,23 +19,52 @@ pub struct WriteError {
     pub source: Error,
 }
 
-/// What the system said, in words that speak of what the caller named.
-fn told(folder: &Path, source: &Error) -> String {
+/// A folder that could not be made: why, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot make the folder {}: {}", .path.display(), told("folder", .parent, .source))]
+pub struct FolderError {
+    /// The folder, as the caller named it.
+    pub path: PathBuf,
+    /// The nearest folder above it that is there.
+    pub parent: PathBuf,
+    /// What the system said.
+    pub source: Error,
+}
+
+/// Makes a folder, and those above it, where they are missing.
+///
+/// # Errors
+/// When one of them cannot be made.
+pub fn make_folder(path: &Path) -> Result<(), FolderError> {
+    std::fs::create_dir_all(path).map_err(|source| FolderError {
+        path: path.to_owned(),
+        parent: path
+            .ancestors()
+            .skip(1)
+            .find(|above| above.exists())
+            .map_or_else(|| PathBuf::from("."), Path::to_owned),
+        source,
+    })
+}
+
+/// What the system said of making `thing` in `folder`, in words that speak of what the caller named.
+fn told(thing: &str, folder: &Path, source: &Error) -> String {
     let folder = folder.display();
     match source.kind() {
         ErrorKind::NotFound => {
-            format!("there is no folder {folder}; create it, or name a file in another")
+            format!("there is no folder {folder}; create it, or name a {thing} in another")
         }
-        ErrorKind::NotADirectory => format!("{folder} is not a folder; name a file in one"),
+        ErrorKind::NotADirectory => format!("{folder} is not a folder; name a {thing} in one"),
+        ErrorKind::AlreadyExists => "it is there and is not a folder; name another".to_owned(),
         ErrorKind::IsADirectory => "it is a folder; name a file".to_owned(),
         ErrorKind::PermissionDenied => {
-            format!("no permission to write in {folder}; name a file in another folder")
+            format!("no permission to write in {folder}; name a {thing} in another")
         }
         ErrorKind::ReadOnlyFilesystem => {
-            format!("{folder} can only be read; name a file in another folder")
+            format!("{folder} can only be read; name a {thing} in another")
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "no room is left; make room, or name a file in another folder".to_owned()
+            format!("no room is left; make room, or name a {thing} elsewhere")
         }
         _ => source.to_string(),
     }
@@ -82,9 +111,9 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
 /// file may replace, such as a pipe or a folder.
 fn replaced(path: &Path) -> Option<PathBuf> {
     match std::fs::metadata(path) {
-        Ok(old) if old.is_file() => std::fs::canonicalize(path).ok(),
-        Ok(_) => None,
-        Err(_) => Some(path.to_owned()),
+        Ok(old) if old.is_file() && path.is_symlink() => std::fs::canonicalize(path).ok(),
+        Ok(old) if !old.is_file() => None,
+        Ok(_) | Err(_) => Some(path.to_owned()),
     }
 }
 
@@ -156,13 +185,45 @@ mod tests {
 
     #[test]
     fn each_reason_says_what_to_do() {
-        let told = |kind: ErrorKind| told(Path::new("/srv/results"), &kind.into());
+        let told = |kind: ErrorKind| told("file", Path::new("/srv/results"), &kind.into());
         let denied = told(ErrorKind::PermissionDenied);
         assert!(denied.starts_with("no permission to write in /srv/results;"));
         assert!(told(ErrorKind::StorageFull).contains("make room"));
         for kind in [ErrorKind::NotFound, ErrorKind::PermissionDenied] {
             assert!(!told(kind).contains("make room"));
         }
+    }
+
+    #[test]
+    fn a_place_is_told_as_it_was_named() {
+        let folder = folder();
+        std::fs::create_dir(folder.path().join("sub")).expect("a folder");
+        std::fs::write(folder.path().join("old"), "").expect("written");
+        for name in ["sub/../old", "sub/../new"] {
+            let path = folder.path().join(name);
+            assert_eq!(replaced(&path), Some(path));
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_says_where() {
+        let folder = folder();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").expect("written");
+        let told = |path: &Path| make_folder(path).map_err(|error| error.to_string());
+        let above = format!("{} is not a folder; name a folder in one", file.display());
+        let below = told(&file.join("a/b")).expect_err("below a file");
+        assert!(
+            below.starts_with("cannot make the folder ") && below.ends_with(&above),
+            "{below}"
+        );
+        let same = told(&file).expect_err("a file");
+        assert!(
+            same.ends_with("it is there and is not a folder; name another"),
+            "{same}"
+        );
+        let made = folder.path().join("x/y");
+        assert!(told(&made).is_ok() && told(&made).is_ok() && made.is_dir());
     }
 
     #[test]

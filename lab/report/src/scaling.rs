@@ -27,7 +27,9 @@ pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     let mut tables = Vec::new();
     for others in others(sweep) {
         let curves: Vec<_> = curves(sweep, &others).collect();
-        if !curves.iter().any(|curve| curve.points.len() > 1) {
+        // At the first value every degradation is 1.
+        let mut later = curves.iter().flat_map(|curve| curve.points.iter().skip(1));
+        if !later.any(|point| point.degradation.is_some()) {
             continue;
         }
         let differ = has_own_processors(&curves);
@@ -151,7 +153,7 @@ pub(crate) fn notes(collection: &Collection) -> Vec<String> {
     let Some(sweep) = &collection.sweep else {
         return Vec::new();
     };
-    if !sweep.curves.iter().any(|curve| curve.points.len() > 1) {
+    if tables(collection, usize::MAX).is_empty() {
         return Vec::new();
     }
     let rests = match sweep.paired {

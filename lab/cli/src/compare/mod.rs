@@ -9,15 +9,14 @@ mod pairing;
 use std::path::Path;
 
 use heapdrome_record::{
-    Changes, ComparedResult, Judged, Machine, Outcome, SCHEMA, Saved, changes_to_json, read_saved,
+    Changes, ComparedResult, Judged, Machine, Outcome, SCHEMA, Saved, changes_to_json, source_name,
 };
 use heapdrome_report::{changes_markdown, changes_text};
 
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::output;
-use crate::report::refuse_nothing;
+use crate::{output, sources};
 
 pub use arguments::CompareArguments;
 
@@ -33,7 +32,9 @@ use pairing::Pairs;
 pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = arguments.output();
     Destinations::of(&output).check(&[&arguments.old, &arguments.new])?;
-    let [old, new] = [read(&arguments.old)?, read(&arguments.new)?];
+    sources::refuse_stdin_twice(&[&arguments.old, &arguments.new])?;
+    let [old, new] = [&arguments.old, &arguments.new].map(|path| sources::read_measured(path));
+    let (old, new) = (old?, new?);
     let same_machine = !arguments.machines_differ && is_same(machine(&old), machine(&new));
     let pairs = pairing::pairs(&old, &new, same_machine)?;
     let conditions = parsed(&arguments.fail_if, &pairs, same_machine)?;
@@ -62,12 +63,6 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
         .collect();
     publish(&changes, arguments)?;
     outcome(&changes.conditions)
-}
-
-fn read(path: &Path) -> Result<Saved, Failure> {
-    let saved = read_saved(path).map_err(Failure::usage)?;
-    refuse_nothing(path, &saved)?;
-    Ok(saved)
 }
 
 fn parsed(
@@ -139,7 +134,7 @@ fn described(path: &Path, saved: &Saved) -> ComparedResult {
         Saved::Collection(races) => (&races.started, &races.heapdrome),
     };
     ComparedResult {
-        file: path.to_string_lossy().into_owned(),
+        file: source_name(path).to_string_lossy().into_owned(),
         started: started.clone(),
         heapdrome: heapdrome.clone(),
         machine: machine(saved).clone(),

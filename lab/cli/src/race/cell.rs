@@ -65,6 +65,8 @@ pub struct CellRequest {
     pub seed: u64,
     /// How the collection was asked for: heapdrome's own arguments.
     pub asked: Vec<String>,
+    /// A metric that may be missing from the output without a word here, since the collection tells it once.
+    pub untold: Option<&'static str>,
 }
 
 /// Runs the race and returns its result; prints progress, and no table. Where `proofs` is given, an
@@ -119,7 +121,7 @@ impl Cell {
         let planned = planning::plan_cell(request, folders, interrupt)?;
         let words = planned.workload.as_ref().map(|ready| ready.program_words);
         let mut contest = Contest::start(folders, planned.plan, Arc::clone(interrupt))?;
-        contest.entitle(&request.title);
+        contest.entitle(&request.title, request.untold);
         let begun = match proofs {
             Some(proofs) => contest.begin_with(proofs, &request.cell, words.unwrap_or(usize::MAX)),
             None => contest.begin(),

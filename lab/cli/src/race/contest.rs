@@ -127,9 +127,9 @@ impl Contest {
     }
 
     /// Makes the race a part of a collection: `title` comes before every line of progress, and nothing is left to
-    /// resume however it ends, since the collection reports what is there.
-    pub fn entitle(&mut self, title: &str) {
-        self.progress.entitle(title);
+    /// resume however it ends, since the collection reports what is there, also that the metric `untold` is missing.
+    pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
+        self.progress.entitle(title, untold);
     }
 
     /// As [`Contest::begin`]; proofs are looked for in `proofs` first, and kept there. Commands with

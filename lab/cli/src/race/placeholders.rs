@@ -18,31 +18,73 @@ const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
 
 /// Tells of placeholders that get no value.
 pub fn hint(arguments: &RaceArguments) {
-    if arguments.workload.is_some() {
-        return;
-    }
-    let mut filled: Vec<&str> = arguments
-        .sweeps
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
-    if !arguments.threads.is_empty() {
-        filled.push(THREADS);
-    }
-    for name in unfilled(&arguments.command, &filled) {
-        let advice = match filled.as_slice() {
-            [] => format!("for values of its own, add --sweep {name}=1,2"),
-            filled => nearest(&name, filled.iter().copied()),
-        };
-        output::tell(format_args!(
-            "the command gets {{{name}}} as it stands, because nothing of that name is swept; {advice}"
-        ));
+    for line in told(arguments) {
+        output::tell(line);
     }
 }
 
-/// The names in braces of a command that are not among `filled`, each once.
-fn unfilled(command: &[String], filled: &[&str]) -> Vec<String> {
-    let words = words(command);
+/// A line for each name in braces that stays, wherever it does.
+fn told(arguments: &RaceArguments) -> Vec<String> {
+    let filled = filled(arguments);
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    for (place, words) in places(arguments) {
+        for name in unfilled(&words, &filled) {
+            match found.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, places)) => places.push(place),
+                None => found.push((name, vec![place])),
+            }
+        }
+    }
+    let line = |(name, places): (String, Vec<&str>)| {
+        let get = if places.len() == 1 { "gets" } else { "get" };
+        let places = places.join(" and ");
+        let why = match filled.as_slice() {
+            _ if arguments.workload.is_some() => "a race with -w fills no braces".to_owned(),
+            [] => format!(
+                "nothing of that name is swept; for values of its own, add --sweep {name}=1,2"
+            ),
+            filled => {
+                let advice = nearest(&name, filled.iter().copied());
+                format!("nothing of that name is swept; {advice}")
+            }
+        };
+        format!("{places} {get} {{{name}}} as it stands, because {why}")
+    };
+    found.into_iter().map(line).collect()
+}
+
+/// The names that get values. A workload has parameters instead.
+fn filled(arguments: &RaceArguments) -> Vec<&str> {
+    if arguments.workload.is_some() {
+        return Vec::new();
+    }
+    let swept = arguments.sweeps.iter().map(|one| one.name.as_str());
+    let threads = (!arguments.threads.is_empty()).then_some(THREADS);
+    swept.chain(threads).collect()
+}
+
+/// The command and the commands around it, each as words.
+fn places(arguments: &RaceArguments) -> Vec<(&'static str, Vec<String>)> {
+    let runs = &arguments.runs;
+    let around = [
+        ("--setup", &runs.setup),
+        ("--prepare", &runs.prepare),
+        ("--cleanup", &runs.cleanup),
+        ("--check", &runs.check),
+        ("--serve", &arguments.serve),
+        ("--ready", &arguments.ready),
+    ];
+    let around = around.into_iter().filter_map(|(option, line)| {
+        let line = shlex::split(line.as_deref()?)?;
+        Some((option, words(&line)))
+    });
+    let is_command = arguments.workload.is_none();
+    let command = is_command.then(|| ("the command", words(&arguments.command)));
+    command.into_iter().chain(around).collect()
+}
+
+/// The names in braces of a command's words that are not among `filled`, each once.
+fn unfilled(words: &[String], filled: &[&str]) -> Vec<String> {
     let own = |word: &String| WITH_BRACES.contains(&file_name(word));
     if words.iter().any(own) {
         return Vec::new();
@@ -101,20 +143,52 @@ fn is_name(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use clap::Parser;
 
-    fn told(line: &str, filled: &[&str]) -> Vec<String> {
+    use super::*;
+    use crate::arguments::{Action, Arguments};
+
+    fn found(line: &str, filled: &[&str]) -> Vec<String> {
         let command = shlex::split(line).expect("words");
-        unfilled(&command, filled)
+        unfilled(&words(&command), filled)
     }
 
     #[test]
     fn a_placeholder_that_nothing_fills_is_found() {
-        assert_eq!(told("./parse --items {items}", &[]), ["items"]);
-        assert_eq!(told("make -j{jobs} O={opt} {opt}", &["jobs"]), ["opt"]);
-        assert_eq!(told("./a data-{size}/in.txt", &["jobs"]), ["size"]);
-        assert_eq!(told("sh -c './parse {items} | wc -l'", &[]), ["items"]);
-        assert_eq!(told("make -j{jobs}", &["jobs"]), [""; 0]);
+        assert_eq!(found("./parse --items {items}", &[]), ["items"]);
+        assert_eq!(found("make -j{jobs} O={opt} {opt}", &["jobs"]), ["opt"]);
+        assert_eq!(found("./a data-{size}/in.txt", &["jobs"]), ["size"]);
+        assert_eq!(found("sh -c './parse {items} | wc -l'", &[]), ["items"]);
+        assert_eq!(found("make -j{jobs}", &["jobs"]), [""; 0]);
+    }
+
+    #[test]
+    fn every_command_of_a_race_is_looked_at() {
+        let lines = |line: &str| {
+            let words = shlex::split(line).expect("words");
+            let read = Arguments::try_parse_from(words).expect("a command line");
+            let Action::Race(arguments) = read.action else {
+                panic!("a race: {line}");
+            };
+            told(&arguments)
+        };
+        for option in ["setup", "prepare", "cleanup", "check"] {
+            let line = format!("heapdrome race --sweep n=1,2 --{option} 'test {{m}}' -- ./a {{n}}");
+            let lines = lines(&line);
+            assert_eq!(lines.len(), 1, "{lines:?}");
+            let expected = format!("--{option} gets {{m}} as it stands");
+            assert!(lines[0].starts_with(&expected), "{lines:?}");
+        }
+        let shell = lines(r#"heapdrome race --prepare 'sh -c "rm -f {m}"' -- ./a"#);
+        assert_eq!(shell.len(), 1, "{shell:?}");
+        let server = lines("heapdrome race --serve './s {a}' --ready './r {b}' -- ./a {a}");
+        assert_eq!(server.len(), 2, "{server:?}");
+        assert!(server[0].starts_with("the command and --serve get {a}"));
+        assert!(server[1].starts_with("--ready gets {b}") && server[1].ends_with("--sweep b=1,2"));
+        let workload = lines("heapdrome race -w rptest -t 1,2 --check 'test {threads}'");
+        let expected =
+            "--check gets {threads} as it stands, because a race with -w fills no braces";
+        assert_eq!(workload, [expected]);
     }
 
     #[test]
@@ -136,7 +210,7 @@ mod tests {
             r#"python3 -c 'print(f"{items}")'"#,
             "python3 -c 'x = {items}'",
         ] {
-            assert_eq!(told(line, &[]), [""; 0], "{line}");
+            assert_eq!(found(line, &[]), [""; 0], "{line}");
         }
     }
 }

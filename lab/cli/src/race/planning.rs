@@ -56,8 +56,8 @@ pub fn plan(
     }
     if let (Some(first), None) = (arguments.command.first(), &workload) {
         check_command(first, &options)?;
-        placeholders::hint(arguments);
     }
+    placeholders::hint(arguments);
     let wanted = Wanted {
         command: &arguments.command,
         workload: workload.as_ref(),

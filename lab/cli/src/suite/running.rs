@@ -151,6 +151,7 @@ impl<'a> Session<'a> {
             },
             seed: self.seed,
             asked: self.collection.asked.clone(),
+            untold: None,
         };
         let proofs = Some(&mut self.proofs);
         run_cell(&request, self.folders, proofs, &self.interrupt)

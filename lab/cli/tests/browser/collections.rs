@@ -93,6 +93,9 @@ fn curves_hide(browser: &mut Chromium, result: &str, dark: bool) {
         !left.is_empty() && left.len() < all.len(),
         "some are hidden and some are not: {all:?}"
     );
+    let keys = "[...document.querySelector('[data-curves]').querySelectorAll('label')].every(l => \
+                l.querySelector('path').getClientRects().length === 1 && l.querySelector('svg').clientWidth < 20)";
+    browser.until(keys);
     for expected in [&left, &all] {
         browser.click("[data-curves] label");
         browser.until(&format!("{drawn}.length === {}", expected.len()));

@@ -123,7 +123,7 @@ fn fits(browser: &mut Chromium, dark: bool) {
         "rgb(255, 255, 255)"
     };
     assert_eq!(paper, expected);
-    let empty = "[...document.querySelectorAll('svg')].filter(s => { \
+    let empty = "[...document.querySelectorAll('figure svg')].filter(s => { \
                  const r = s.getBoundingClientRect(); \
                  return s.getClientRects().length > 0 && (r.width < 100 || r.height < 20); }).length";
     assert_eq!(browser.evaluate(empty), 0, "a drawing has no room");

@@ -105,3 +105,47 @@ fn a_page_for_a_folder_that_is_not_there() {
     ];
     outcome.complains(4, &words);
 }
+
+#[test]
+fn one_result_comes_from_standard_input() {
+    let site = site();
+    let read = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let mut command = site.command(&words);
+        let file = std::fs::File::open(site.path("r.json")).expect("it is there");
+        command.stdin(file);
+        site.finish(command)
+    };
+    let shown = site.run(&["show", "r.json"]);
+    assert_eq!(read("show -").ends_with(0).stdout, shown.stdout);
+    let page = read("report - -o -");
+    assert!(page.ends_with(0).stdout.contains("standard-input.json"));
+    let compared = read("compare - r.json --json -");
+    assert!(compared.ends_with(0).stdout.contains("\"standard input\""));
+    for line in ["report - - -o p.html", "compare - -"] {
+        read(line).complains(2, &["- is given twice"]);
+    }
+    refuse(&site, "show -", &["standard input is empty"]);
+    assert_eq!(site.visible_files(), ["r.json"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_told_as_it_was_named() {
+    let site = site();
+    let words = [
+        "cannot make the folder r.json/p",
+        "r.json is not a folder; name a folder in one",
+    ];
+    site.run(&["plot", "r.json", "-o", "r.json/p"])
+        .complains(4, &words);
+    site.run(&["man", "--dir", "r.json/p"]).complains(4, &words);
+}
+
+#[test]
+fn help_that_cannot_be_printed() {
+    let site = Site::new();
+    let line = "\"$0\" --help >/dev/full";
+    let words = ["-c", line, env!("CARGO_BIN_EXE_heapdrome")];
+    let outcome = site.finish(site.program("sh", &words));
+    outcome.complains(4, &["cannot write to standard output"]);
+}

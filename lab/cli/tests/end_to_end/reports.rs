@@ -1,6 +1,6 @@
 //! `heapdrome report` and `heapdrome plot`: files where they were asked for, and one line otherwise.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::support::Site;
 
@@ -148,4 +148,25 @@ fn plots_are_drawn_in_the_forms_that_were_asked_for() {
             .complains(2, &["--only"]);
     }
     assert!(!site.path("other").exists());
+}
+
+#[test]
+fn a_collection_of_nothing_is_refused_by_all_who_read_one() {
+    let site = Site::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let text = std::fs::read_to_string(folder.join("sweep-python.json")).expect("it is there");
+    let mut sweep: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    sweep["races"] = serde_json::json!([]);
+    site.file("empty.json", sweep.to_string());
+    let told = "empty.json holds no complete round";
+    for line in [
+        "show empty.json",
+        "report empty.json -o page.html",
+        "plot empty.json -o plots",
+        "compare empty.json empty.json",
+    ] {
+        let words: Vec<_> = line.split(' ').collect();
+        site.run(&words).complains(2, &[told]);
+    }
+    assert_eq!(site.visible_files(), ["empty.json"]);
 }

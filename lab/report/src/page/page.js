@@ -108,8 +108,13 @@ function setUpCurves(section) {
       }
       said.textContent = `${boxes.filter((other) => other.checked).length} of ${names.length} shown.`;
     });
+    // The marker stands beside the name, so that a narrow screen, which cuts the drawings, has a legend, too.
+    const curve = curves.find((one) => one.dataset.name === name);
     const label = document.createElement('label');
-    label.append(box, ` ${name}`);
+    label.innerHTML = `<svg class="${curve.getAttribute('class')}" viewBox="-7 -7 14 14" aria-hidden="true">
+      <path d="${curve.dataset.mark}" fill="currentColor"/></svg>`;
+    label.prepend(box);
+    label.append(name);
     section.querySelector('fieldset').append(label);
     return box;
   });

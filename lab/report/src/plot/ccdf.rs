@@ -141,7 +141,7 @@ fn curve(
     }
     let beside = UP[1] + APART * number as f64;
     html! {
-        g class={ "curve " (look.class()) } color=(look.colour()) data-name=(name) {
+        g class={ "curve " (look.class()) } color=(look.colour()) data-name=(name) data-mark=(look.mark()) {
             path d=(path) fill="none" stroke="currentColor"
                 stroke-width="1.8" stroke-dasharray=(look.dashes()) {}
             @for point in &ccdf.points {

@@ -203,7 +203,7 @@ fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Markup {
     let name = foreign::name(&curve.name);
     html! {
         @if let Some(last) = curve.points.last() {
-            g class={ "curve " (look.class()) } color=(look.colour()) data-name=(name) {
+            g class={ "curve " (look.class()) } color=(look.colour()) data-name=(name) data-mark=(look.mark()) {
                 path d=(path) fill="none" stroke="currentColor"
                     stroke-width="1.8" stroke-dasharray=(look.dashes()) {}
                 @for point in &curve.points {

@@ -92,6 +92,11 @@ impl Look {
         }
     }
 
+    /// The shape by itself, for a key beside a name.
+    pub(crate) fn mark(self) -> String {
+        self.outline([0.0, 0.0], 5.0)
+    }
+
     /// The path of the shape; `size` is about its half width.
     fn outline(self, [x, y]: [f64; 2], size: f64) -> String {
         let Some(shape) = self.among(1) else {
@@ -243,17 +248,12 @@ mod tests {
 
     use super::*;
 
-    /// The outline at a place of its own says which shape it is.
-    fn shape(look: Look) -> String {
-        look.outline([0.0, 0.0], 5.0)
-    }
-
     #[test]
     fn eight_look_different_in_colour_in_shape_and_in_dashes() {
         let looks = || std::iter::once(Look::BASELINE).chain((0..OTHERS).map(Look::rival));
         for differ in [
             looks().map(|look| look.colour().to_owned()).collect(),
-            looks().map(shape).collect(),
+            looks().map(Look::mark).collect(),
             looks().map(|look| look.dashes().to_owned()).collect(),
         ] {
             let differ: HashSet<String> = differ;
@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn fifty_look_different_on_paper_of_any_colour() {
         let looks = || std::iter::once(Look::BASELINE).chain((0..49).map(Look::rival));
-        let coloured: HashSet<_> = looks().map(|look| (look.colour(), shape(look))).collect();
-        let grey: HashSet<_> = looks().map(|look| (look.dashes(), shape(look))).collect();
+        let coloured: HashSet<_> = looks().map(|look| (look.colour(), look.mark())).collect();
+        let grey: HashSet<_> = looks().map(|look| (look.dashes(), look.mark())).collect();
         assert_eq!([coloured.len(), grey.len()], [50, 50]);
     }
 

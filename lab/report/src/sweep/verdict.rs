@@ -157,9 +157,7 @@ fn who_leads(leaders: &[(String, Vec<String>)], values: &[Value<'_>], parameter:
     let all = counted(values.len(), parameter);
     match leaders {
         [] if values.iter().all(|value| value.ahead == Ahead::Unknown) => {
-            format!(
-                "Nothing can be said of {all}: no rival has an interval (run five rounds or more)."
-            )
+            format!("Nothing can be said of {all}: {}.", why_unknown(values))
         }
         [] => format!("At none of {all} was one allocator alone shown to be the fastest."),
         [(name, own)] if own.len() == values.len() => {
@@ -180,6 +178,21 @@ fn who_leads(leaders: &[(String, Vec<String>)], values: &[Value<'_>], parameter:
             format!("Of {all}, {}.", each.join("; "))
         }
     }
+}
+
+/// Why no rival has an interval anywhere: more rounds help only those who count.
+fn why_unknown(values: &[Value<'_>]) -> String {
+    let counts = |value: &Value<'_>| Sheet::new(value.result).rivals().next().is_some();
+    if values.iter().any(counts) {
+        return "no rival has an interval (run five rounds or more)".to_owned();
+    }
+    let reasons = values
+        .iter()
+        .map(|value| (value.result.rounds, &value.result.ended));
+    let mut reasons = reasons.map(|(rounds, ended)| (rounds == 0).then(|| foreign::line(ended)));
+    let first = reasons.next().flatten().filter(|reason| !reason.is_empty());
+    let shared = first.filter(|first| reasons.all(|reason| reason.as_ref() == Some(first)));
+    shared.unwrap_or_else(|| "no rival counts".to_owned())
 }
 
 /// How far ahead of the baseline a rival is where it leads alone: the least and the most.

@@ -24,7 +24,7 @@ use crate::values::WorkArgument;
 use crate::{interrupt, output};
 
 use points::{Point, parameters};
-use scaling::{Found, WORK, Work, scaling};
+use scaling::{Found, WORK, Work, scaling, work_not_found};
 
 /// How much degradation per processor a curve may have before its knee, where nothing is said: time
 /// per work a quarter above that of the first value is an efficiency of 80%.
@@ -63,8 +63,8 @@ pub fn sweep(arguments: &RaceArguments) -> Result<(), Failure> {
         .map(|(place, _)| sweep.points[*place].values.clone())
         .collect();
     join(&mut collection, &sweep, &requests, done);
-    let idle = without_rounds(&collection);
-    collection.remarks.extend(idle);
+    let missing = missing(&collection, arguments.work.as_ref());
+    collection.remarks.extend(missing);
     let found = Found {
         values: &values,
         work: sweep.work,
@@ -149,6 +149,7 @@ fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>
         options: point.options.clone(),
         seed,
         asked: std::env::args().skip(1).collect(),
+        untold: (sweep.work == Work::Printed).then_some(WORK),
     };
     Ok(sweep.points.iter().enumerate().map(request).collect())
 }
@@ -253,6 +254,18 @@ fn empty(parameters: &[SweptParameter]) -> Collection {
         tables: Vec::new(),
         remarks: Vec::new(),
     }
+}
+
+/// What a reader must know of races without rounds, and of runs that printed no work; of these, who waits is told.
+fn missing(collection: &Collection, work: Option<&WorkArgument>) -> Vec<String> {
+    let mut remarks = without_rounds(collection);
+    if let Some(WorkArgument::Printed(pattern)) = work
+        && let Some(told) = work_not_found(collection, pattern)
+    {
+        output::tell(&told);
+        remarks.push(told);
+    }
+    remarks
 }
 
 /// Why races have no round, each reason once with the cells in which there was nothing to race.

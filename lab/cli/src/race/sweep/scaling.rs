@@ -136,6 +136,32 @@ pub fn scaling(
     }
 }
 
+/// Where `--work` found nothing in the output of a run that counts.
+pub fn work_not_found(collection: &Collection, pattern: &str) -> Option<String> {
+    let rows = collection.races.iter().flat_map(|race| {
+        let rows = race.result.entrants.iter();
+        let counting = rows.filter(|row| row.role != Role::Twin && row.status == Status::Ok);
+        let timed = counting.filter(|row| row.samples("wall_s").is_some());
+        timed.map(move |row| (race.cell.as_str(), row))
+    });
+    let found = |row: &EntrantResult| {
+        let work = row.samples(WORK);
+        work.is_some_and(|work| work.iter().all(|one| one.is_finite()))
+    };
+    let (found, missing): (Vec<_>, Vec<_>) = rows.partition(|(_, row)| found(row));
+    let named = missing.iter();
+    let named = named.map(|(cell, row)| format!("{} ({cell})", row.allocator));
+    let told = format!("--work '{pattern}' found nothing in the output");
+    match (found.is_empty(), missing.is_empty()) {
+        (_, true) => None,
+        (true, false) => Some(told),
+        (false, false) => {
+            let named: Vec<_> = named.collect();
+            Some(format!("{told} under {}", named.join(", ")))
+        }
+    }
+}
+
 /// The races that differ in the followed parameter alone, by the values of the others.
 fn groups<'a>(
     collection: &'a Collection,

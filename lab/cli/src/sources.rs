@@ -1,0 +1,64 @@
+//! Saved results that a command line names.
+
+use std::path::Path;
+
+use heapdrome_record::{Saved, is_stdin, read_saved, source_name};
+
+use crate::failure::Failure;
+
+/// Standard input holds one result.
+///
+/// # Errors
+/// When it is to be read twice.
+pub fn refuse_stdin_twice(results: &[&Path]) -> Result<(), Failure> {
+    match results.iter().filter(|path| is_stdin(path)).count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::usage(
+            "- is given twice, and standard input holds one result; name a file for the other",
+        )),
+    }
+}
+
+/// Reads a result in which something was measured.
+///
+/// # Errors
+/// When it cannot be read, or holds no complete round.
+pub fn read_measured(path: &Path) -> Result<Saved, Failure> {
+    let saved = read_saved(path).map_err(Failure::usage)?;
+    refuse_nothing(path, &saved)?;
+    Ok(saved)
+}
+
+/// Reads a result that may say why nothing was measured.
+///
+/// # Errors
+/// When it cannot be read, or holds neither races nor sentences, tables and times.
+pub fn read(path: &Path) -> Result<Saved, Failure> {
+    let saved = read_saved(path).map_err(Failure::usage)?;
+    if let Saved::Collection(all) = &saved
+        && all.races.is_empty()
+        && all.claims.is_empty()
+    {
+        refuse_nothing(path, &saved)?;
+    }
+    Ok(saved)
+}
+
+fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
+    let nothing = match saved {
+        Saved::Race(result) => result.rounds == 0 || result.entrants.is_empty(),
+        Saved::Collection(races) => {
+            let empty = races.races.iter().all(|race| race.result.rounds == 0);
+            // A search such as that for the least memory, which tests no sentences of a document.
+            let tables_alone = races.claims.is_empty() && !races.tables.is_empty();
+            empty && races.misuse.is_empty() && races.ccdfs.is_empty() && !tables_alone
+        }
+    };
+    if nothing {
+        return Err(Failure::Usage(format!(
+            "{} holds no complete round, so there is nothing to show; race again",
+            source_name(path).display()
+        )));
+    }
+    Ok(())
+}
