@@ -51,7 +51,8 @@ pub struct PlotArguments {
         default_value = "svg,png"
     )]
     pub format: Vec<Form>,
-    /// Draw only plots whose name has one of these words in it, such as ranking-wall
+    /// Draw only plots with one of these in their names, such as ranking-wall, or random-reads for the
+    /// tables of that title; capitals and what stands between words do not matter
     #[arg(long, value_delimiter = ',', value_name = "WORD,...",
           value_parser = NonEmptyStringValueParser::new())]
     pub only: Vec<String>,
@@ -126,49 +127,85 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Which files are to be written.
+/// Which files are to be written: each plot that is wanted in each form, once.
 fn files(
     sources: &[Source],
     arguments: &PlotArguments,
 ) -> Result<Vec<(PathBuf, Plot, Form)>, Failure> {
+    let drawn = drawn(sources);
+    check_words(&drawn, &arguments.only)?;
+    let forms = arguments.format.iter().enumerate();
+    let once = forms.filter(|(place, form)| !arguments.format[..*place].contains(form));
+    let once: Vec<Form> = once.map(|(_, form)| *form).collect();
+    let wanted = |plot: &Plot| {
+        let mut words = arguments.only.iter();
+        arguments.only.is_empty() || words.any(|word| is_in_name(word, plot))
+    };
     let mut files = Vec::new();
     let mut taken = HashSet::new();
-    let mut known: Vec<String> = Vec::new();
-    for source in sources {
-        let prefix = if sources.len() > 1 {
-            prefix(source)
-        } else {
-            String::new()
-        };
-        for plot in plots(&source.saved) {
-            if !known.contains(&plot.name) {
-                known.push(plot.name.clone());
-            }
-            let wanted = |word: &String| plot.name.contains(word.as_str());
-            if !arguments.only.is_empty() && !arguments.only.iter().any(wanted) {
-                continue;
-            }
-            let name = unique(format!("{prefix}{}", plot.name), &mut taken);
-            for form in &arguments.format {
-                let ending = if *form == Form::Svg { "svg" } else { "png" };
-                let path = arguments.output.join(format!("{name}.{ending}"));
-                files.push((path, plot.clone(), *form));
-            }
+    for (prefix, plot) in drawn.into_iter().filter(|(_, plot)| wanted(plot)) {
+        let name = unique(format!("{prefix}{}", plot.name), &mut taken);
+        for form in &once {
+            let ending = if *form == Form::Svg { "svg" } else { "png" };
+            let path = arguments.output.join(format!("{name}.{ending}"));
+            files.push((path, plot.clone(), *form));
         }
     }
-    if known.is_empty() {
+    Ok(files)
+}
+
+/// All plots, with what their names begin with in the folder.
+fn drawn(sources: &[Source]) -> Vec<(String, Plot)> {
+    let of_source = |source: &Source| {
+        let prefix = match sources.len() {
+            1 => String::new(),
+            _ => prefix(source),
+        };
+        let plots = plots(&source.saved).into_iter();
+        plots.map(move |plot| (prefix.clone(), plot))
+    };
+    sources.iter().flat_map(of_source).collect()
+}
+
+/// Each word of `--only` must be in a name.
+fn check_words(drawn: &[(String, Plot)], only: &[String]) -> Result<(), Failure> {
+    if drawn.is_empty() {
         return Err(Failure::usage(
             "there is nothing to draw: fewer than two allocators count",
         ));
     }
-    let named = |word: &&String| known.iter().any(|name| name.contains(word.as_str()));
-    match arguments.only.iter().find(|word| !named(word)) {
-        Some(word) => Err(Failure::Usage(format!(
-            "no plot is called {word}; there are {}",
-            known.join(", ")
-        ))),
-        None => Ok(files),
+    let named = |word: &&String| drawn.iter().any(|(_, plot)| is_in_name(word, plot));
+    let Some(word) = only.iter().find(|word| !named(word)) else {
+        return Ok(());
+    };
+    let mut known: Vec<&str> = Vec::new();
+    for (_, plot) in drawn {
+        if !known.contains(&plot.name.as_str()) {
+            known.push(&plot.name);
+        }
     }
+    Err(Failure::Usage(format!(
+        "no plot is called {word}; there are {}",
+        known.join(", ")
+    )))
+}
+
+/// Whether a part of the plot's name, or of the title that it is made of, is this.
+fn is_in_name(word: &str, plot: &Plot) -> bool {
+    plain(&plot.name).contains(&plain(word))
+}
+
+/// Letters and digits, all small, and one dash for whatever stands between them.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    for c in text.chars().flat_map(char::to_lowercase) {
+        match c.is_alphanumeric() {
+            true => plain.push(c),
+            false if plain.ends_with('-') => {}
+            false => plain.push('-'),
+        }
+    }
+    plain
 }
 
 /// `name`, or the first of `name-2`, `name-3`, ... that is not taken yet.

@@ -138,7 +138,7 @@ fn times_that_were_exceeded_are_drawn_without_a_race() {
     let saved = Saved::Collection(Box::new(experiment));
     let drawn = plots(&saved);
     assert_eq!(drawn.len(), 1);
-    assert_eq!(drawn[0].name, "ccdf-1-read");
+    assert_eq!(drawn[0].name, "ccdf-read");
     let svg = String::from_utf8(drawn[0].svg()).expect("UTF-8");
     assert!(
         svg.contains("50% over 100 ns, 0.1% over 80.0 us, 0% over 1.00 ms"),
@@ -151,6 +151,28 @@ fn times_that_were_exceeded_are_drawn_without_a_race() {
     };
     let page = String::from_utf8(page(&[source]).expect("a page")).expect("UTF-8");
     assert!(page.contains("How often a time was exceeded") && !page.contains("Each race"));
+}
+
+#[test]
+fn a_drawing_is_called_by_its_title_wherever_its_table_stands() {
+    let rates = |title: &str| Table {
+        title: title.to_owned(),
+        heads: words(&["RAM", "ops/s"]),
+        rows: vec![words(&["512M", "10"]), words(&["256M", "5"])],
+        ..Table::default()
+    };
+    let names = |tables: Vec<Table>| -> Vec<String> {
+        let mut experiment = suite();
+        experiment.races.clear();
+        experiment.tables = tables;
+        let drawn = plots(&Saved::Collection(Box::new(experiment))).into_iter();
+        let names = drawn.map(|plot| plot.name);
+        names.filter(|name| name.starts_with("table-")).collect()
+    };
+    let [reads, writes] = ["Random reads", "Random writes"].map(rates);
+    assert_eq!(names(vec![reads.clone()]), ["table-Random-reads"]);
+    let both = ["table-Random-writes", "table-Random-reads"];
+    assert_eq!(names(vec![writes, reads]), both);
 }
 
 #[test]

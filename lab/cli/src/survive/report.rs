@@ -275,7 +275,7 @@ mod tests {
         let table = table(&rows, 0.05, "true");
         assert_eq!(table.rows[0][2..6], ["30.0 MiB", "-", "-", "-"]);
         assert!(table.notes[0].starts_with("fewer than 3 runs"));
-        assert_eq!(drawn(&rows), ["table-01-survive-limits"]);
+        assert_eq!(drawn(&rows), ["table-survive-limits"]);
     }
 
     #[test]
@@ -286,9 +286,9 @@ mod tests {
         ];
         let names = drawn(&rows);
         let expected = [
-            "table-01-survive-limits",
-            "table-01-survive-without-swap-slower",
-            "table-01-survive-with-swap-slower",
+            "table-survive-limits",
+            "table-survive-without-swap-slower",
+            "table-survive-with-swap-slower",
         ];
         assert_eq!(names, expected);
     }

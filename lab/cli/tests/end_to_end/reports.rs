@@ -46,7 +46,7 @@ fn an_experiment_without_races_has_a_page_and_plots_of_its_times() {
     assert!(page.contains("How often a time was exceeded"));
     site.run(&["plot", "paging.json", "-o", "plots", "--format", "svg"])
         .ends_with(0);
-    assert!(site.path("plots/ccdf-1-read.svg").exists());
+    assert!(site.path("plots/ccdf-read.svg").exists());
 }
 
 #[test]
@@ -130,6 +130,9 @@ fn plots_are_drawn_in_the_forms_that_were_asked_for() {
     assert!(png.starts_with(b"\x89PNG\r\n"));
     site.run(&ask)
         .complains(2, &["ranking-wall.svg exists", "--force"]);
+    let ask = ["plot", "r.json", "-o", "once", "--only", "Ranking: Wall"];
+    let once = site.run(&[&ask[..], &["--format", "svg,svg"]].concat());
+    assert_eq!(once.ends_with(0).stdout, "once/ranking-wall.svg\n");
     let unknown = ["plot", "r.json", "-o", "other", "--only", "nonsense"];
     site.run(&unknown)
         .complains(2, &["no plot is called nonsense", "time-memory"]);

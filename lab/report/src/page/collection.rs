@@ -118,6 +118,8 @@ fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
 
 /// How often times were exceeded.
 fn exceeded(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
+    // In a page no two may have one name, whatever their kinds are called.
+    let prefix = |place: usize| format!("{prefix}ccdf-{:02}-", place + 1);
     let plots = plot::ccdfs(collection, prefix, drawn.looks);
     html! {
         @if !plots.is_empty() {
@@ -139,7 +141,8 @@ fn tables(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str)
         (parts::heading(place, "Tables"))
         @for (number, table) in collection.tables.iter().enumerate() {
             (one_table(table))
-            @for plot in plot::of_table(table, number, prefix, drawn.looks) { (drawing(&plot, drawn)) }
+            @let prefix = format!("{prefix}table-{:02}-", number + 1);
+            @for plot in plot::of_table(table, &prefix, drawn.looks) { (drawing(&plot, drawn)) }
         }
         @if !collection.races.is_empty() { (parts::table("Races", &suite::races(collection))) }
     }

@@ -26,8 +26,12 @@ const RAREST: f64 = 1e-6;
 /// Between two names beside the drawing.
 const APART: f64 = 15.0;
 
-/// A drawing for each kind of time, their names after `prefix`.
-pub(crate) fn plots(collection: &Collection, prefix: &str, looks: &Looks) -> Vec<Plot> {
+/// A drawing for each kind of time, its name after what `prefix` makes of its place.
+pub(crate) fn plots(
+    collection: &Collection,
+    prefix: impl Fn(usize) -> String,
+    looks: &Looks,
+) -> Vec<Plot> {
     let mut kinds: Vec<&str> = Vec::new();
     for ccdf in &collection.ccdfs {
         if !kinds.contains(&ccdf.kind.as_str()) {
@@ -39,16 +43,11 @@ pub(crate) fn plots(collection: &Collection, prefix: &str, looks: &Looks) -> Vec
         all.filter(|ccdf| !ccdf.points.is_empty()).collect()
     };
     let all = kinds.into_iter().enumerate();
-    all.filter_map(|(place, kind)| plot(place, kind, &of_kind(kind), (prefix, looks)))
+    all.filter_map(|(place, kind)| plot(kind, &of_kind(kind), (&prefix(place), looks)))
         .collect()
 }
 
-fn plot(
-    place: usize,
-    kind: &str,
-    ccdfs: &[&Ccdf],
-    (prefix, looks): (&str, &Looks),
-) -> Option<Plot> {
+fn plot(kind: &str, ccdfs: &[&Ccdf], (prefix, looks): (&str, &Looks)) -> Option<Plot> {
     let times = || ccdfs.iter().flat_map(|ccdf| &ccdf.points);
     let times = || times().map(|point| point.time.0.max(1) as f64);
     let shares = ccdfs.iter().flat_map(|ccdf| &ccdf.points);
@@ -62,7 +61,7 @@ fn plot(
     let across = Scale::logarithmic([low / 1.1, high * 1.1], [ACROSS[0], right]);
     let up = Scale::logarithmic([rarest / 2.0, 1.0], UP);
     let kind = foreign::line(kind).replace('_', " ");
-    let name = format!("{prefix}ccdf-{}-{}", place + 1, stem(&kind));
+    let name = format!("{prefix}{}", stem(&kind));
     let label = Label {
         name: name.clone(),
         title: format!("How often a time was exceeded: {kind}"),

@@ -122,9 +122,10 @@ fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
         .iter()
         .flat_map(|group| sweep::plots(group, "", looks))
         .collect();
-    plots.extend(ccdf::plots(collection, "", looks));
-    let tables = collection.tables.iter().enumerate();
-    plots.extend(tables.flat_map(|(place, table)| of_table(table, place, "", looks)));
+    // No places in these names: they would be others as soon as a table comes before.
+    plots.extend(ccdf::plots(collection, |_| "ccdf-".to_owned(), looks));
+    let tables = collection.tables.iter();
+    plots.extend(tables.flat_map(|table| of_table(table, "table-", looks)));
     for (place, race) in collection.races.iter().enumerate() {
         let prefix = member_prefix(place, &race.cell);
         plots.extend(of_race(&race.result, &prefix, looks));
@@ -142,11 +143,10 @@ pub(crate) fn of_group(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Pl
     sweep::plots(group, prefix, looks)
 }
 
-/// The drawings of a table, which stands in this place; most have none.
-pub(crate) fn of_table(table: &Table, place: usize, prefix: &str, looks: &Looks) -> Vec<Plot> {
-    let prefix = format!("{prefix}table-{:02}-", place + 1);
-    match survival::plots(table, &prefix, looks) {
-        plots if plots.is_empty() => rates::plot(table, &prefix, looks).into_iter().collect(),
+/// The drawings of a table, their names after `prefix`; most have none.
+pub(crate) fn of_table(table: &Table, prefix: &str, looks: &Looks) -> Vec<Plot> {
+    match survival::plots(table, prefix, looks) {
+        plots if plots.is_empty() => rates::plot(table, prefix, looks).into_iter().collect(),
         plots => plots,
     }
 }

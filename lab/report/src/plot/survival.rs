@@ -234,12 +234,12 @@ mod tests {
             ],
         ]);
         let looks = Looks::default();
-        let drawn = plots(&both, "table-01-", &looks);
+        let drawn = plots(&both, "table-", &looks);
         let names: Vec<&str> = drawn.iter().map(|plot| plot.name.as_str()).collect();
         let expected = [
-            "table-01-survive-limits",
-            "table-01-survive-without-swap-slower",
-            "table-01-survive-with-swap-slower",
+            "table-survive-limits",
+            "table-survive-without-swap-slower",
+            "table-survive-with-swap-slower",
         ];
         assert_eq!(names, expected);
         assert!(drawn[0].drawing.0.contains("with swap: 960 KiB"));
