@@ -117,6 +117,7 @@ fn plan() -> Plan {
     Plan {
         command: vec![TRUE.to_owned()],
         asked: Vec::new(),
+        part: None,
         started_in: Path::new("/").to_owned(),
         started: String::new(),
         notes: Vec::new(),

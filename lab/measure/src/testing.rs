@@ -22,6 +22,7 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),
         asked: Vec::new(),
+        part: None,
         started_in: "/".into(),
         started: String::new(),
         notes: Vec::new(),

@@ -41,7 +41,7 @@ pub use file::{
 pub use journal::JournalLine;
 pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
 pub use misuse::{MisuseOutcome, MisuseRun, MisuseStage};
-pub use plan::{Better, Metric, Options, Plan, Server, Stopping};
+pub use plan::{Better, Metric, Options, Part, Plan, Server, Stopping};
 pub use proof::{Coverage, Proof, Unserved, UnservedReason};
 pub use redact::Redaction;
 pub use result::{

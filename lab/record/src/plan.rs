@@ -112,6 +112,15 @@ pub struct Options {
     pub success: Vec<i32>,
 }
 
+/// What a race is a part of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The name of the whole, the same in every part of it.
+    pub of: String,
+    /// Which part it is, such as `jobs=2`.
+    pub cell: String,
+}
+
 /// Everything that a race needs to know, written first into its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -122,6 +131,9 @@ pub struct Plan {
     pub asked: Vec<String>,
     /// The folder in which heapdrome was started.
     pub started_in: PathBuf,
+    /// The sweep that the race is a part of, if it is one: it goes on as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// When the race was started, in UTC, as RFC 3339.
     #[serde(default)]
     pub started: String,

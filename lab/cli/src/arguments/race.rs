@@ -1,10 +1,11 @@
 //! `heapdrome race`: what races, how, until when, and where the result goes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 
+use crate::destinations::is_stdout;
 use crate::values::{
     MetricArgument, Processors, SweepArgument, WorkArgument, duration, key_value, metric,
     percentage, processors, sweep, work,
@@ -72,8 +73,8 @@ pub struct RaceArguments {
     /// Where to write the result.
     #[command(flatten)]
     pub output: OutputArguments,
-    /// Go on with a race that was interrupted: the latest, or the one of this name. It writes the files that it
-    /// was first asked for, where no others are named; a sweep cannot be resumed
+    /// Go on with a race or a sweep that was interrupted: the latest, or the one of this name. It writes the
+    /// files that it was first asked for, where no others are named
     #[arg(long, value_name = "RACE", num_args = 0..=1, default_missing_value = "latest",
           conflicts_with_all = ["command", "workload", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
           "precision", "rounds", "min_rounds", "max_rounds", "max_time", "warmup", "setup",
@@ -176,4 +177,34 @@ pub struct OutputArguments {
     /// Write $HOME and $CACHE for these folders in the files, so that they can be shared
     #[arg(long)]
     pub redact: bool,
+}
+
+impl OutputArguments {
+    /// The same files, seen from `folder`; standard output stays what it is.
+    pub fn seen_from(&self, folder: &Path) -> Self {
+        let seen = |path: &Option<PathBuf>| {
+            let path = path.as_ref()?;
+            match is_stdout(path) {
+                true => Some(path.clone()),
+                false => Some(folder.join(path)),
+            }
+        };
+        Self {
+            json: seen(&self.json),
+            csv: seen(&self.csv),
+            markdown: seen(&self.markdown),
+            redact: self.redact,
+        }
+    }
+
+    /// These files, and for what names none here those of `other`.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            json: self.json.or(other.json),
+            csv: self.csv.or(other.csv),
+            markdown: self.markdown.or(other.markdown),
+            redact: self.redact || other.redact,
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! One race of a collection: a value of a sweep, or a cell of a suite's tables.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -67,6 +68,10 @@ pub struct CellRequest {
     pub asked: Vec<String>,
     /// A metric that may be missing from the output without a word here, since the collection tells it once.
     pub untold: Option<&'static str>,
+    /// The name of the sweep that the race is a part of, if it is one and can be resumed.
+    pub part_of: Option<String>,
+    /// Where the race is kept that goes on, if it has begun.
+    pub begun: Option<PathBuf>,
 }
 
 /// Runs the race and returns its result; prints progress, and no table. Where `proofs` is given, an
@@ -107,10 +112,10 @@ pub(super) struct Cell {
 pub(super) type Begun = Result<Option<Ended>, Failure>;
 
 impl Cell {
-    /// Plans the race and does what comes before its rounds.
+    /// Plans the race, or takes it up where it has begun, and does what comes before its rounds.
     ///
     /// # Errors
-    /// As [`run_cell`], where it cannot be planned.
+    /// As [`run_cell`], where it cannot be planned or taken up.
     pub(super) fn begin(
         request: &CellRequest,
         folders: &Folders,
@@ -118,9 +123,8 @@ impl Cell {
         interrupt: &Arc<AtomicBool>,
     ) -> Result<(Self, Begun), Failure> {
         let hold = folders.cache.hold().map_err(Failure::machine)?;
-        let planned = planning::plan_cell(request, folders, interrupt)?;
-        let words = planned.workload.as_ref().map(|ready| ready.program_words);
-        let mut contest = Contest::start(folders, planned.plan, Arc::clone(interrupt))?;
+        let (mut contest, workload) = contest(request, folders, Arc::clone(interrupt))?;
+        let words = workload.as_ref().map(|ready| ready.program_words);
         contest.entitle(&request.title, request.untold);
         let begun = match proofs {
             Some(proofs) => contest.begin_with(proofs, &request.cell, words.unwrap_or(usize::MAX)),
@@ -128,7 +132,7 @@ impl Cell {
         };
         let cell = Self {
             contest,
-            _workload: planned.workload,
+            _workload: workload,
             _hold: hold,
         };
         Ok((cell, begun))
@@ -147,4 +151,20 @@ impl Cell {
         });
         (result, ended)
     }
+}
+
+/// The race, and what its workload keeps locked.
+fn contest(
+    request: &CellRequest,
+    folders: &Folders,
+    interrupt: Arc<AtomicBool>,
+) -> Result<(Contest, Option<Ready>), Failure> {
+    if let Some(folder) = &request.begun {
+        let contest = Contest::resume(folder, folders, interrupt)?;
+        let workload = planning::workload_again(contest.workload(), folders)?;
+        return Ok((contest, workload));
+    }
+    let planned = planning::plan_cell(request, folders, &interrupt)?;
+    let contest = Contest::start(folders, planned.plan, interrupt)?;
+    Ok((contest, planned.workload))
 }

@@ -126,8 +126,9 @@ impl Contest {
         })
     }
 
-    /// Makes the race a part of a collection: `title` comes before every line of progress, and nothing is left to
-    /// resume however it ends, since the collection reports what is there, also that the metric `untold` is missing.
+    /// Makes the race a part of a collection: `title` comes before every line of progress, and the collection tells
+    /// that the metric `untold` is missing. Of a suite nothing is left to resume however the race ends, since a suite
+    /// goes on by its own file.
     pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
         self.progress.entitle(title, untold);
     }
@@ -189,9 +190,6 @@ impl Contest {
     /// # Errors
     /// When the race cannot go on; what was measured is kept.
     pub fn run(&mut self) -> Result<Ended, Failure> {
-        if let Some(reason) = self.race.finished() {
-            return Ok(self.lost().unwrap_or(Ended::Done(reason.to_owned())));
-        }
         let begun = self.begin();
         self.go_on(begun)
     }
@@ -202,6 +200,10 @@ impl Contest {
     /// # Errors
     /// As [`Contest::run`].
     pub fn begin(&mut self) -> Result<Option<Ended>, Failure> {
+        if let Some(reason) = self.race.finished() {
+            let ended = Ended::Done(reason.to_owned());
+            return Ok(Some(self.lost().unwrap_or(ended)));
+        }
         self.race.setup(&self.interrupt).map_err(measure_failure)?;
         if let Some(ended) = self.prove_all()? {
             return Ok(Some(ended));
@@ -226,16 +228,21 @@ impl Contest {
         self.end(ended)
     }
 
-    /// All that comes after the rounds: `--cleanup`, and the end in the journal.
+    /// All that comes after the rounds: `--cleanup`, and the end in the journal; nothing where they have been.
     ///
     /// # Errors
     /// As [`Contest::run`]; the failure that ended the rounds comes first.
     pub fn end(&mut self, ended: Result<Ended, Failure>) -> Result<Ended, Failure> {
+        if self.is_finished() {
+            return ended;
+        }
         let cleaned = self.race.cleanup().map_err(measure_failure);
         let ended = ended.and_then(|ended| cleaned.map(|()| ended));
         let reason = match &ended {
             Ok(ended) => ended.reason().to_owned(),
-            Err(failure) if self.progress.has_title() => failure.to_string(),
+            Err(failure) if self.progress.has_title() && self.plan().part.is_none() => {
+                failure.to_string()
+            }
             Err(_) => return ended,
         };
         let recorded = self.race.record(JournalLine::Finished { reason });
@@ -296,7 +303,7 @@ impl Contest {
 }
 
 /// A name that no race has. One process may start several races in a second, as suites do.
-fn unused_name(races: &Path, started: &str) -> String {
+pub(super) fn unused_name(races: &Path, started: &str) -> String {
     let name = format!("{}-{}", started.replace(':', "-"), std::process::id());
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.clone()).chain(numbered);

@@ -18,6 +18,9 @@ mod store;
 mod surroundings;
 mod sweep;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use heapdrome_measure::MeasureError;
 use heapdrome_record::{RaceResult, Status};
 
@@ -46,11 +49,15 @@ pub use store::ProofStore;
 /// been printed and written.
 pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     Destinations::of(&arguments.output).check(&[])?;
-    if arguments.is_sweep() {
-        return sweep::sweep(arguments);
-    }
     let interrupt = interrupt::flag()?;
     let folders = Folders::find()?.interrupted_by(&interrupt);
+    if arguments.is_sweep() {
+        return sweep::sweep(arguments, &folders, &interrupt);
+    }
+    let resumed = arguments.resume.as_deref();
+    if let Some(whole) = resumed.and_then(|name| resuming::sweep(name, &folders)) {
+        return sweep::go_on(whole, &arguments.output, &folders, &interrupt);
+    }
     let _hold = folders.cache.hold().map_err(Failure::machine)?;
     let TakenUp {
         mut contest,
@@ -58,14 +65,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         output: wanted,
     } = match &arguments.resume {
         Some(name) => resuming::take_up(name, &arguments.output, &folders, interrupt)?,
-        None => {
-            let planned = planning::plan(arguments, &folders, &interrupt)?;
-            TakenUp {
-                contest: Contest::start(&folders, planned.plan, interrupt)?,
-                workload: planned.workload,
-                output: arguments.output.clone(),
-            }
-        }
+        None => started(arguments, &folders, interrupt)?,
     };
     let ended = contest.run();
     let result = contest.result(&ended);
@@ -82,6 +82,20 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         print_adoption(&result, &contest, &folders)?;
     }
     outcome(ended, &result, contest.name())
+}
+
+/// A race that begins.
+fn started(
+    arguments: &RaceArguments,
+    folders: &Folders,
+    interrupt: Arc<AtomicBool>,
+) -> Result<TakenUp, Failure> {
+    let planned = planning::plan(arguments, folders, &interrupt)?;
+    Ok(TakenUp {
+        contest: Contest::start(folders, planned.plan, interrupt)?,
+        workload: planned.workload,
+        output: arguments.output.clone(),
+    })
 }
 
 /// The exit status of a race that has been reported.

@@ -1,9 +1,10 @@
 //! From the command line to a plan: every name looked up, every missing allocator built.
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use heapdrome_record::{Nanoseconds, Options, Plan, Stopping};
+use heapdrome_record::{Nanoseconds, Options, Part, Plan, Stopping};
 
 use super::cell::{CellRequest, Load};
 use super::entrants::entrants;
@@ -36,6 +37,7 @@ struct Wanted<'a> {
     stopping: Stopping,
     seed: u64,
     asked: Vec<String>,
+    part: Option<Part>,
 }
 
 /// Makes the plan.
@@ -67,6 +69,7 @@ pub fn plan(
         stopping,
         seed: arguments.seed.unwrap_or_else(seed_from_clock),
         asked: std::env::args().skip(1).collect(),
+        part: None,
     };
     make(wanted, folders, interrupt)
 }
@@ -95,6 +98,10 @@ pub fn plan_cell(
         stopping: request.stopping.clone(),
         seed: request.seed,
         asked: request.asked.clone(),
+        part: request.part_of.clone().map(|of| Part {
+            of,
+            cell: request.cell.clone(),
+        }),
     };
     make(wanted, folders, interrupt)
 }
@@ -128,12 +135,11 @@ fn make(wanted: Wanted<'_>, folders: &Folders, interrupt: &AtomicBool) -> Result
         command.clone_from(&ready.command);
         notes.extend(ready.notes.iter().cloned());
     }
-    let started_in = std::env::current_dir()
-        .map_err(|error| Failure::Machine(format!("cannot tell the current folder: {error}")))?;
     let plan = Plan {
         command,
         asked: wanted.asked,
-        started_in,
+        part: wanted.part,
+        started_in: current_folder()?,
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         notes,
         entrants,
@@ -146,6 +152,15 @@ fn make(wanted: Wanted<'_>, folders: &Folders, interrupt: &AtomicBool) -> Result
         plan,
         workload: ready,
     })
+}
+
+/// The folder in which heapdrome runs.
+///
+/// # Errors
+/// When it is gone.
+pub fn current_folder() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .map_err(|error| Failure::Machine(format!("cannot tell the current folder: {error}")))
 }
 
 /// What the workload of a race that is taken up again keeps locked.

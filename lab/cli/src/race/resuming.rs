@@ -1,4 +1,4 @@
-//! Takes up a race that was interrupted: which one it is, and where its result goes.
+//! Takes up a race or a sweep that was interrupted: which one it is, and where the result of a race goes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use heapdrome_record::Plan;
 
 use super::contest::Contest;
 use super::planning;
+use super::sweep::Whole;
 use crate::arguments::{Action, Arguments, OutputArguments};
-use crate::destinations::{Destinations, is_stdout};
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output;
@@ -30,12 +31,25 @@ pub struct TakenUp {
     pub output: OutputArguments,
 }
 
+/// The sweep that goes on, if it is one: that of this name, that of the race of this name, or what was interrupted last.
+pub fn sweep(name: &str, folders: &Folders) -> Option<Whole> {
+    let is_it = |race: &RaceSummary| {
+        let part = race.plan.part.as_ref();
+        name_of(&race.folder) == name || part.is_some_and(|part| part.of == name)
+    };
+    let race = match name {
+        LATEST => journal::unfinished(&folders.races).into_iter().next(),
+        _ => journal::list(&folders.races).into_iter().find(is_it),
+    };
+    Whole::of(&race?.plan, folders)
+}
+
 /// Takes up the race of this name, or the latest that was interrupted. Its result goes where `output` says, and for
 /// what that leaves open to the files that the race was first asked to write.
 ///
 /// # Errors
-/// When there is none, when its journal cannot be used, when what was interrupted last is part of a sweep or a suite
-/// and no name is given, or when one of the files cannot be written.
+/// When there is none, when its journal cannot be used, when what was interrupted last is part of a suite and no name
+/// is given, or when one of the files cannot be written.
 pub fn take_up(
     name: &str,
     output: &OutputArguments,
@@ -69,11 +83,9 @@ pub fn take_up(
 enum Origin {
     /// A race of its own, with these files.
     Race(OutputArguments),
-    /// A part of a sweep.
-    Sweep,
     /// A part of a suite.
     Suite,
-    /// The arguments are those of another version.
+    /// The arguments are those of another version, or of a sweep that such a one ran, whose races do not name it.
     Unknown,
 }
 
@@ -82,35 +94,30 @@ fn origin(asked: &[String]) -> Origin {
     let words = asked.iter().map(String::as_str);
     let arguments = Arguments::try_parse_from(std::iter::once("heapdrome").chain(words));
     match arguments.map(|arguments| arguments.action) {
-        Ok(Action::Race(race)) if race.is_sweep() => Origin::Sweep,
-        Ok(Action::Race(race)) => Origin::Race(race.output),
+        Ok(Action::Race(race)) if !race.is_sweep() => Origin::Race(race.output),
         Ok(Action::Suite(_)) => Origin::Suite,
         _ => Origin::Unknown,
     }
 }
 
-/// The latest race that was interrupted. A part of a sweep or a suite is not taken for a race of its own: its end
-/// would look like the end of the whole.
+/// The latest race that was interrupted. A part of a suite is not taken for a race of its own: its end would look like
+/// the end of the whole.
 fn latest(folders: &Folders) -> Result<PathBuf, Failure> {
     let mut races = journal::unfinished(&folders.races).into_iter();
     let race = races
         .next()
         .ok_or_else(|| Failure::usage("there is no unfinished race to resume"))?;
-    let (what, again) = match origin(&race.plan.asked) {
-        Origin::Sweep => ("a sweep, which cannot be resumed", "run it again"),
-        Origin::Suite => (
-            "a suite, which goes on by heapdrome suite NAME --resume FILE.json",
-            "or run it again",
-        ),
-        Origin::Race(_) | Origin::Unknown => return Ok(race.folder),
-    };
-    let is_own = |race: &RaceSummary| matches!(origin(&race.plan.asked), Origin::Race(_));
-    let earlier = races.find(is_own).map(|race| {
+    let is_of_suite = |race: &RaceSummary| matches!(origin(&race.plan.asked), Origin::Suite);
+    if !is_of_suite(&race) {
+        return Ok(race.folder);
+    }
+    let earlier = races.find(|race| !is_of_suite(race)).map(|race| {
         let name = name_of(&race.folder);
         format!(" (an earlier race goes on by --resume {name})")
     });
     Err(Failure::Usage(format!(
-        "what was interrupted last is {what}{}; {again}{}: {}",
+        "what was interrupted last is a suite, which goes on by heapdrome suite NAME --resume FILE.json{}; \
+         or run it again{}: {}",
         earlier.unwrap_or_default(),
         place(&race.plan),
         asked(&race.plan)
@@ -136,8 +143,8 @@ fn outputs(plan: &Plan, now: &OutputArguments) -> OutputArguments {
     let first = match origin(&plan.asked) {
         Origin::Race(first) => first,
         // Those files are for the whole collection.
-        Origin::Sweep | Origin::Suite => {
-            output::tell("this race is part of a sweep or a suite, and goes on alone");
+        Origin::Suite => {
+            output::tell("this race is part of a suite, and goes on alone");
             return now.clone();
         }
         Origin::Unknown => {
@@ -147,20 +154,7 @@ fn outputs(plan: &Plan, now: &OutputArguments) -> OutputArguments {
             return now.clone();
         }
     };
-    let at_first = |path: PathBuf| match is_stdout(&path) {
-        true => path,
-        false => plan.started_in.join(path),
-    };
-    let named = |now: &Option<PathBuf>, first: Option<PathBuf>| match now {
-        Some(now) => Some(now.clone()),
-        None => first.map(at_first),
-    };
-    OutputArguments {
-        json: named(&now.json, first.json),
-        csv: named(&now.csv, first.csv),
-        markdown: named(&now.markdown, first.markdown),
-        redact: now.redact || first.redact,
-    }
+    now.clone().or(first.seen_from(&plan.started_in))
 }
 
 fn name_of(folder: &Path) -> String {
@@ -200,11 +194,13 @@ mod tests {
         assert_eq!(output.json.as_deref(), Some(Path::new("a.json")));
         assert!(output.redact && output.csv.is_none());
         assert!(matches!(started_as("race -w rptest -t 2"), Origin::Race(_)));
-        for sweep in ["race -w rptest -t 1,2", "race --sweep n=1,2 -- true {n}"] {
-            assert!(matches!(started_as(sweep), Origin::Sweep), "{sweep}");
-        }
         assert!(matches!(started_as("suite real --quick"), Origin::Suite));
-        for other in ["", "race --of-another-version -- true"] {
+        for other in [
+            "",
+            "race --of-another-version -- true",
+            "race -w rptest -t 1,2",
+            "race --sweep n=1,2 -- true {n}",
+        ] {
             assert!(matches!(started_as(other), Origin::Unknown), "{other}");
         }
     }

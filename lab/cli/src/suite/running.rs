@@ -152,6 +152,8 @@ impl<'a> Session<'a> {
             seed: self.seed,
             asked: self.collection.asked.clone(),
             untold: None,
+            part_of: None,
+            begun: None,
         };
         let proofs = Some(&mut self.proofs);
         run_cell(&request, self.folders, proofs, &self.interrupt)

@@ -253,7 +253,13 @@ fn interrupted(
     words.extend(["-t", "1,2", "--memory-runs", "0", "--json", "result.json"]);
     words.extend(options);
     words.extend(["--", "quick-16-1000", "loops=5", "blocks=500", "ops=50"]);
-    let mut running = site.start(site.command(&words));
+    let running = site.start(site.command(&words));
+    let outcome = disturbed(running, libc::SIGINT, is_time);
+    (outcome, result(site))
+}
+
+/// Sends the signal as soon as it is time, and waits for the end.
+fn disturbed(mut running: Running, signal: i32, is_time: impl Fn(&Running) -> bool) -> Outcome {
     let started = Instant::now();
     while !is_time(&running) {
         assert!(running.is_running(), "it ended before it was disturbed");
@@ -263,10 +269,14 @@ fn interrupted(
         );
         std::thread::sleep(Duration::from_millis(5));
     }
-    running.signal(libc::SIGINT);
-    let outcome = running.wait();
+    running.signal(signal);
+    running.wait()
+}
+
+/// The result that a sweep wrote.
+fn result(site: &Site) -> Value {
     let text = std::fs::read_to_string(site.path("result.json")).expect("written");
-    (outcome, serde_json::from_str(&text).expect("JSON"))
+    serde_json::from_str(&text).expect("JSON")
 }
 
 #[test]
@@ -276,44 +286,67 @@ fn what_was_done_before_an_interrupt_is_reported() {
     let options = ["--setup", "true", "--rounds", "40"];
     let is_time = |running: &Running| running.stderr().contains("[2 of 2]");
     let (outcome, collection) = interrupted(&site, &options, is_time);
-    outcome.says(130, &["race the rest", "threads=2"]);
+    outcome.says(
+        130,
+        &["what was done is reported; go on with: heapdrome race --resume"],
+    );
     assert_eq!(collection["races"].as_array().map(Vec::len), Some(1));
     let remarks = &collection["remarks"];
     assert_eq!(remarks[1], "not raced: threads=2", "{remarks}");
     assert_eq!(collection["sweep"]["paired"], Value::Null);
-    nothing_to_resume(&site);
 }
 
-/// A sweep that reported what was there leaves no race behind that would go on alone.
-#[track_caller]
-fn nothing_to_resume(site: &Site) {
+/// Ends a sweep of two races with eight rounds each by this signal, once so many runs are on disk; goes on with it from
+/// another folder, and looks whether it came to the end that it would have had.
+fn goes_on(options: &[&str], signal: i32, runs: usize) -> (Outcome, Value) {
+    let site = Site::new();
+    let (sound, program) = (allocator(""), crate::support::program());
+    let mut words = vec!["race", "-a", sound.to_str().expect("plain")];
+    words.extend(["--sweep", "n=1,2", "--rounds", "8", "--memory-runs", "0"]);
+    words.extend(["--seed", "7", "--json", "result.json"]);
+    words.extend(options);
+    words.extend(["--", &program, "nap", "{n}"]);
+    let running = site.start(site.command(&words));
+    let on_disk = || runs_on_disk(&site).iter().sum::<usize>();
+    let outcome = disturbed(running, signal, |_| on_disk() >= runs);
+    assert!(on_disk() < 48, "it was disturbed before its end");
+    let told = outcome.stderr.split_once("--resume ");
+    let name = told.and_then(|(_, rest)| rest.lines().next());
+    let mut again = site.command(&["race", "--resume", name.unwrap_or("latest"), "--csv"]);
+    again.arg(site.path("result.csv")).current_dir("/");
+    site.finish(again).ends_with(0);
+    assert_eq!(site.visible_files(), ["result.csv", "result.json"]);
+    // Three entrants, the baseline's twin included.
+    assert_eq!(runs_on_disk(&site), [24, 24], "each run once");
+    let collection = result(&site);
+    let races = collection["races"].as_array().expect("races");
+    let rounds = |race: &Value| format!("{}: {}", race["cell"], race["result"]["rounds"]);
+    let rounds: Vec<_> = races.iter().map(rounds).collect();
+    assert_eq!(rounds, ["\"n=1\": 8", "\"n=2\": 8"]);
+    let remarks = collection["remarks"].to_string();
+    assert!(
+        !remarks.contains("interrupted") && !remarks.contains("not raced"),
+        "{remarks}"
+    );
+    let asked = collection["asked"].as_array().map(Vec::len);
+    assert_eq!(asked, Some(words.len()), "as at first");
     site.run(&["race", "--resume"])
         .complains(2, &["no unfinished race"]);
+    (outcome, collection)
 }
 
 #[test]
-fn a_sweep_that_was_killed_is_not_resumed_as_one_of_its_races() {
-    let site = Site::new();
-    let sound = allocator("");
-    let mut words = vec!["race", "-a", sound.to_str().expect("plain"), "-w", "rptest"];
-    words.extend(["-t", "1,2", "--memory-runs", "0", "--rounds", "2000"]);
-    words.extend(["--", "quick-16-1000", "loops=5", "blocks=500", "ops=50"]);
-    let mut running = site.start(site.command(&words));
-    let started = Instant::now();
-    while runs_on_disk(&site).iter().sum::<usize>() < 4 {
-        assert!(running.is_running(), "it ended before it was killed");
-        assert!(started.elapsed() < Duration::from_secs(150), "no runs came");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    running.signal(libc::SIGKILL);
-    running.wait().ends_with(128 + libc::SIGKILL);
-    let before: usize = runs_on_disk(&site).iter().sum();
-    let told = [
-        "a sweep, which cannot be resumed",
-        "run it again: heapdrome race",
-    ];
-    site.run(&["race", "--resume"]).complains(2, &told);
-    assert_eq!(runs_on_disk(&site).iter().sum::<usize>(), before);
+fn a_sweep_that_was_interrupted_goes_on_as_one() {
+    let (outcome, collection) = goes_on(&[], libc::SIGINT, 10);
+    outcome.says(130, &["what was done is reported; go on with"]);
+    assert_eq!(collection["sweep"]["paired"], true);
+}
+
+#[test]
+fn a_sweep_that_was_killed_in_its_second_race_goes_on_as_one() {
+    let (outcome, collection) = goes_on(&["--setup", "true"], libc::SIGKILL, 27);
+    outcome.ends_with(128 + libc::SIGKILL);
+    assert_eq!(collection["sweep"]["paired"], Value::Null);
 }
 
 /// The timed runs in the journal of each race.
@@ -346,5 +379,4 @@ fn races_take_turns_so_that_an_interrupt_leaves_rounds_of_each() {
         "interrupted before all rounds were run"
     );
     assert_eq!(collection["sweep"]["paired"], true);
-    nothing_to_resume(&site);
 }

@@ -54,6 +54,7 @@ fn plan(word: &str, command: &[String]) -> Plan {
     Plan {
         command: command.to_vec(),
         asked: Vec::new(),
+        part: None,
         started_in: "/".into(),
         started: String::new(),
         notes: Vec::new(),

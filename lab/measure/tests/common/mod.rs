@@ -31,6 +31,7 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),
         asked: Vec::new(),
+        part: None,
         started_in: folder.to_owned(),
         started: String::new(),
         notes: Vec::new(),

@@ -3,10 +3,10 @@
 mod points;
 mod scaling;
 mod turns;
+mod whole;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
 
 use heapdrome_record::{
     Better, Collection, Member, Metric, Options, RaceResult, SCHEMA, Status, SweptParameter,
@@ -15,9 +15,10 @@ use heapdrome_record::{
 use super::cell::{CellRequest, Load, run_cell};
 use super::options::{check_command, options};
 use super::placeholders;
-use super::planning::{seed_from_clock, stopping};
+use super::planning::{current_folder, stopping};
 use super::store::ProofStore;
-use crate::arguments::RaceArguments;
+use crate::arguments::{OutputArguments, RaceArguments};
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::values::WorkArgument;
@@ -26,43 +27,81 @@ use crate::{interrupt, output};
 use points::{Point, parameters};
 use scaling::{Found, WORK, Work, scaling, work_not_found};
 
+pub use whole::Whole;
+
 /// How much degradation per processor a curve may have before its knee, where nothing is said: time
 /// per work a quarter above that of the first value is an efficiency of 80%.
 const SHARE: f64 = 0.25;
 
 /// A sweep that is going to be run.
 struct Sweep {
+    whole: Whole,
     parameters: Vec<SweptParameter>,
     points: Vec<Point>,
     work: Work,
     share: f64,
 }
 
-/// Runs the races, and reports what came of them: also of those that were done before an interrupt.
+/// Runs a sweep that begins.
 ///
 /// # Errors
 /// As a race; when several end with a failure, the first is told.
-pub fn sweep(arguments: &RaceArguments) -> Result<(), Failure> {
-    let sweep = planned(arguments)?;
+pub fn sweep(
+    arguments: &RaceArguments,
+    folders: &Folders,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<(), Failure> {
+    let sweep = planned(arguments, Whole::new(arguments, folders))?;
     placeholders::hint(arguments);
-    let interrupt = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&interrupt);
-    let requests = requests(arguments, &sweep)?;
-    let mut collection = empty(&sweep.parameters);
+    run(arguments, &sweep, folders, interrupt)
+}
+
+/// Goes on with a sweep. Its result goes where `output` says, and for what that leaves open to the files that the
+/// sweep was first asked to write.
+///
+/// # Errors
+/// As [`sweep`]; and when it cannot be taken up.
+pub fn go_on(
+    whole: Whole,
+    output: &OutputArguments,
+    folders: &Folders,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<(), Failure> {
+    let now = output.seen_from(&current_folder()?);
+    let mut arguments = whole.arguments()?;
+    let sweep = planned(&arguments, whole)?;
+    // The files of a sweep that has ended were written then, and may hold a later result now.
+    arguments.output = match sweep.whole.ended < sweep.points.len() {
+        true => now.or(arguments.output.clone()),
+        false => now,
+    };
+    Destinations::of(&arguments.output).check(&[])?;
+    run(&arguments, &sweep, folders, interrupt)
+}
+
+/// Runs what is left of the races, and reports what came of all: also of those that were done before an interrupt.
+fn run(
+    arguments: &RaceArguments,
+    sweep: &Sweep,
+    folders: &Folders,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<(), Failure> {
+    let requests = requests(arguments, sweep)?;
+    let mut collection = empty(sweep);
     let paired = turns::can_be_taken(&requests);
     let (done, ended) = match paired {
-        true => turns::in_turns(&requests, &folders, &interrupt),
-        false => one_after_the_other(&requests, &folders, &interrupt),
+        true => turns::in_turns(&requests, folders, interrupt),
+        false => one_after_the_other(&requests, folders, interrupt),
     };
     if done.is_empty() {
         return ended;
     }
-    collection.remarks = unfinished(&sweep, &done, &ended);
+    collection.remarks = unfinished(sweep, &done, &ended);
     let values = done.iter();
     let values: Vec<_> = values
         .map(|(place, _)| sweep.points[*place].values.clone())
         .collect();
-    join(&mut collection, &sweep, &requests, done);
+    join(&mut collection, sweep, &requests, done);
     let missing = missing(&collection, arguments.work.as_ref());
     collection.remarks.extend(missing);
     let found = Found {
@@ -77,7 +116,7 @@ pub fn sweep(arguments: &RaceArguments) -> Result<(), Failure> {
 }
 
 /// Everything that can be wrong is found before anything is built.
-fn planned(arguments: &RaceArguments) -> Result<Sweep, Failure> {
+fn planned(arguments: &RaceArguments, whole: Whole) -> Result<Sweep, Failure> {
     let parameters = parameters(arguments)?;
     let mut options = options(arguments)?;
     let work = work(arguments, &parameters, &mut options)?;
@@ -88,6 +127,7 @@ fn planned(arguments: &RaceArguments) -> Result<Sweep, Failure> {
         }
     }
     Ok(Sweep {
+        whole,
         parameters,
         points,
         work,
@@ -132,7 +172,7 @@ fn work(
 
 fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>, Failure> {
     let stopping = stopping(&arguments.stopping, arguments.quick)?;
-    let seed = arguments.seed.unwrap_or_else(seed_from_clock);
+    let whole = &sweep.whole;
     let of = sweep.points.len();
     let request = |(place, point): (usize, &Point)| CellRequest {
         cell: point.cell.clone(),
@@ -147,9 +187,11 @@ fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>
         baseline: arguments.baseline.clone(),
         stopping: stopping.clone(),
         options: point.options.clone(),
-        seed,
-        asked: std::env::args().skip(1).collect(),
+        seed: whole.seed,
+        asked: whole.asked.clone(),
         untold: (sweep.work == Work::Printed).then_some(WORK),
+        part_of: Some(whole.name.clone()),
+        begun: whole.begun.get(&point.cell).cloned(),
     };
     Ok(sweep.points.iter().enumerate().map(request).collect())
 }
@@ -170,13 +212,16 @@ fn unfinished(
     let points = sweep.points.iter().enumerate();
     let left = points.filter(|(place, _)| !done.iter().any(|(other, _)| other == place));
     let left: Vec<_> = left.map(|(_, point)| point.cell.as_str()).collect();
-    if left.is_empty() {
-        output::tell("what was done is reported");
-    } else {
-        let left = left.join(", ");
-        output::tell(format_args!(
-            "what was done is reported; race the rest, too: {left}"
-        ));
+    let left = left.join(", ");
+    let next = match (ended, left.as_str()) {
+        (Err(Failure::Interrupted), _) => {
+            format!("; go on with: heapdrome race --resume {}", sweep.whole.name)
+        }
+        (_, "") => String::new(),
+        (_, left) => format!("; race the rest, too: {left}"),
+    };
+    output::tell(format_args!("what was done is reported{next}"));
+    if !left.is_empty() {
         remarks.push(format!("not raced: {left}"));
     }
     remarks
@@ -234,13 +279,14 @@ fn join(
     }
 }
 
-fn empty(parameters: &[SweptParameter]) -> Collection {
-    let names: Vec<_> = parameters.iter().map(|one| one.name.as_str()).collect();
+fn empty(sweep: &Sweep) -> Collection {
+    let names = sweep.parameters.iter().map(|one| one.name.as_str());
+    let names: Vec<_> = names.collect();
     Collection {
         schema: SCHEMA,
         heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        asked: std::env::args().skip(1).collect(),
+        started: sweep.whole.started.clone(),
+        asked: sweep.whole.asked.clone(),
         name: format!("sweep {}", names.join(" and ")),
         scale: None,
         machine: heapdrome_record::Machine::default(),

@@ -23,6 +23,12 @@ struct Turn {
     ended: Option<Result<Ended, Failure>>,
 }
 
+impl Turn {
+    fn rounds(&self) -> u32 {
+        self.cell.contest.race.complete_rounds()
+    }
+}
+
 /// Whether these races can take turns. What `--setup` makes for one value could be gone when another has had its turn.
 pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     requests.iter().all(|request| {
@@ -108,15 +114,18 @@ fn begin(
     (turns, Ok(()))
 }
 
-/// A round of every race that goes on, in an order of its own each time, until none does.
+/// A round of every race that goes on, in an order of its own each time, until none does. Where the sweep was
+/// interrupted, the races that had not had their turn have it first, so that the rounds pair again.
 fn take(turns: &mut [Turn], seed: u64) {
-    for round in 0.. {
+    let going_on = turns.iter().filter(|turn| turn.ended.is_none());
+    let first = going_on.map(Turn::rounds).min().unwrap_or(0);
+    for round in first.. {
         if turns.iter().all(|turn| turn.ended.is_some()) {
             return;
         }
         for place in schedule::order(seed, round, turns.len()) {
             let turn = &mut turns[place];
-            if turn.ended.is_some() {
+            if turn.ended.is_some() || turn.rounds() > round {
                 continue;
             }
             turn.cell.contest.open();

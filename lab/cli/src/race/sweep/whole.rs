@@ -1,0 +1,94 @@
+//! What the races of a sweep have in common. Each has it in its journal, so that a sweep that was interrupted goes on
+//! as one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::Parser as _;
+use heapdrome_measure::journal;
+use heapdrome_record::Plan;
+
+use crate::arguments::{Action, Arguments, RaceArguments};
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::race::contest::unused_name;
+use crate::race::planning::seed_from_clock;
+
+/// A sweep that begins or goes on.
+pub struct Whole {
+    /// The name by which it can be resumed.
+    pub name: String,
+    /// How it was asked for: heapdrome's own arguments.
+    pub asked: Vec<String>,
+    /// When it was started, in UTC, as RFC 3339.
+    pub started: String,
+    /// The seed of every draw.
+    pub seed: u64,
+    /// The folders of the races that have begun, by their cells.
+    pub begun: BTreeMap<String, PathBuf>,
+    /// How many of them have ended.
+    pub ended: usize,
+    started_in: PathBuf,
+}
+
+impl Whole {
+    /// A sweep that begins here and now.
+    pub fn new(arguments: &RaceArguments, folders: &Folders) -> Self {
+        let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        Self {
+            name: unused_name(&folders.races, &started),
+            asked: std::env::args().skip(1).collect(),
+            started,
+            seed: arguments.seed.unwrap_or_else(seed_from_clock),
+            begun: BTreeMap::new(),
+            ended: 0,
+            started_in: PathBuf::from("."),
+        }
+    }
+
+    /// The sweep that the race of this plan is a part of, with what there is of it.
+    pub fn of(plan: &Plan, folders: &Folders) -> Option<Self> {
+        let name = &plan.part.as_ref()?.of;
+        let mut whole = Self {
+            name: name.clone(),
+            asked: plan.asked.clone(),
+            started: plan.started.clone(),
+            seed: plan.seed,
+            begun: BTreeMap::new(),
+            ended: 0,
+            started_in: plan.started_in.clone(),
+        };
+        for race in journal::list(&folders.races) {
+            let part = race.plan.part.filter(|part| part.of == *name);
+            let Some(part) = part else { continue };
+            whole.begun.insert(part.cell, race.folder);
+            whole.ended += usize::from(race.finished);
+            whole.started = whole.started.min(race.plan.started);
+        }
+        Some(whole)
+    }
+
+    /// What was asked for. The current folder is from now on the one in which that was, so that every path leads
+    /// where it led.
+    ///
+    /// # Errors
+    /// When these are arguments of another version, or the folder is gone.
+    pub fn arguments(&self) -> Result<Box<RaceArguments>, Failure> {
+        let words = self.asked.iter().map(String::as_str);
+        let read = Arguments::try_parse_from(std::iter::once("heapdrome").chain(words));
+        let Ok(Action::Race(arguments)) = read.map(|all| all.action) else {
+            return Err(Failure::Usage(format!(
+                "another version of heapdrome ran the sweep {}; go on with that one, or run it again",
+                self.name
+            )));
+        };
+        std::env::set_current_dir(&self.started_in).map_err(|error| {
+            Failure::Machine(format!(
+                "cannot go to {}, where the sweep was started: {error}",
+                self.started_in.display()
+            ))
+        })?;
+        Ok(arguments)
+    }
+}
