@@ -34,10 +34,10 @@ fn in_tables(race: &str) -> String {
     )
 }
 
-/// The names in a drawing made of rows, from the top, without the hidden ones.
+/// The names in a drawing made of rows that is shown, from the top, without the hidden ones.
 fn drawn(drawing: &str) -> String {
     format!(
-        "[...document.querySelector({}).querySelectorAll('g.row')]\
+        "[...[...document.querySelectorAll({})].find(d => d.getClientRects().length > 0).querySelectorAll('g.row')]\
          .filter(r => r.getClientRects().length > 0)\
          .map(r => [r.getBoundingClientRect().y, r.querySelector('text').textContent])\
          .sort((a, b) => a[0] - b[0]).map(r => r[1])",
@@ -98,6 +98,7 @@ fn a_page_is_drawn_on_every_screen_and_answers_to_clicks_and_keys() {
             browser.open(&page);
             site::quiet(&mut browser, &page);
             fits(&mut browser, dark);
+            assert_eq!(browser.evaluate(RANKING_FITS), true, "{screen:?}");
             let name = format!("{}-{}", screen[0], if dark { "dark" } else { "light" });
             site::keep_picture(&name, &browser.picture());
             sorts(&mut browser, ALONE, &result);
@@ -107,6 +108,11 @@ fn a_page_is_drawn_on_every_screen_and_answers_to_clicks_and_keys() {
         }
     }
 }
+
+/// Whether the drawing of the ranking is shown once, and needs no scrolling.
+const RANKING_FITS: &str = "(b => b.scrollWidth <= b.clientWidth && \
+    [...b.children].filter(d => d.getClientRects().length > 0).length === 1)\
+    (document.querySelector('.panel.chosen .scroll'))";
 
 /// Nothing is wider than the screen, and the colours are those that the reader asked for.
 fn fits(browser: &mut Chromium, dark: bool) {

@@ -9,6 +9,8 @@ use crate::foreign;
 
 /// The width of every plot.
 pub(crate) const WIDTH: f64 = 640.0;
+/// The width of a drawing for a narrow screen, as it has room on a telephone of 360 pixels.
+pub(crate) const NARROW: f64 = 336.0;
 /// Where the names of rows end.
 pub(crate) const NAMES: f64 = 140.0;
 
@@ -52,10 +54,25 @@ pub(crate) struct Label {
 
 /// A whole drawing. `rows` says where rows that can be sorted begin, if it is made of them.
 pub(crate) fn svg(label: &Label, height: f64, rows: Option<f64>, body: &Markup) -> Markup {
+    sized(label, [WIDTH, height], None, rows, body)
+}
+
+/// The same for narrow screens, of a page alone.
+pub(crate) fn narrow(label: &Label, height: f64, rows: f64, body: &Markup) -> Markup {
+    sized(label, [NARROW, height], Some("narrow"), Some(rows), body)
+}
+
+fn sized(
+    label: &Label,
+    [width, height]: [f64; 2],
+    class: Option<&str>,
+    rows: Option<f64>,
+    body: &Markup,
+) -> Markup {
     let name = &label.name;
     html! {
-        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (n(WIDTH)) " " (n(height)) }
-            width=(n(WIDTH)) height=(n(height)) role="img"
+        svg xmlns="http://www.w3.org/2000/svg" class=[class] viewBox={ "0 0 " (n(width)) " " (n(height)) }
+            width=(n(width)) height=(n(height)) role="img"
             aria-labelledby={ (name) "-title " (name) "-text" }
             font-family="Ubuntu, Helvetica, Arial, sans-serif" font-size="13" fill=(INK) color=(INK)
             data-rows=[rows.map(n)] {

@@ -78,6 +78,7 @@ fn plot(kind: &str, ccdfs: &[&Ccdf], (prefix, looks): (&str, &Looks)) -> Option<
             "{kind}: the share of times that were longer than the time below it; left and down is \
              better. At the lower edge a curve ends with its longest time."
         ),
+        narrow: None,
         drawing: canvas::svg(&label, height, None, &body),
     })
 }

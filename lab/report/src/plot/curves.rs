@@ -121,6 +121,7 @@ pub(super) fn draw(
     Some(Plot {
         name,
         caption: format!("{}: {title} ({note}).", on.name),
+        narrow: None,
         drawing: canvas::svg(&label, HEIGHT.max(names + 48.0), None, &body),
     })
 }

@@ -3,20 +3,55 @@
 use heapdrome_record::Role;
 use maud::{Markup, html};
 
-use super::canvas::{self, Anchor, BAND, Label, NAMES, WIDTH, n};
+use super::canvas::{self, Anchor, BAND, Label, NAMES, NARROW, WIDTH, n};
 use super::look::Look;
 use super::measures::{Measure, Ratio};
 use super::scale::{Scale, ratio_text};
 use super::{Plot, stem};
+use crate::foreign;
 use crate::sheet::{Sheet, WALL, versus};
 use crate::words;
 
-/// Where the plot begins and ends.
-const PLOT: [f64; 2] = [NAMES + 6.0, 470.0];
-/// The upper edge of the first row.
-const TOP: f64 = 48.0;
-/// The height of a row.
-const ROW: f64 = 26.0;
+/// Between words and the edge of the paper.
+const EDGE: f64 = 4.0;
+
+/// Where things stand.
+struct Layout {
+    /// Where the plot begins and ends.
+    plot: [f64; 2],
+    /// The upper edge of the first row.
+    top: f64,
+    /// The height of a row.
+    row: f64,
+    /// How far below a row's upper edge its interval is drawn.
+    middle: f64,
+    /// Whether the names and the figures stand above the intervals.
+    is_narrow: bool,
+}
+
+const WIDE: Layout = Layout {
+    plot: [NAMES + 6.0, 470.0],
+    top: 48.0,
+    row: 26.0,
+    middle: 13.0,
+    is_narrow: false,
+};
+
+const FOR_NARROW_SCREENS: Layout = Layout {
+    plot: [16.0, NARROW - 16.0],
+    top: 66.0,
+    row: 40.0,
+    middle: 28.0,
+    is_narrow: true,
+};
+
+/// What is drawn.
+struct Forest<'a> {
+    sheet: &'a Sheet<'a>,
+    measure: &'a Measure,
+    ratios: Vec<Option<Ratio>>,
+    noise: Option<[f64; 2]>,
+}
 
 /// The forest plot of a figure, if at least one rival has it.
 pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
@@ -26,11 +61,14 @@ pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option
     if ratios.iter().flatten().count() < 2 {
         return None;
     }
-    let noise = noise(sheet, measure);
-    let scale = scale(&ratios, noise);
+    let forest = Forest {
+        sheet,
+        measure,
+        ratios,
+        noise: noise(sheet, measure),
+    };
     let name = format!("{prefix}ranking-{}", stem(&measure.id));
-    let height = TOP + ROW * sheet.rows.len() as f64 + 8.0;
-    let band = noise.map_or(
+    let band = forest.noise.map_or(
         "",
         |_| " The grey band is the baseline against itself: noise.",
     );
@@ -40,24 +78,72 @@ pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option
         sheet.baseline(),
         measure.direction()
     );
-    let label = Label {
-        name: name.clone(),
-        title: format!("Ranking by {}", measure.title),
-        description: described(sheet, measure),
-    };
-    let body = html! {
-        (head(sheet, measure, &scale))
-        (behind(&scale, noise, height))
-        @for (place, ratio) in ratios.iter().enumerate() {
-            (canvas::row(place, sheet.look(place), TOP + ROW * place as f64, ROW,
-                         &row(sheet, measure, place, ratio.as_ref(), &scale)))
-        }
-    };
     Some(Plot {
+        drawing: forest.drawn(&name, &WIDE),
+        narrow: Some(forest.drawn(&format!("{name}-narrow"), &FOR_NARROW_SCREENS)),
         name,
         caption,
-        drawing: canvas::svg(&label, height, Some(TOP), &body),
     })
+}
+
+impl Forest<'_> {
+    fn drawn(&self, name: &str, layout: &Layout) -> Markup {
+        let scale = scale(&self.ratios, self.noise, layout);
+        let height = layout.top + layout.row * self.ratios.len() as f64 + 8.0;
+        let label = Label {
+            name: name.to_owned(),
+            title: format!("Ranking by {}", self.measure.title),
+            description: described(self.sheet, self.measure),
+        };
+        let body = html! {
+            (self.head(&scale, layout))
+            (behind(&scale, self.noise, [layout.top, height]))
+            @for (place, ratio) in self.ratios.iter().enumerate() {
+                (canvas::row(place, self.sheet.look(place), layout.top + layout.row * place as f64, layout.row,
+                             &self.row(place, ratio.as_ref(), &scale, layout)))
+            }
+        };
+        match layout.is_narrow {
+            true => canvas::narrow(&label, height, layout.top, &body),
+            false => canvas::svg(&label, height, Some(layout.top), &body),
+        }
+    }
+
+    fn head(&self, scale: &Scale, layout: &Layout) -> Markup {
+        let (title, baseline) = (&self.measure.title, self.sheet.baseline());
+        let to = format!(
+            "relative to {baseline} (log scale; {})",
+            self.measure.direction()
+        );
+        let up = layout.top - 12.0;
+        let labels = scale.ratio_ticks(40.0).into_iter();
+        let labels: Vec<_> = labels
+            .map(|tick| ([scale.at(tick), up], ratio_text(tick)))
+            .collect();
+        html! {
+            @if layout.is_narrow {
+                (canvas::text([EDGE, 16.0], Anchor::Start, title))
+                (canvas::faint([EDGE, 34.0], Anchor::Start, &to))
+            } @else { (canvas::text([layout.plot[0], 16.0], Anchor::Start, &format!("{title}, {to}"))) }
+            (canvas::faint_all(Anchor::Middle, &labels))
+            (canvas::head_axis(layout.plot, layout.top - 2.0, &ticks(scale)))
+            @if !layout.is_narrow { (canvas::faint([WIDTH - EDGE, up], Anchor::End, "ratio (interval)")) }
+        }
+    }
+
+    fn row(&self, place: usize, ratio: Option<&Ratio>, scale: &Scale, layout: &Layout) -> Markup {
+        let name = &self.sheet.rows[place].entrant.allocator;
+        let middle = layout.middle;
+        let told = told(self.sheet, self.measure, place, ratio);
+        html! {
+            @if layout.is_narrow {
+                (canvas::text([EDGE, 14.0], Anchor::Start, &foreign::short_name(name, 19)))
+                (canvas::faint([NARROW - EDGE, 14.0], Anchor::End, &told))
+            } @else { (canvas::row_name(name, middle + 4.5)) }
+            @if let Some(ratio) = ratio { (whisker(self.sheet.look(place), ratio, scale, middle)) }
+            @if !layout.is_narrow { (canvas::faint([WIDTH - EDGE, middle + 4.0], Anchor::End, &told)) }
+        }
+    }
 }
 
 /// The interval of the baseline against itself, for wall time.
@@ -74,7 +160,7 @@ fn noise(sheet: &Sheet<'_>, measure: &Measure) -> Option<[f64; 2]> {
 }
 
 /// A scale that holds every ratio, and of the intervals as much as leaves the ratios apart.
-fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>) -> Scale {
+fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>, layout: &Layout) -> Scale {
     let parts = |ratio: &Ratio| {
         let [low, high] = ratio.ends.unwrap_or([ratio.at; 2]);
         [ratio.at, low, high]
@@ -84,7 +170,7 @@ fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>) -> Scale {
     let noise = noise.map(|[low, high]| [1.0, low, high]);
     Scale::logarithmic(
         ratio_range(&known.chain(noise).collect::<Vec<_>>(), 1.03),
-        PLOT,
+        layout.plot,
     )
 }
 
@@ -102,25 +188,6 @@ pub(crate) fn ratio_range(ratios: &[[f64; 3]], margin: f64) -> [f64; 2] {
     ]
 }
 
-fn head(sheet: &Sheet<'_>, measure: &Measure, scale: &Scale) -> Markup {
-    let title = format!(
-        "{}, relative to {} (log scale; {})",
-        measure.title,
-        sheet.baseline(),
-        measure.direction()
-    );
-    let labels = scale.ratio_ticks(40.0).into_iter();
-    let labels: Vec<_> = labels
-        .map(|tick| ([scale.at(tick), 36.0], ratio_text(tick)))
-        .collect();
-    html! {
-        (canvas::text([NAMES + 6.0, 16.0], Anchor::Start, &title))
-        (canvas::faint_all(Anchor::Middle, &labels))
-        (canvas::head_axis(PLOT, TOP - 2.0, &ticks(scale)))
-        (canvas::faint([WIDTH - 4.0, 36.0], Anchor::End, "ratio (interval)"))
-    }
-}
-
 /// Where the ticks stand.
 fn ticks(scale: &Scale) -> Vec<f64> {
     let ticks = scale.ratio_ticks(40.0).into_iter();
@@ -128,33 +195,16 @@ fn ticks(scale: &Scale) -> Vec<f64> {
 }
 
 /// What all rows stand on: the noise, the grid, and the line of the baseline.
-fn behind(scale: &Scale, noise: Option<[f64; 2]>, height: f64) -> Markup {
-    let down = |x: f64| [[x, TOP], [x, height]];
+fn behind(scale: &Scale, noise: Option<[f64; 2]>, [top, height]: [f64; 2]) -> Markup {
+    let down = |x: f64| [[x, top], [x, height]];
     let grid: Vec<_> = ticks(scale).into_iter().map(down).collect();
     html! {
         @if let Some([low, high]) = noise {
-            rect class="band" x=(n(scale.at(low))) y=(n(TOP)) width=(n(scale.at(high) - scale.at(low)))
-                height=(n(height - TOP)) fill=(BAND) {}
+            rect class="band" x=(n(scale.at(low))) y=(n(top)) width=(n(scale.at(high) - scale.at(low)))
+                height=(n(height - top)) fill=(BAND) {}
         }
         (canvas::grid(&grid))
         (canvas::axis(&[down(scale.at(1.0))]))
-    }
-}
-
-fn row(
-    sheet: &Sheet<'_>,
-    measure: &Measure,
-    place: usize,
-    ratio: Option<&Ratio>,
-    scale: &Scale,
-) -> Markup {
-    let entrant = sheet.rows[place].entrant;
-    let middle = ROW / 2.0;
-    let told = told(sheet, measure, place, ratio);
-    html! {
-        (canvas::row_name(&entrant.allocator, middle + 4.5))
-        @if let Some(ratio) = ratio { (whisker(sheet.look(place), ratio, scale, middle)) }
-        (canvas::faint([WIDTH - 4.0, middle + 4.0], Anchor::End, &told))
     }
 }
 
@@ -210,7 +260,7 @@ fn told(sheet: &Sheet<'_>, measure: &Measure, place: usize, ratio: Option<&Ratio
 /// All rows for a screen reader.
 fn described(sheet: &Sheet<'_>, measure: &Measure) -> String {
     let rows = (0..sheet.rows.len()).map(|place| {
-        let name = crate::foreign::name(&sheet.rows[place].entrant.allocator);
+        let name = foreign::name(&sheet.rows[place].entrant.allocator);
         let ratio = measure.ratio(sheet, place);
         format!("{name}: {}", told(sheet, measure, place, ratio.as_ref()))
     });

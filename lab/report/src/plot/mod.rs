@@ -46,6 +46,8 @@ pub struct Plot {
     /// What it shows, in one sentence.
     pub(crate) caption: String,
     pub(crate) drawing: Markup,
+    /// The same for narrow screens, where a page has one.
+    pub(crate) narrow: Option<Markup>,
 }
 
 impl Plot {
@@ -54,7 +56,8 @@ impl Plot {
         self.drawing.0.contains("<g class=\"curve ")
     }
 
-    /// The drawing for a page, whose style says what the file says of every line of the grid and every name.
+    /// The drawing for a page, whose style says what the file says of every line of the grid and every name, and
+    /// shows the narrow one in its place where there is one and no room for the other.
     pub(crate) fn in_page(&self) -> Markup {
         let colours = COLOURS.iter().chain([&canvas::INK]);
         let colours = colours.map(|colour| format!(" color=\"{colour}\""));
@@ -63,9 +66,11 @@ impl Plot {
             .map(|said| (*said).to_owned())
             .chain(colours)
             .collect();
+        let drawings = self.narrow.iter().chain([&self.drawing]);
+        let drawings: String = drawings.map(|drawing| drawing.0.as_str()).collect();
         // Text has no quotes that are not escaped, so only attributes are found.
-        let bare = said.iter().fold(self.drawing.0.clone(), |drawing, said| {
-            drawing.replace(said.as_str(), "")
+        let bare = said.iter().fold(drawings, |drawings, said| {
+            drawings.replace(said.as_str(), "")
         });
         PreEscaped(bare.replace("\"></path>", "\"/>"))
     }

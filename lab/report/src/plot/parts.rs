@@ -142,6 +142,7 @@ pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
     Some(Plot {
         name,
         caption: caption(sheet, idle),
+        narrow: None,
         drawing: canvas::svg(
             &label,
             TOP + height * sheet.rows.len() as f64 + 8.0,

@@ -227,6 +227,7 @@ fn dots(
         caption: format!(
             "{title}: operations per second, medians of the rounds (higher is better{line})."
         ),
+        narrow: None,
         drawing: canvas::svg(&label, height, None, &body),
     })
 }

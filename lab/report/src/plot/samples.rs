@@ -62,6 +62,7 @@ pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option
     Some(Plot {
         name,
         caption,
+        narrow: None,
         drawing: canvas::svg(&label, height, Some(TOP), &body),
     })
 }

@@ -56,6 +56,7 @@ pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
     Some(Plot {
         name,
         caption,
+        narrow: None,
         drawing: canvas::svg(&label, HEIGHT, None, &body),
     })
 }

@@ -103,6 +103,7 @@ fn limits(table: &Table, prefix: &str, looks: &Looks) -> Option<Plot> {
     Some(Plot {
         name,
         caption: caption.to_owned(),
+        narrow: None,
         drawing: canvas::svg(&label, height, None, &body),
     })
 }

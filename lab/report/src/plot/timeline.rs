@@ -90,6 +90,7 @@ pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
     Some(Plot {
         name,
         caption: caption(&all),
+        narrow: None,
         drawing: canvas::svg(&label, height, Some(TOP), &body),
     })
 }
