@@ -223,6 +223,24 @@ fn a_lowered_cap_holds() {
     });
 }
 
+/// Of a thread without a cache, whatever it had read of the cap.
+#[test]
+fn a_lowered_cap_holds_for_the_table() {
+    explore(2, || {
+        let world = World::new(0, 2);
+        let other = spawn(&world, |world| {
+            world.policy.most.store(UNIT, Relaxed);
+            world.hold_to_policy();
+        });
+        world.free_beyond(1);
+        world.free_beyond(2);
+        end(other);
+        world.check();
+        assert!(world.cap.held() <= UNIT, "{} bytes", world.cap.held());
+        assert_eq!(world.all([]), [1, 2]);
+    });
+}
+
 #[test]
 fn a_lowered_budget_holds() {
     explore(2, || {
