@@ -11,7 +11,7 @@ use crate::bin::{Bin, Slabs};
 use crate::heap::ThreadHeap;
 use crate::pool::{Pool, Run};
 use crate::size_class::{SizeClass, UNIT};
-use crate::slab::{DUE, MOST_WORDS, Slab};
+use crate::slab::Slab;
 
 /// Units that are kept whatever happens: 1 MiB.
 const KEPT: usize = (1 << 20) / UNIT;
@@ -22,8 +22,6 @@ const PIECE: usize = 64;
 
 /// Partial slabs whose pages are purged in one epoch, at most: each may cost several calls.
 const SLABS: usize = 2048;
-/// Each free block from this size on is worth a call.
-const WHOLE_PAGES: usize = 16 << 10;
 /// Slabs that are out of their bin at once while their pages are purged, at most.
 const CLAIMED: usize = 64;
 
@@ -140,8 +138,7 @@ impl<P: Pages> Backend<P> {
         done
     }
 
-    /// Purges the free pages of slabs of which half was free an epoch ago, and from which nothing was taken since.
-    /// What came back since was idle as well, as a rule: it lay in depots and magazines.
+    /// Purges the free pages of slabs that were idle throughout the epoch.
     fn purge_idle_slabs(&self) {
         let mut left = SLABS;
         self.each_bin_with_class(|bin, class| {
@@ -150,15 +147,8 @@ impl<P: Pages> Backend<P> {
             let mut due = 0;
             slabs.each_partial(|slab| {
                 // SAFETY: the bin's lock is held.
-                unsafe {
-                    let free = (*slab).free;
-                    let before = core::mem::replace(&mut (*slab).seen, free);
-                    let mostly = class.size() >= WHOLE_PAGES
-                        || usize::from(before) * 2 >= usize::from(class.geometry().blocks);
-                    if before != 0 && mostly && (*slab).purged != free && due != left {
-                        due += 1;
-                        (*slab).purged = DUE;
-                    }
+                if due != left && unsafe { Slab::mark_idle(slab, class) } {
+                    due += 1;
                 }
             });
             drop(slabs);
@@ -213,19 +203,15 @@ impl<P: Pages> Backend<P> {
         slab: *mut Slab,
         empties: &mut *mut Slab,
     ) -> bool {
-        let mut bits = [0; MOST_WORDS];
-        // SAFETY: the bitmap has as many words as the class wants, and the lock makes it the caller's. What
-        // is free of a claimed slab stays so.
+        // SAFETY: the slab is the caller's, and its bin's lock makes the descriptor so. What is free of a claimed slab
+        // stays so.
         unsafe {
-            let (base, free) = {
+            let (bits, count) = {
                 let _slabs = bin.lock();
-                for (word, copy) in bits[..class.geometry().words()].iter_mut().enumerate() {
-                    *copy = *(*slab).bits.add(word);
-                }
-                ((*slab).base, (*slab).free)
+                Slab::take_due(slab)
             };
-            let any = self.purge_free_pages(base, class, &bits);
-            if bin.lock().put_back(slab, free) {
+            let any = self.purge_free_pages((*slab).base, class, &bits);
+            if bin.lock().put_back(slab, count) {
                 (*slab).next = *empties;
                 *empties = slab;
             }
@@ -275,12 +261,7 @@ impl<P: Pages> Backend<P> {
         let mut due = 0;
         bin.lock().each_partial(|slab| {
             // SAFETY: the bin's lock is held.
-            unsafe {
-                if (*slab).purged != (*slab).free {
-                    due += 1;
-                    (*slab).purged = DUE;
-                }
-            }
+            due += usize::from(unsafe { Slab::mark_free(slab) });
         });
         self.purge_due(bin, class, due)
     }

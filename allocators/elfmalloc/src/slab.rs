@@ -13,9 +13,6 @@ pub const INLINE_WORDS: usize = 8;
 /// Words of the largest bitmap: that of a unit of the smallest blocks.
 pub const MOST_WORDS: usize = UNIT / 16 / 64;
 
-/// More blocks than a slab has.
-pub const DUE: u16 = u16::MAX;
-
 /// Where a slab stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -41,8 +38,8 @@ pub enum Place {
 /// `bin`, `base`, `class`, `head_distance` and `units` belong to whoever holds the lock of the
 /// slab's bin. Those change only while no block of the slab is in use outside of the back-end.
 ///
-/// Invariants (see [`check`](Self::check)): `free` is the number of set bits; bits from `blocks` on
-/// are clear; no word before `hint` has a set bit.
+/// Invariants (see [`check`](Self::check)): `free` is the number of set bits, and `least` no larger; bits from
+/// `blocks` on are clear; no word before `hint` has a set bit.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Slab {
@@ -73,11 +70,14 @@ pub struct Slab {
     pub bucket: u8,
     /// Where the slab stands.
     pub place: Place,
-    /// How many blocks were free when the slab was last looked at by whoever purges; 0 once one was taken since.
-    pub seen: u16,
-    /// How many were free when its free pages were last purged; 0 once one was taken since, and
-    /// [`DUE`] where they are to be purged.
+    /// Whether blocks were taken since the slab was last looked at by whoever purges.
+    pub drawn: bool,
+    /// The fewest blocks that were free since then: blocks are taken lowest first, so that the last ones lay idle.
+    pub least: u16,
+    /// How many of the last free blocks were purged, and not in use since then, as of that look.
     pub purged: u16,
+    /// How many of the last free blocks are to be purged.
+    pub due: u16,
     inline: [u64; INLINE_WORDS],
 }
 
@@ -123,8 +123,10 @@ impl Slab {
             (*slab).free = shape.blocks;
             (*slab).hint = 0;
             (*slab).class = class;
-            (*slab).seen = 0;
+            (*slab).drawn = false;
+            (*slab).least = 0;
             (*slab).purged = 0;
+            (*slab).due = 0;
             let words = shape.words();
             for word in 0..words {
                 *(*slab).bits.add(word) = !0;
@@ -205,8 +207,8 @@ impl Slab {
             }
             (*slab).hint = word as u16;
             (*slab).free -= taken as u16;
-            (*slab).purged = 0;
-            (*slab).seen = 0;
+            (*slab).least = (*slab).least.min((*slab).free);
+            (*slab).drawn = true;
             taken
         }
     }
@@ -336,5 +338,6 @@ impl Slab {
             );
         }
         assert_eq!(free, u32::from(slab.free), "the count of free blocks");
+        assert!(slab.least <= slab.free, "fewer are free than ever were");
     }
 }

@@ -184,6 +184,33 @@ fn a_slab_is_purged_once_until_blocks_of_it_are_used_again() {
 }
 
 #[test]
+fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
+    let backend = backend();
+    let blocks = slab_of_nobody(backend);
+    give(backend, &blocks[4..]);
+    let bin = &backend.bins[class().number()];
+    let turn = || {
+        let mut few = [null_mut(); 8];
+        // SAFETY: the bin is one for the class, and there is room for as many blocks.
+        let taken = unsafe { backend.take(bin, class(), few.as_mut_ptr(), 8) };
+        assert_eq!(taken, 8);
+        give(backend, &few.map(|block| block.expose_provenance()));
+        backend.tick();
+        let statistics = backend.snapshot();
+        (statistics.purges, statistics.purged as usize)
+    };
+    let unused = UNIT - 12 * class().size();
+    let turns: Vec<_> = (0..6).map(|_| turn()).collect();
+    assert_eq!(turns[..2], [(0, 0); 2]);
+    assert_eq!(turns[2..], [(1, unused); 4]);
+    // From when on none is taken, all that is free lies idle.
+    backend.tick();
+    let purged = backend.snapshot().purged as usize;
+    assert_eq!(purged, unused + UNIT - 4 * class().size());
+    backend.check();
+}
+
+#[test]
 fn units_that_are_being_purged_are_not_lost_in_the_child_of_a_fork() {
     let backend = backend();
     let run = backend.allocate_run(64, UNIT).expect("there is memory");
