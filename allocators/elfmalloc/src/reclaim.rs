@@ -13,8 +13,10 @@ use crate::pool::{Pool, Run};
 use crate::size_class::{SizeClass, UNIT};
 use crate::slab::Slab;
 
-/// Units that are kept whatever happens: 1 MiB.
-const KEPT: usize = (1 << 20) / UNIT;
+/// Units that are kept whatever happens: 256 KiB.
+const KEPT: usize = (256 << 10) / UNIT;
+/// Where more units are in use, a part of those beyond is kept: 32 MiB. What a smaller heap would keep is soon faulted in.
+const SMALL_HEAP: usize = (32 << 20) / UNIT;
 /// Units that are kept when memory grows: 128 KiB.
 const KEPT_AT_GROWTH: usize = (128 << 10) / UNIT;
 /// Units that are purged by one call of the system.
@@ -60,8 +62,9 @@ impl<P: Pages> Backend<P> {
             let mut pool = self.pool.lock();
             let idle = pool.dirty_low;
             pool.dirty_low = pool.dirty;
-            let kept = KEPT.max(pool.live / 32);
-            let parts = KEPT.max(pool.live / 16);
+            let beyond = pool.live.saturating_sub(SMALL_HEAP);
+            let kept = KEPT.max(beyond / 32);
+            let parts = KEPT.max(beyond / 16);
             (idle.saturating_sub(kept), idle.saturating_sub(parts))
         };
         if !first {

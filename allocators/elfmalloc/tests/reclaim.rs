@@ -211,6 +211,17 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
 }
 
 #[test]
+fn a_small_heap_keeps_little_that_is_idle() {
+    let backend = backend();
+    let run = backend.allocate_run(16, UNIT).expect("there is memory");
+    // SAFETY: the run is this test's, and given up.
+    backend.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 16, true) });
+    (0..3).for_each(|_| backend.tick());
+    assert_eq!(backend.pool.lock().dirty, (256 << 10) / UNIT);
+    backend.check();
+}
+
+#[test]
 fn units_that_are_being_purged_are_not_lost_in_the_child_of_a_fork() {
     let backend = backend();
     let run = backend.allocate_run(64, UNIT).expect("there is memory");
