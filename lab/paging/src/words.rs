@@ -36,7 +36,7 @@ pub fn size(bytes: u64) -> String {
 pub fn time(nanoseconds: f64) -> String {
     match nanoseconds {
         n if n < 999.5 => format!("{n:.0} ns"),
-        n if n < 999.5e3 => scaled(n / 1e3, "us"),
+        n if n < 999.5e3 => scaled(n / 1e3, "µs"),
         n if n < 999.5e6 => scaled(n / 1e6, "ms"),
         n => scaled(n / 1e9, "s"),
     }
@@ -93,9 +93,9 @@ mod tests {
     #[test]
     fn times_have_three_digits() {
         assert_eq!(time(2.0), "2 ns");
-        assert_eq!(time(1_230.0), "1.23 us");
-        assert_eq!(time(76_200.0), "76.2 us");
-        assert_eq!(time(240_500.0), "240 us");
+        assert_eq!(time(1_230.0), "1.23 µs");
+        assert_eq!(time(76_200.0), "76.2 µs");
+        assert_eq!(time(240_500.0), "240 µs");
         assert_eq!(time(3.7e6), "3.70 ms");
         assert_eq!(rate(1_234_567.8), "1,234,568");
         assert_eq!(rate(12.0), "12");

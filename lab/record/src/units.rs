@@ -102,7 +102,7 @@ impl fmt::Display for Bytes {
 
 impl fmt::Display for Nanoseconds {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const STEPS: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
+        const STEPS: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
         let nanoseconds = self.0 as f64;
         for (step, unit) in STEPS {
             if nanoseconds >= step {
@@ -138,6 +138,7 @@ mod tests {
     #[test]
     fn spans_are_printed_with_three_digits() {
         assert_eq!(Nanoseconds(42).to_string(), "42 ns");
+        assert_eq!(Nanoseconds(1_234).to_string(), "1.23 µs");
         assert_eq!(Nanoseconds(1_234_567).to_string(), "1.23 ms");
         assert_eq!(Nanoseconds(75_320_000_000).to_string(), "75.3 s");
         assert_eq!(Nanoseconds(230_172_000_000).to_string(), "230 s");

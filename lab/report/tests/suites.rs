@@ -141,7 +141,7 @@ fn times_that_were_exceeded_are_drawn_without_a_race() {
     assert_eq!(drawn[0].name, "ccdf-read");
     let svg = String::from_utf8(drawn[0].svg()).expect("UTF-8");
     assert!(
-        svg.contains("50% over 100 ns, 0.1% over 80.0 us, 0% over 1.00 ms"),
+        svg.contains("50% over 100 ns, 0.1% over 80.0 µs, 0% over 1.00 ms"),
         "{svg}"
     );
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

@@ -48,7 +48,7 @@ pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
     let time_of = |cell: &Cell| cell.median("op_without_clock_ns").map(time);
     let mut made = by_threads(title, cells, time_of);
     made.notes.push(
-        "medians of batches of about 50 us that were timed as a whole, over threads; medians of rounds"
+        "medians of batches of about 50 µs that were timed as a whole, over threads; medians of rounds"
             .to_owned(),
     );
     made
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(kept.rows, [["lgalloc+touch", "1.020", "-"]]);
         assert!(published_table("x", &cells).rows.is_empty());
         let pairs = pair_table("y", &cells);
-        assert_eq!(pairs.rows[0], ["(clock alone)", "2.04 us", "-"]);
-        assert_eq!(pairs.rows[1], ["lgalloc+touch", "2.04 us", "2.04 us"]);
+        assert_eq!(pairs.rows[0], ["(clock alone)", "2.04 µs", "-"]);
+        assert_eq!(pairs.rows[1], ["lgalloc+touch", "2.04 µs", "2.04 µs"]);
     }
 }
