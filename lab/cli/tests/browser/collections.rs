@@ -32,13 +32,21 @@ fn a_race_of_a_sweep_opens_by_keys_and_answers_as_a_race_alone_does() {
         names_for_screen_readers(&mut browser);
         sorts(&mut browser, &race, result);
         hides(&mut browser, &race, result);
-        switches(&mut browser, &race);
+        switches(&mut browser, &race, result);
         site::quiet(&mut browser, &page);
     }
-    // Whoever prints it gets every race with its drawings.
+    // Whoever prints it gets every race with its drawings, and the page back as it was.
+    let open = "[...document.querySelectorAll('details')].map(d => String(d.open))";
+    let before = words(&browser.evaluate(open));
     browser.evaluate("dispatchEvent(new Event('beforeprint'))");
     let missing = "document.querySelectorAll('[data-drawing]:empty, details:not([open])').length";
     assert_eq!(browser.evaluate(missing), 0);
+    browser.evaluate("dispatchEvent(new Event('afterprint'))");
+    let after = words(&browser.evaluate(open));
+    assert!(
+        after == before && after.contains(&"false".to_owned()),
+        "{after:?}"
+    );
     site::quiet(&mut browser, &page);
 }
 

@@ -4,6 +4,7 @@
 
 mod chromium;
 mod collections;
+mod printed;
 mod site;
 
 use chromium::{Chromium, Key};
@@ -103,7 +104,7 @@ fn a_page_is_drawn_on_every_screen_and_answers_to_clicks_and_keys() {
             site::keep_picture(&name, &browser.picture());
             sorts(&mut browser, ALONE, &result);
             hides(&mut browser, ALONE, &result);
-            switches(&mut browser, ALONE);
+            switches(&mut browser, ALONE, &result);
             site::quiet(&mut browser, &page);
         }
     }
@@ -205,15 +206,23 @@ fn hides(browser: &mut Chromium, race: &str, result: &Value) {
     }
 }
 
-/// Another metric shows its own drawings and hides the others'.
-fn switches(browser: &mut Chromium, race: &str) {
+/// Another metric shows its own drawings, hides the others' and puts the best by it first.
+fn switches(browser: &mut Chromium, race: &str, result: &Value) {
     assert_eq!(browser.evaluate(&shown(race)), "wall");
     let list = format!("{}[0]", all(race, "[data-control=metric]"));
     browser.evaluate(&format!("{list}.focus()"));
     browser.press(Key::Down);
     browser.until(&format!("{list}.value === 'cpu'"));
     assert_eq!(browser.evaluate(&shown(race)), "cpu");
-    assert_eq!(said(browser, race), "Shown: CPU time.");
+    assert_eq!(said(browser, race), "Shown: CPU time, the best first.");
+    let sort = format!("{}[0].value", all(race, "[data-control=sort]"));
+    assert_eq!(browser.evaluate(&sort), "cpu");
+    let expected = ranked(result, "cpu_s");
+    assert_eq!(tables(browser, race), expected);
+    for drawing in DRAWINGS {
+        let rows = drawn(&format!("{race} {drawing}"));
+        assert_eq!(words(&browser.evaluate(&rows)), expected, "{drawing}");
+    }
 }
 
 #[test]

@@ -74,8 +74,11 @@ function setUp(race) {
 
   const label = (list) => list.selectedOptions[0].textContent;
   metric.addEventListener('change', () => {
+    // Whoever looks at a figure wants to see who leads by it.
+    sort.value = metric.value;
     choose();
-    said.textContent = `Shown: ${label(metric)}.`;
+    arrange();
+    said.textContent = `Shown: ${label(metric)}, the best first.`;
   });
   sort.addEventListener('change', () => {
     arrange();
@@ -175,9 +178,17 @@ for (const button of document.querySelectorAll('button[data-download]')) {
   button.addEventListener('click', () => save(download, name));
 }
 
+/** What was opened to be printed. */
+const opened = [];
+
 addEventListener('beforeprint', () => {
-  for (const folded of document.querySelectorAll('details')) {
+  for (const folded of document.querySelectorAll('details:not([open])')) {
     if ('race' in folded.dataset) show(folded);
     folded.open = true;
+    opened.push(folded);
   }
+});
+
+addEventListener('afterprint', () => {
+  for (const folded of opened.splice(0)) folded.open = false;
 });

@@ -1,0 +1,27 @@
+//! Pages on paper.
+
+use serde_json::json;
+
+use crate::site::{self, Site};
+
+/// A sheet of A4 in the pixels of a page.
+const SHEET: [u32; 2] = [794, 1123];
+
+#[test]
+fn no_table_and_no_drawing_passes_the_edge_of_the_paper() {
+    let Some(mut browser) = site::browser() else {
+        return;
+    };
+    let beyond = "(edge => [...document.querySelectorAll('.scroll > *')]\
+                  .filter(e => e.getBoundingClientRect().right > edge + 1)\
+                  .map(e => e.parentNode.getAttribute('aria-label')))\
+                  (document.body.getBoundingClientRect().right)";
+    for result in ["python.json", "suite-lgalloc.json"] {
+        let site = Site::new();
+        browser.screen(SHEET, false);
+        browser.media("print", false);
+        browser.open(&site.page(&[result]));
+        browser.evaluate("dispatchEvent(new Event('beforeprint'))");
+        assert_eq!(browser.evaluate(beyond), json!([]), "{result}");
+    }
+}
