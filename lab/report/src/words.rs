@@ -58,9 +58,29 @@ pub(crate) fn plain_ratio(compared: &Comparison) -> String {
         ratio.is_finite(),
         low.is_finite() && high.is_finite() && *low > 0.0,
     ) {
-        (true, true) => format!("{ratio:.3} ({low:.3} to {high:.3})"),
-        (true, false) => format!("{ratio:.3} (too few rounds for an interval)"),
+        (true, true) => {
+            let decimals = ratio_decimals(*ratio);
+            format!("{ratio:.decimals$} ({low:.decimals$} to {high:.decimals$})")
+        }
+        (true, false) => {
+            format!("{} (too few rounds for an interval)", bare_ratio(*ratio))
+        }
         (false, _) => "a ratio that cannot be told".to_owned(),
+    }
+}
+
+/// A ratio without its interval: `1.002`, `0.0523`.
+pub(crate) fn bare_ratio(ratio: f64) -> String {
+    let decimals = ratio_decimals(ratio);
+    format!("{ratio:.decimals$}")
+}
+
+/// So many decimals that a ratio has three digits that count: three, and up to nine below a tenth.
+fn ratio_decimals(ratio: f64) -> usize {
+    let has_few = |decimals: &usize| ratio.abs() * 10_f64.powi(*decimals as i32) < 99.5;
+    match ratio {
+        0.0 => 3,
+        _ => 3 + (3..9).take_while(has_few).count(),
     }
 }
 
@@ -324,6 +344,16 @@ mod tests {
             "1.200 (too few rounds for an interval)"
         );
         assert_eq!(fraction(f64::NAN), "an unknown amount");
+    }
+
+    #[test]
+    fn small_ratios_keep_three_digits() {
+        assert_eq!(
+            [1.0, 0.1, 0.052_31, 0.004_999, 0.0].map(bare_ratio),
+            ["1.000", "0.100", "0.0523", "0.00500", "0.000"]
+        );
+        let compared = compared(Verdict::Faster, 0.052_31, 0.049_9, 0.054_7);
+        assert_eq!(plain_ratio(&compared), "0.0523 (0.0499 to 0.0547)");
     }
 
     #[test]

@@ -72,6 +72,8 @@ impl<'a> Drawn<'a> {
 
 /// What a drawing shows, in a few words.
 pub(super) fn brief(plot: &Plot) -> &str {
-    let parts = plot.caption.split([':', ';', '.']);
-    parts.into_iter().next().unwrap_or_default()
+    let ends = [": ", "; ", ". "].into_iter();
+    let end = ends.filter_map(|end| plot.caption.find(end)).min();
+    let brief = &plot.caption[..end.unwrap_or(plot.caption.len())];
+    brief.trim_end_matches('.')
 }

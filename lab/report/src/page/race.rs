@@ -1,6 +1,6 @@
 //! One race: the verdict, what it rests on, and how to repeat it.
 
-use heapdrome_record::{Better, EntrantResult, RaceResult, Role};
+use heapdrome_record::{EntrantResult, RaceResult, Role};
 use maud::{Markup, html};
 
 use super::drawn::Drawn;
@@ -48,7 +48,7 @@ pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: 
     };
     html! {
         p class="verdict" { (advice::conclusion(&sheet)) }
-        p { (parts_of(result)) }
+        p { (summary(result)) }
         @if !sheet.rows.is_empty() {
             @let keys = keys(&sheet, &known);
             (controls(&sheet, &known, prefix, &keys))
@@ -66,7 +66,7 @@ pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: 
 }
 
 /// `12 rounds; noise floor ...`.
-fn parts_of(result: &RaceResult) -> String {
+fn summary(result: &RaceResult) -> String {
     let rounds = words::count(u64::from(result.rounds), "round");
     format!("{rounds}. Noise floor: {}", prose::noise_floor(result))
 }
@@ -142,11 +142,7 @@ fn ranking(sheet: &Sheet<'_>, known: &[Measure], views: Views<'_>, place: Place)
 /// For each row, what it is sorted by: `wall:0.93 memory:1.2`, the better the smaller.
 fn keys(sheet: &Sheet<'_>, known: &[Measure]) -> Vec<String> {
     let key = |place: usize, measure: &Measure| {
-        let ratio = measure.ratio(sheet, place)?.at;
-        let sorted = match measure.better {
-            Better::Lower => ratio,
-            Better::Higher => 1.0 / ratio,
-        };
+        let sorted = measure.sort_key(sheet, place)?;
         Some(format!("{}:{sorted:.6}", measure.id))
     };
     let keys = |place| {

@@ -142,6 +142,20 @@ pub(crate) fn strokes(lines: &[Line]) -> String {
     path
 }
 
+/// The head of an arrow with its tip at a point, which shows this way: a line goes on beyond the paper.
+pub(crate) fn arrow([x, y]: [f64; 2], [dx, dy]: [f64; 2]) -> String {
+    let (length, half) = (6.0, 4.0);
+    let [foot_x, foot_y] = [x - length * dx, y - length * dy];
+    let [aside_x, aside_y] = [half * dy, half * dx];
+    let corners = [
+        [x, y],
+        [foot_x - aside_x, foot_y - aside_y],
+        [foot_x + aside_x, foot_y + aside_y],
+    ];
+    let corners = corners.map(|[x, y]| format!("{} {}", n(x), n(y)));
+    format!("M{}Z", corners.join("L"))
+}
+
 /// Lines of the grid.
 pub(crate) fn grid(lines: &[Line]) -> Markup {
     html! { path class="grid" fill="none" stroke=(GRID) d=(strokes(lines)) {} }

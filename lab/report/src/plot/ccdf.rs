@@ -7,7 +7,8 @@ use heapdrome_record::{Ccdf, Collection, Nanoseconds};
 use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, Label, n};
-use super::look::{Look, Looks};
+use super::look::{ALL_FITS, Look, Looks};
+use super::palette::COLOURS;
 use super::scale::{FEWEST_TICKS, Scale};
 use super::{Plot, stem};
 use crate::foreign;
@@ -18,7 +19,7 @@ const HEIGHT: f64 = 400.0;
 const ACROSS: [f64; 2] = [64.0, 440.0];
 const NAME: usize = 21;
 /// The most letters of a name, and the width of each.
-const LONGEST_NAME: usize = 36;
+const LONGEST_NAME: usize = 40;
 const LETTER: f64 = 7.0;
 const UP: [f64; 2] = [344.0, 34.0];
 /// Rarer than this is drawn on the lower edge.
@@ -26,52 +27,116 @@ const RAREST: f64 = 1e-6;
 /// Between two names beside the drawing.
 const APART: f64 = 15.0;
 
-/// A drawing for each kind of time, its name after what `prefix` makes of its place.
-pub(crate) fn plots(
-    collection: &Collection,
-    prefix: impl Fn(usize) -> String,
-    looks: &Looks,
-) -> Vec<Plot> {
+/// Times, and what their curve is called.
+type Named<'a> = (&'a str, &'a Ccdf);
+
+/// What is drawn together.
+struct Drawing<'a> {
+    /// What was timed.
+    kind: String,
+    curves: Vec<Named<'a>>,
+}
+
+/// A drawing for the times of each kind. Where these are more curves than colours, those of cells that
+/// had memory enough, which are much alike, have a drawing of their own.
+fn drawings(collection: &Collection) -> Vec<Drawing<'_>> {
     let mut kinds: Vec<&str> = Vec::new();
     for ccdf in &collection.ccdfs {
         if !kinds.contains(&ccdf.kind.as_str()) {
             kinds.push(&ccdf.kind);
         }
     }
-    let of_kind = |kind: &str| -> Vec<&Ccdf> {
-        let all = collection.ccdfs.iter().filter(|ccdf| ccdf.kind == kind);
-        all.filter(|ccdf| !ccdf.points.is_empty()).collect()
+    let of_kind = |kind: &str| {
+        let known = collection.ccdfs.iter();
+        let known = known.filter(|ccdf| ccdf.kind == kind && !ccdf.points.is_empty());
+        let curves: Vec<_> = known.map(|ccdf| (ccdf.cell.as_str(), ccdf)).collect();
+        let kind = foreign::line(kind).replace('_', " ").replace(": ", ", ");
+        let fits = |(cell, _): &Named<'_>| cell.ends_with(ALL_FITS);
+        if curves.len() <= COLOURS.len() || !curves.iter().any(fits) {
+            return vec![Drawing { kind, curves }];
+        }
+        let (fitting, other): (Vec<_>, Vec<_>) = curves.into_iter().partition(fits);
+        let fitting = Drawing {
+            kind: format!("{kind}{ALL_FITS}"),
+            curves: fitting.into_iter().map(bare).collect(),
+        };
+        vec![
+            Drawing {
+                kind,
+                curves: other,
+            },
+            fitting,
+        ]
     };
-    let all = kinds.into_iter().enumerate();
-    all.filter_map(|(place, kind)| plot(kind, &of_kind(kind), (&prefix(place), looks)))
+    kinds.into_iter().flat_map(of_kind).collect()
+}
+
+/// The same times without the circumstance that their drawing tells.
+fn bare((cell, ccdf): Named<'_>) -> Named<'_> {
+    (cell.strip_suffix(ALL_FITS).unwrap_or(cell), ccdf)
+}
+
+/// Every drawing, its name after what `prefix` makes of its place.
+pub(crate) fn plots(
+    collection: &Collection,
+    prefix: impl Fn(usize) -> String,
+    looks: &Looks,
+) -> Vec<Plot> {
+    let all = drawings(collection).into_iter().enumerate();
+    all.filter_map(|(place, drawing)| plot(&drawing, &prefix(place), looks))
         .collect()
 }
 
-fn plot(kind: &str, ccdfs: &[&Ccdf], (prefix, looks): (&str, &Looks)) -> Option<Plot> {
-    let times = || ccdfs.iter().flat_map(|ccdf| &ccdf.points);
-    let times = || times().map(|point| point.time.0.max(1) as f64);
-    let shares = ccdfs.iter().flat_map(|ccdf| &ccdf.points);
-    let shares = shares.map(|point| point.above).filter(|share| *share > 0.0);
-    let low = times().reduce(f64::min)?;
-    let high = times().fold(low, f64::max);
-    let rarest = shares.fold(0.1, f64::min).max(RAREST);
-    let letters = ccdfs.iter().map(|ccdf| ccdf.cell.chars().count());
-    let letters = letters.max().unwrap_or(0).clamp(NAME, LONGEST_NAME);
-    let right = ACROSS[1] - LETTER * (letters - NAME) as f64;
-    let across = Scale::logarithmic([low / 1.1, high * 1.1], [ACROSS[0], right]);
-    let up = Scale::logarithmic([rarest / 2.0, 1.0], UP);
-    let kind = foreign::line(kind).replace('_', " ");
-    let name = format!("{prefix}{}", stem(&kind));
+/// What a drawing is drawn on.
+struct Paper {
+    x: Scale,
+    y: Scale,
+    /// Where the plot ends.
+    right: f64,
+    /// How many letters of a name fit beside it.
+    letters: usize,
+}
+
+impl Paper {
+    /// One that holds all curves, if they have any point.
+    fn of(curves: &[Named<'_>]) -> Option<Self> {
+        let points = || curves.iter().flat_map(|(_, ccdf)| &ccdf.points);
+        let times = || points().map(|point| point.time.0.max(1) as f64);
+        let shares = points().map(|point| point.above);
+        let shares = shares.filter(|share| *share > 0.0);
+        let low = times().reduce(f64::min)?;
+        let high = times().fold(low, f64::max);
+        let rarest = shares.fold(0.1, f64::min).max(RAREST);
+        let letters = curves.iter().map(|(name, _)| name.chars().count());
+        let letters = letters.max().unwrap_or(0).clamp(NAME, LONGEST_NAME);
+        let right = ACROSS[1] - LETTER * (letters - NAME) as f64;
+        Some(Self {
+            x: Scale::logarithmic([low / 1.1, high * 1.1], [ACROSS[0], right]),
+            y: Scale::logarithmic([rarest / 2.0, 1.0], UP),
+            right,
+            letters,
+        })
+    }
+}
+
+fn plot(drawing: &Drawing<'_>, prefix: &str, looks: &Looks) -> Option<Plot> {
+    let Drawing { kind, curves } = drawing;
+    let paper = Paper::of(curves)?;
+    let name = format!("{prefix}{}", stem(kind));
     let label = Label {
         name: name.clone(),
-        title: format!("How often a time was exceeded: {kind}"),
-        description: described(ccdfs),
+        title: format!("{kind}: how often a time was exceeded"),
+        description: described(curves),
     };
+    let names: Vec<&str> = curves.iter().map(|(name, _)| *name).collect();
+    let looks = looks.of_names(&names);
     let body = html! {
-        (axes(&kind, [&across, &up], right))
-        @for (number, ccdf) in ccdfs.iter().enumerate() { (curve((number, looks.get(&ccdf.cell)), ccdf, [&across, &up], (right, letters))) }
+        (axes(kind, &paper))
+        @for (number, ((name, ccdf), look)) in curves.iter().zip(looks).enumerate() {
+            (curve((*name, look), ccdf, &paper, UP[1] + APART * number as f64))
+        }
     };
-    let height = HEIGHT.max(UP[1] + APART * ccdfs.len() as f64 + 8.0);
+    let height = HEIGHT.max(UP[1] + APART * curves.len() as f64 + 8.0);
     Some(Plot {
         name,
         caption: format!(
@@ -83,14 +148,15 @@ fn plot(kind: &str, ccdfs: &[&Ccdf], (prefix, looks): (&str, &Looks)) -> Option<
     })
 }
 
-fn axes(kind: &str, [x, y]: [&Scale; 2], right: f64) -> Markup {
+fn axes(kind: &str, paper: &Paper) -> Markup {
+    let Paper { x, y, right, .. } = paper;
     let (columns, lines) = (decades(x, 60.0), decades(y, 30.0));
     let at = |scale: &Scale, ticks: &[f64]| -> Vec<f64> {
         ticks.iter().map(|tick| scale.at(*tick)).collect()
     };
     html! {
-        (canvas::text([ACROSS[0], 18.0], Anchor::Start, &format!("share of {kind} times that were longer (log scale)")))
-        (canvas::frame([[ACROSS[0], right], UP], &at(x, &columns), &at(y, &lines)))
+        (canvas::text([ACROSS[0], 18.0], Anchor::Start, &format!("{kind}: share of times that were longer (log scale)")))
+        (canvas::frame([[ACROSS[0], *right], UP], &at(x, &columns), &at(y, &lines)))
         @for tick in columns {
             (canvas::faint([x.at(tick), UP[0] + 17.0], Anchor::Middle,
                            &Nanoseconds(tick as u64).to_string()))
@@ -119,15 +185,11 @@ fn share(part: f64) -> String {
     format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// One curve, the `number`th from the top by name. Beside the plot, which ends at `right`, so many letters of
-/// its name fit.
-fn curve(
-    (number, look): (usize, Look),
-    ccdf: &Ccdf,
-    [x, y]: [&Scale; 2],
-    (right, letters): (f64, usize),
-) -> Markup {
-    let name = foreign::line(&ccdf.cell);
+/// One curve, with its name beside the plot at this height.
+fn curve((name, look): (&str, Look), ccdf: &Ccdf, paper: &Paper, beside: f64) -> Markup {
+    let Paper { x, y, right, .. } = paper;
+    let short = foreign::short_name(name, paper.letters);
+    let name = foreign::line(name);
     let at = |time: Nanoseconds| x.at(time.0.max(1) as f64);
     let mut path = String::new();
     for point in &ccdf.points {
@@ -139,7 +201,6 @@ fn curve(
             n(y.at(point.above))
         );
     }
-    let beside = UP[1] + APART * number as f64;
     html! {
         g class={ "curve " (look.class()) } color=(look.colour()) data-name=(name) data-mark=(look.mark()) {
             path d=(path) fill="none" stroke="currentColor"
@@ -149,19 +210,18 @@ fn curve(
                 (look.marker([at(point.time), y.at(point.above)], 3.5, Some(&says)))
             }
             (look.marker([right + 14.0, beside], 4.0, None))
-            (canvas::text([right + 23.0, beside + 4.5], Anchor::Start,
-                          &foreign::short_name(&ccdf.cell, letters)))
+            (canvas::text([right + 23.0, beside + 4.5], Anchor::Start, &short))
         }
     }
 }
 
-fn described(ccdfs: &[&Ccdf]) -> String {
-    let told = ccdfs.iter().map(|ccdf| {
+fn described(curves: &[Named<'_>]) -> String {
+    let told = curves.iter().map(|(name, ccdf)| {
         let points = ccdf.points.iter();
         let points = points.map(|point| format!("{} over {}", share(point.above), point.time));
         format!(
             "{}, {}: {}",
-            foreign::line(&ccdf.cell),
+            foreign::line(name),
             words::count(ccdf.count, "time"),
             points.collect::<Vec<_>>().join(", ")
         )

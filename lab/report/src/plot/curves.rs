@@ -18,7 +18,9 @@ const NAME: usize = 17;
 /// The most letters of a name, and the width of each.
 const LONGEST_NAME: usize = 24;
 const LETTER: f64 = 7.0;
-const UP: [f64; 2] = [344.0, 34.0];
+/// The most letters of the line below the title.
+const LONGEST_LINE: usize = 84;
+const UP: [f64; 2] = [344.0, 46.0];
 /// Between two names beside the drawing.
 const APART: f64 = 15.0;
 /// Beside the first value and the last.
@@ -58,6 +60,24 @@ pub(super) struct Point {
     pub(super) ends: Option<[f64; 2]>,
 }
 
+/// What the strokes at the values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// Intervals.
+    Intervals,
+    /// Quartiles of the rounds, which are drawn lightly, because they show no difference.
+    Quartiles,
+}
+
+impl Ends {
+    fn opacity(self) -> Option<&'static str> {
+        match self {
+            Self::Intervals => None,
+            Self::Quartiles => Some("0.45"),
+        }
+    }
+}
+
 /// What a drawing is drawn on.
 struct Paper {
     x: Scale,
@@ -66,7 +86,10 @@ struct Paper {
     right: f64,
     /// How many letters of a name fit beside it.
     letters: usize,
+    /// The last value.
+    last: f64,
     unit: Unit,
+    ends: Ends,
 }
 
 /// The drawing of a figure: its name and unit and what it is called; if any curve has two points.
@@ -76,37 +99,21 @@ pub(super) fn draw(
     what: (&str, Unit, &str),
     note: &str,
 ) -> Option<Plot> {
-    let (id, unit, title) = what;
-    let values = || {
-        let points = curves.iter().flat_map(|curve| &curve.points);
-        let ends = points.map(|point| point.ends.unwrap_or([point.value; 2]));
-        ends.flatten().filter(|end| end.is_finite() && *end > 0.0)
-    };
+    draw_with(on, curves, what, (note, Ends::Intervals))
+}
+
+/// The same with strokes of this kind.
+pub(super) fn draw_with(
+    on: &Across,
+    curves: &[Curve],
+    (id, unit, title): (&str, Unit, &str),
+    (note, ends): (&str, Ends),
+) -> Option<Plot> {
     if !curves.iter().any(|curve| curve.points.len() >= 2) {
         return None;
     }
-    let low = values().fold(f64::INFINITY, f64::min);
-    let high = values().fold(f64::NEG_INFINITY, f64::max);
-    let margin = (high / low).powf(0.05).max(1.02);
-    let up = Scale::logarithmic([low / margin, high * margin], UP);
-    let longest = curves.iter().map(|curve| curve.name.chars().count());
-    let letters = longest.max().unwrap_or(0).clamp(NAME, LONGEST_NAME);
-    let right = ACROSS[1] - LETTER * (letters - NAME) as f64;
-    let shifts = shifts(on, curves, right);
-    let margin = MARGIN + shifts.iter().copied().fold(0.0, f64::max);
-    let paper = Paper {
-        x: across(on, right, margin),
-        y: up,
-        right,
-        letters,
-        unit,
-    };
+    let (paper, shifts) = paper(on, curves, unit, ends);
     let name = format!("{}-{id}", on.stem);
-    let names = APART
-        * curves
-            .iter()
-            .filter(|curve| !curve.points.is_empty())
-            .count() as f64;
     let label = Label {
         name: name.clone(),
         title: format!("{}: {title}", on.name),
@@ -114,23 +121,60 @@ pub(super) fn draw(
     };
     let body = html! {
         (axes(on, title, &paper))
-        @for ((curve, end), shift) in curves.iter().zip(ends(curves, &paper.y)).zip(shifts) {
+        @for ((curve, end), shift) in curves.iter().zip(name_places(curves, &paper.y)).zip(shifts) {
             (line(curve, &paper, end, shift))
         }
     };
+    let height = HEIGHT.max(APART * named(curves) as f64 + 60.0);
     Some(Plot {
         name,
         caption: format!("{}: {title} ({note}).", on.name),
         narrow: None,
-        drawing: canvas::svg(&label, HEIGHT.max(names + 48.0), None, &body),
+        drawing: canvas::svg(&label, height, None, &body),
     })
+}
+
+/// How many curves have a name beside the drawing.
+fn named(curves: &[Curve]) -> usize {
+    let drawn = |curve: &&Curve| !curve.points.is_empty();
+    curves.iter().filter(drawn).count()
+}
+
+/// Scales that hold all curves, and how far to the side of its values each is drawn.
+fn paper(on: &Across, curves: &[Curve], unit: Unit, ends: Ends) -> (Paper, Vec<f64>) {
+    let values = || {
+        let points = curves.iter().flat_map(|curve| &curve.points);
+        let all = points.flat_map(|point| {
+            let [low, high] = point.ends.unwrap_or([point.value; 2]);
+            [low, point.value, high]
+        });
+        all.filter(|value| value.is_finite() && *value > 0.0)
+    };
+    let low = values().fold(f64::INFINITY, f64::min);
+    let high = values().fold(f64::NEG_INFINITY, f64::max);
+    let margin = (high / low).powf(0.05).max(1.02);
+    let longest = curves.iter().map(|curve| curve.name.chars().count());
+    let letters = longest.max().unwrap_or(0).clamp(NAME, LONGEST_NAME);
+    let right = ACROSS[1] - LETTER * (letters - NAME) as f64;
+    let shifts = shifts(on, curves, right);
+    let beside = MARGIN + shifts.iter().copied().fold(0.0, f64::max);
+    let places = on.ticks.iter().map(|(place, _)| *place);
+    let paper = Paper {
+        x: across(on, right, beside),
+        y: Scale::logarithmic([low / margin, high * margin], UP),
+        right,
+        letters,
+        last: places.fold(f64::NEG_INFINITY, f64::max),
+        unit,
+        ends,
+    };
+    (paper, shifts)
 }
 
 /// How far to the side of its values each curve is drawn, so that intervals at one value stand side by side.
 fn shifts(on: &Across, curves: &[Curve], right: f64) -> Vec<f64> {
     let has_interval = |point: &Point| point.ends.is_some_and(|[low, high]| low < high);
-    let drawn = |curve: &&Curve| !curve.points.is_empty();
-    let count = curves.iter().filter(drawn).count() as f64;
+    let count = named(curves) as f64;
     let mut places: Vec<f64> = on.ticks.iter().map(|(place, _)| *place).collect();
     places.sort_by(f64::total_cmp);
     let x = across(on, right, MARGIN);
@@ -173,7 +217,8 @@ fn axes(on: &Across, title: &str, paper: &Paper) -> Markup {
     let columns: Vec<f64> = on.ticks.iter().map(|(place, _)| x.at(*place)).collect();
     let lines: Vec<f64> = ticks.iter().map(|tick| y.at(*tick)).collect();
     html! {
-        (canvas::text([ACROSS[0], 18.0], Anchor::Start, &format!("{title} (log scale)")))
+        (canvas::text([ACROSS[0], 16.0], Anchor::Start, &format!("{title} (log scale)")))
+        (canvas::faint([ACROSS[0], 34.0], Anchor::Start, &foreign::shorten(&on.name, LONGEST_LINE)))
         (canvas::frame([[ACROSS[0], *right], UP], &columns, &lines))
         @for ((_, label), at) in on.ticks.iter().zip(columns) {
             (canvas::faint([at, UP[0] + 17.0], Anchor::Middle, &foreign::shorten(label, 10)))
@@ -191,15 +236,12 @@ fn axes(on: &Across, title: &str, paper: &Paper) -> Markup {
 fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Markup {
     let Paper { x, y, right, .. } = paper;
     let look = curve.look;
+    let at = |point: &Point| [x.at(point.place) + shift, y.at(point.value)];
     let mut path = String::new();
     for point in &curve.points {
         let start = if path.is_empty() { 'M' } else { 'L' };
-        let _ = write!(
-            path,
-            "{start}{} {}",
-            n(x.at(point.place) + shift),
-            n(y.at(point.value))
-        );
+        let [px, py] = at(point);
+        let _ = write!(path, "{start}{} {}", n(px), n(py));
     }
     let name = foreign::name(&curve.name);
     html! {
@@ -207,16 +249,16 @@ fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Markup {
             g class={ "curve " (look.class()) } color=(look.colour()) data-name=(name) data-mark=(look.mark()) {
                 path d=(path) fill="none" stroke="currentColor"
                     stroke-width="1.8" stroke-dasharray=(look.dashes()) {}
+                (strokes(curve, paper, shift))
                 @for point in &curve.points {
-                    @let at = x.at(point.place) + shift;
-                    @if let Some([low, high]) = point.ends.filter(|[low, high]| low < high) {
-                        path fill="none" stroke="currentColor" stroke-width="1.2"
-                            d=(canvas::strokes(&[[[at, y.at(low)], [at, y.at(high)]]])) {}
-                    }
                     @let says = format!("{name} at {}: {}", point.label, told(point, paper.unit));
-                    (look.marker([at, y.at(point.value)], 4.5, Some(&says)))
+                    (look.marker(at(point), 4.5, Some(&says)))
                 }
-                (canvas::grid(&[[[x.at(last.place) + shift + 6.0, y.at(last.value)], [right + 8.0, end]]]))
+                // From another value it would run across the other curves.
+                @if last.place >= paper.last {
+                    @let [px, py] = at(last);
+                    (canvas::grid(&[[[px + 6.0, py], [right + 8.0, end]]]))
+                }
                 (look.marker([right + 14.0, end], 4.0, None))
                 (canvas::text([right + 23.0, end + 4.5], Anchor::Start,
                               &foreign::short_name(&curve.name, paper.letters)))
@@ -225,8 +267,23 @@ fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Markup {
     }
 }
 
+/// The interval or the quartiles of each value.
+fn strokes(curve: &Curve, paper: &Paper, shift: f64) -> Markup {
+    let stroke = |point: &Point| -> Option<canvas::Line> {
+        let [low, high] = point.ends.filter(|[low, high]| low < high)?;
+        let at = paper.x.at(point.place) + shift;
+        Some([[at, paper.y.at(low)], [at, paper.y.at(high)]])
+    };
+    html! {
+        @for line in curve.points.iter().filter_map(stroke) {
+            path fill="none" stroke="currentColor" stroke-width="1.2" d=(canvas::strokes(&[line]))
+                stroke-opacity=[paper.ends.opacity()] {}
+        }
+    }
+}
+
 /// Where the name of each curve stands: near its end, and apart from the others.
-fn ends(curves: &[Curve], up: &Scale) -> Vec<f64> {
+fn name_places(curves: &[Curve], up: &Scale) -> Vec<f64> {
     let wanted = |curve: &Curve| {
         curve
             .points
@@ -235,10 +292,7 @@ fn ends(curves: &[Curve], up: &Scale) -> Vec<f64> {
     };
     let mut order: Vec<usize> = (0..curves.len()).collect();
     order.sort_by(|a, b| wanted(&curves[*a]).total_cmp(&wanted(&curves[*b])));
-    let named = curves
-        .iter()
-        .filter(|curve| !curve.points.is_empty())
-        .count() as f64;
+    let named = named(curves) as f64;
     let mut places = vec![0.0; curves.len()];
     let mut above = f64::NEG_INFINITY;
     for (rank, place) in order.into_iter().enumerate() {
@@ -247,7 +301,7 @@ fn ends(curves: &[Curve], up: &Scale) -> Vec<f64> {
         let at = wanted(&curves[place])
             .min(lowest)
             .max(above + APART)
-            .max(12.0);
+            .max(UP[1] - 4.0);
         places[place] = at;
         above = at;
     }
@@ -282,56 +336,4 @@ fn described(curves: &[Curve], unit: Unit) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn curve(ends: Option<[f64; 2]>) -> Curve {
-        let point = |place: f64| Point {
-            place,
-            label: place.to_string(),
-            value: 1.0,
-            ends,
-        };
-        Curve {
-            name: "one".to_owned(),
-            look: Look::BASELINE,
-            points: [1.0, 2.0, 4.0].map(point).to_vec(),
-        }
-    }
-
-    #[test]
-    fn intervals_at_one_value_stand_side_by_side_within_the_drawing() {
-        let on = Across {
-            stem: String::new(),
-            name: String::new(),
-            parameter: String::new(),
-            ticks: [1.0, 2.0, 4.0]
-                .map(|place| (place, place.to_string()))
-                .to_vec(),
-            by_logarithm: true,
-        };
-        let nobody = Curve {
-            points: Vec::new(),
-            ..curve(None)
-        };
-        for count in [2, 8, 20] {
-            let mut curves = vec![curve(Some([0.9, 1.1])); count];
-            curves.insert(1, nobody.clone());
-            let mut shifts = shifts(&on, &curves, 490.0);
-            shifts.remove(1);
-            let apart = shifts.windows(2).map(|pair| pair[1] - pair[0]);
-            assert!(apart.fold(f64::INFINITY, f64::min) > 4.0, "{shifts:?}");
-            assert!((shifts[0] + shifts[count - 1]).abs() < 1e-9, "{shifts:?}");
-            let drawn = draw(&on, &curves, ("x", Unit::Number, "x"), "x").expect("curves");
-            let svg = drawn.drawing.0;
-            let places = svg.split(" stroke-width=\"1.2\" d=\"M").skip(1);
-            let places: std::collections::HashSet<&str> =
-                places.filter_map(|rest| rest.split(' ').next()).collect();
-            assert_eq!(places.len(), 3 * count, "no stroke hides another");
-            let lies = |x: &&str| x.parse().is_ok_and(|x: f64| (76.0..490.0).contains(&x));
-            assert!(places.iter().all(lies), "{places:?}");
-        }
-        let plain = vec![curve(None); 3];
-        assert_eq!(shifts(&on, &plain, 490.0), [0.0; 3]);
-    }
-}
+mod tests;

@@ -49,58 +49,70 @@ const FOR_NARROW_SCREENS: Layout = Layout {
 struct Forest<'a> {
     sheet: &'a Sheet<'a>,
     measure: &'a Measure,
+    /// The places of the rows in the ranking by wall time, the best by this figure first.
+    order: Vec<usize>,
+    /// In this order.
     ratios: Vec<Option<Ratio>>,
     noise: Option<[f64; 2]>,
+    /// How often the intervals hold, such as `95%`, if any ratio has one.
+    level: Option<String>,
 }
 
 /// The forest plot of a figure, if at least one rival has it.
 pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
-    let ratios: Vec<Option<Ratio>> = (0..sheet.rows.len())
-        .map(|place| measure.ratio(sheet, place))
-        .collect();
+    let order = measure.order(sheet);
+    let ratios = order.iter().map(|place| measure.ratio(sheet, *place));
+    let ratios: Vec<Option<Ratio>> = ratios.collect();
     if ratios.iter().flatten().count() < 2 {
         return None;
     }
     let forest = Forest {
         sheet,
         measure,
+        level: level(sheet, &ratios),
+        order,
         ratios,
         noise: noise(sheet, measure),
     };
     let name = format!("{prefix}ranking-{}", stem(&measure.id));
-    let band = forest.noise.map_or(
-        "",
-        |_| " The grey band is the baseline against itself: noise.",
-    );
-    let caption = format!(
-        "Ranking by {}: ratio to {} with its interval; {}.{band}",
-        measure.title,
-        sheet.baseline(),
-        measure.direction()
-    );
     Some(Plot {
         drawing: forest.drawn(&name, &WIDE),
         narrow: Some(forest.drawn(&format!("{name}-narrow"), &FOR_NARROW_SCREENS)),
         name,
-        caption,
+        caption: forest.caption(),
     })
 }
 
 impl Forest<'_> {
+    fn caption(&self) -> String {
+        let level = self.level.as_ref();
+        let with = level.map_or_else(String::new, |level| format!(" with its {level} interval"));
+        let band = match self.noise {
+            Some(_) => " The grey band is the baseline against itself: noise.",
+            None => "",
+        };
+        format!(
+            "Ranking by {}: ratio to {}{with}; {}.{band}",
+            self.measure.title,
+            self.sheet.baseline(),
+            self.measure.direction()
+        )
+    }
+
     fn drawn(&self, name: &str, layout: &Layout) -> Markup {
         let scale = scale(&self.ratios, self.noise, layout);
         let height = layout.top + layout.row * self.ratios.len() as f64 + 8.0;
         let label = Label {
             name: name.to_owned(),
             title: format!("Ranking by {}", self.measure.title),
-            description: described(self.sheet, self.measure),
+            description: self.described(),
         };
         let body = html! {
             (self.head(&scale, layout))
             (behind(&scale, self.noise, [layout.top, height]))
-            @for (place, ratio) in self.ratios.iter().enumerate() {
-                (canvas::row(place, self.sheet.look(place), layout.top + layout.row * place as f64, layout.row,
-                             &self.row(place, ratio.as_ref(), &scale, layout)))
+            @for (line, (place, ratio)) in self.order.iter().zip(&self.ratios).enumerate() {
+                (canvas::row(*place, self.sheet.look(*place), layout.top + layout.row * line as f64, layout.row,
+                             &self.row(*place, ratio.as_ref(), &scale, layout)))
             }
         };
         match layout.is_narrow {
@@ -124,10 +136,23 @@ impl Forest<'_> {
             @if layout.is_narrow {
                 (canvas::text([EDGE, 16.0], Anchor::Start, title))
                 (canvas::faint([EDGE, 34.0], Anchor::Start, &to))
-            } @else { (canvas::text([layout.plot[0], 16.0], Anchor::Start, &format!("{title}, {to}"))) }
+            } @else {
+                (canvas::text([layout.plot[0], 16.0], Anchor::Start, &format!("{title}, {to}")))
+                (self.key(up))
+            }
             (canvas::faint_all(Anchor::Middle, &labels))
             (canvas::head_axis(layout.plot, layout.top - 2.0, &ticks(scale)))
             @if !layout.is_narrow { (canvas::faint([WIDTH - EDGE, up], Anchor::End, "ratio (interval)")) }
+        }
+    }
+
+    /// What bars and band are, above the names, since a file has no caption.
+    fn key(&self, up: f64) -> Markup {
+        html! {
+            @if let Some(level) = &self.level {
+                (canvas::faint([EDGE, 16.0], Anchor::Start, &format!("bars: {level} intervals")))
+            }
+            @if self.noise.is_some() { (canvas::faint([EDGE, up], Anchor::Start, "grey band: noise")) }
         }
     }
 
@@ -144,6 +169,17 @@ impl Forest<'_> {
             @if !layout.is_narrow { (canvas::faint([WIDTH - EDGE, middle + 4.0], Anchor::End, &told)) }
         }
     }
+
+    /// All rows for a screen reader.
+    fn described(&self) -> String {
+        let rows = self.order.iter().zip(&self.ratios);
+        let rows = rows.map(|(place, ratio)| {
+            let name = foreign::name(&self.sheet.rows[*place].entrant.allocator);
+            let told = told(self.sheet, self.measure, *place, ratio.as_ref());
+            format!("{name}: {told}")
+        });
+        rows.collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// The interval of the baseline against itself, for wall time.
@@ -157,6 +193,13 @@ fn noise(sheet: &Sheet<'_>, measure: &Measure) -> Option<[f64; 2]> {
     ends.iter()
         .all(|end| end.is_finite() && *end > 0.0)
         .then_some(ends)
+}
+
+/// How often the intervals hold, if any ratio has one.
+fn level(sheet: &Sheet<'_>, ratios: &[Option<Ratio>]) -> Option<String> {
+    let mut ratios = ratios.iter().flatten();
+    let any = ratios.any(|ratio| ratio.ends.is_some());
+    any.then(|| format!("{}%", ratio_text(100.0 * (1.0 - sheet.result.alpha))))
 }
 
 /// A scale that holds every ratio, and of the intervals as much as leaves the ratios apart.
@@ -210,18 +253,7 @@ fn behind(scale: &Scale, noise: Option<[f64; 2]>, [top, height]: [f64; 2]) -> Ma
 
 /// The interval as a line with the estimate on it; an arrow where the line goes on beyond the paper.
 fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Markup {
-    let arrow = |value: f64, way: f64| {
-        let x = scale.at(value);
-        let inner = n(x - way * 6.0);
-        format!(
-            "M{} {}L{} {}L{inner} {}Z",
-            n(x),
-            n(middle),
-            inner,
-            n(middle - 4.0),
-            n(middle + 4.0)
-        )
-    };
+    let arrow = |value: f64, way: f64| canvas::arrow([scale.at(value), middle], [way, 0.0]);
     let strokes = |[low, high]: [f64; 2]| {
         let within = [low, high].into_iter().filter(|end| scale.holds(*end));
         let caps = within.map(|end| [[scale.at(end), middle - 4.0], [scale.at(end), middle + 4.0]]);
@@ -253,16 +285,6 @@ fn told(sheet: &Sheet<'_>, measure: &Measure, place: usize, ratio: Option<&Ratio
     }
     match versus(entrant, &measure.key) {
         Some(compared) if ratio.ends.is_some() => words::plain_ratio(compared),
-        _ => format!("{:.3} (no interval)", ratio.at),
+        _ => format!("{} (no interval)", words::bare_ratio(ratio.at)),
     }
-}
-
-/// All rows for a screen reader.
-fn described(sheet: &Sheet<'_>, measure: &Measure) -> String {
-    let rows = (0..sheet.rows.len()).map(|place| {
-        let name = foreign::name(&sheet.rows[place].entrant.allocator);
-        let ratio = measure.ratio(sheet, place);
-        format!("{name}: {}", told(sheet, measure, place, ratio.as_ref()))
-    });
-    rows.collect::<Vec<_>>().join("; ")
 }

@@ -2,13 +2,19 @@
 
 use heapdrome_record::{Collection, Member, ScalingCurve, SweepResult};
 
+use super::stem_within;
 use crate::foreign;
 use crate::scaling;
 
+/// The most letters that a group gives to the names of its drawings.
+const LONGEST_STEM: usize = 100;
+
 /// The races of a collection that differ in one parameter alone.
 pub(crate) struct Group<'a> {
-    /// The cell, or the name of the sweep.
+    /// The cell, or what was swept; the values of other parameters come first.
     pub(crate) name: String,
+    /// What its drawings are called, as those of no other group of the collection are.
+    pub(super) stem: String,
     /// The parameter that differs.
     pub(crate) parameter: String,
     /// The values of the other parameters, if there are any.
@@ -35,7 +41,20 @@ pub(crate) fn groups(collection: &Collection) -> Vec<Group<'_>> {
         None => of_cells(collection),
     };
     groups.retain(|group| group.races.len() >= 2);
+    name_apart(&mut groups);
     groups
+}
+
+/// Gives each group a stem: its name, and a number where that is cut before what tells it from another.
+fn name_apart(groups: &mut [Group<'_>]) {
+    let mut taken: Vec<String> = Vec::new();
+    for group in groups {
+        let own = stem_within(&group.name, LONGEST_STEM);
+        let numbered = (2_u32..).map(|number| format!("{own}-{number}"));
+        let mut names = std::iter::once(own.clone()).chain(numbered);
+        group.stem = names.find(|name| !taken.contains(name)).unwrap_or(own);
+        taken.push(group.stem.clone());
+    }
 }
 
 /// One group for each combination of the parameters that the curves do not follow.
@@ -46,35 +65,17 @@ fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group
             .iter()
             .filter(|curve| curve.others == others)
             .collect();
-        let points = curves.iter().map(|curve| &curve.points);
-        let points = points.max_by_key(|points| points.len());
-        let numbers: Vec<Option<f64>> = points
-            .into_iter()
-            .flatten()
-            .map(|point| point.value.parse().ok().filter(|number| *number > 0.0))
-            .collect();
-        let by_logarithm = numbers.iter().all(Option::is_some);
-        let found = points.into_iter().flatten().zip(&numbers).enumerate();
-        let mut races: Vec<_> = found
-            .filter_map(|(number, (point, value))| {
-                let mut members = collection.races.iter();
-                Some(At {
-                    place: value.filter(|_| by_logarithm).unwrap_or(number as f64),
-                    label: foreign::line(&point.value),
-                    member: members.find(|member| member.cell == point.cell)?,
-                })
-            })
-            .collect();
-        races.sort_by(|a, b| a.place.total_cmp(&b.place));
+        let (races, by_logarithm) = races_along(collection, &curves);
         let workload = races
             .first()
             .map_or("", |race| race.member.workload.as_str());
-        let mut name = format!("{workload}, {}", collection.name);
-        if !others.is_empty() {
-            name = format!("{name}, {others}");
-        }
+        let name = match others.as_str() {
+            "" => format!("{workload}, {}", collection.name),
+            others => format!("{others}, {workload} over {}", sweep.along),
+        };
         Group {
             name: foreign::line(&name),
+            stem: String::new(),
             parameter: foreign::line(&sweep.along),
             others: foreign::line(&others),
             races,
@@ -83,6 +84,31 @@ fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group
         }
     };
     scaling::others(sweep).into_iter().map(of_others).collect()
+}
+
+/// The races of the longest curve from left to right, and whether all values are numbers above 0.
+fn races_along<'a>(collection: &'a Collection, curves: &[&'a ScalingCurve]) -> (Vec<At<'a>>, bool) {
+    let points = curves.iter().map(|curve| &curve.points);
+    let points = points.max_by_key(|points| points.len());
+    let numbers: Vec<Option<f64>> = points
+        .into_iter()
+        .flatten()
+        .map(|point| point.value.parse().ok().filter(|number| *number > 0.0))
+        .collect();
+    let by_logarithm = numbers.iter().all(Option::is_some);
+    let found = points.into_iter().flatten().zip(&numbers).enumerate();
+    let mut races: Vec<_> = found
+        .filter_map(|(number, (point, value))| {
+            let mut members = collection.races.iter();
+            Some(At {
+                place: value.filter(|_| by_logarithm).unwrap_or(number as f64),
+                label: foreign::line(&point.value),
+                member: members.find(|member| member.cell == point.cell)?,
+            })
+        })
+        .collect();
+    races.sort_by(|a, b| a.place.total_cmp(&b.place));
+    (races, by_logarithm)
 }
 
 /// One group for each cell whose races differ in a number.
@@ -103,6 +129,7 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
             Some(group) => group.races.push(race),
             None => groups.push(Group {
                 name,
+                stem: String::new(),
                 parameter: String::new(),
                 others: String::new(),
                 races: vec![race],

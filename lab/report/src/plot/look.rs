@@ -1,25 +1,16 @@
-//! How an allocator looks in every plot of a result: a colour, a shape and a pattern of dashes, so that
-//! neither colour-blind eyes nor grey paper lose it.
+//! How an allocator looks in every plot of a result: a colour, which colour-blind eyes tell apart as well, and a
+//! shape and a pattern of dashes, which carry it on grey paper and where there are more allocators than colours.
 
 use heapdrome_record::{Collection, RaceResult, Role, Saved, Table};
 use maud::{Markup, html};
 
 use super::canvas::{INK, n};
+use super::palette::COLOURS;
 use super::{rates, survival};
 use crate::sheet::Sheet;
 
-/// Colours for white paper; each has a contrast of at least three to one with it, and they differ in
-/// lightness. After Paul Tol's muted scheme, some darkened, its indigo made lighter than ink.
-pub(crate) const COLOURS: [&str; 7] = [
-    "#2f62b8", "#c2556a", "#117733", "#aa4499", "#8a7a14", "#2b8a80", "#882255",
-];
-/// The same for a dark page.
-pub(crate) const DARK_COLOURS: [&str; 7] = [
-    "#86acf2", "#f0939f", "#63c27f", "#dd8fd2", "#cfc04f", "#5fcabd", "#e07aa8",
-];
-
-/// Shapes and patterns of dashes beside those of the baseline, as many as there are colours.
-const OTHERS: usize = COLOURS.len();
+/// Shapes and patterns of dashes beside those of the baseline.
+const OTHERS: usize = 7;
 /// The allocator that is the baseline where nothing else is said.
 const SYSTEM: &str = "system";
 /// The baseline's line is whole.
@@ -34,44 +25,64 @@ const DASHES: [&str; OTHERS] = [
     "16 3 4 3",
 ];
 
+/// What ends the name of an experiment's cell that had memory enough.
+pub(super) const ALL_FITS: &str = ", all fits";
+
 /// The look of one allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     /// The place among those that are not the baseline; `None` is ink, a disc and a whole line.
     place: Option<usize>,
+    /// How many curves of the same allocator stand before this one in a drawing. It moves shape and dashes.
+    again: usize,
 }
 
 impl Look {
     /// The baseline's, and that of what has no look of its own.
-    pub(crate) const BASELINE: Self = Self { place: None };
+    pub(crate) const BASELINE: Self = Self {
+        place: None,
+        again: 0,
+    };
 
-    /// That of the rival in this place. Each round through the colours moves the shapes by one place and
-    /// the dashes by two, so that 49 rivals differ in colour and shape, and on grey paper in shape and
-    /// dashes.
+    /// That of the rival in this place. Colours, shapes and dashes are gone through side by side; each round
+    /// through the dashes moves them by one place. So 70 rivals differ in colour and shape, and on grey paper 49 in
+    /// shape and dashes.
     pub(crate) fn rival(place: usize) -> Self {
-        Self { place: Some(place) }
+        Self {
+            place: Some(place),
+            again: 0,
+        }
     }
 
-    /// The place in a list, which moves by `step` with each round through the colours.
+    /// The place among the colours.
+    fn hue(self) -> Option<usize> {
+        self.place.map(|place| place % COLOURS.len())
+    }
+
+    /// The place among shapes or dashes, which moves by `step` with each round.
     fn among(self, step: usize) -> Option<usize> {
-        let place = self.place?;
-        Some((place + step * (place / OTHERS)) % OTHERS)
+        let place = match (self.place, self.again) {
+            (None, 0) => return None,
+            (None, again) => again - 1,
+            (Some(place), again) => place + again + step * (place / OTHERS),
+        };
+        Some(place % OTHERS)
     }
 
     /// The class of a group that gives the colour in a page.
     pub(crate) fn class(self) -> String {
-        self.among(0)
+        self.hue()
             .map_or_else(|| "c".to_owned(), |place| format!("c{place}"))
     }
 
     /// The colour on paper.
     pub(crate) fn colour(self) -> &'static str {
-        self.among(0).map_or(INK, |place| COLOURS[place])
+        self.hue().map_or(INK, |place| COLOURS[place])
     }
 
     /// The pattern of dashes of a curve.
     pub(crate) fn dashes(self) -> &'static str {
-        self.among(2).map_or(WHOLE, |place| DASHES[place])
+        self.among(1).map_or(WHOLE, |place| DASHES[place])
     }
 
     /// The shape around a point, with what it says when it is pointed at. It stands in a group of the colour.
@@ -99,7 +110,7 @@ impl Look {
 
     /// The path of the shape; `size` is about its half width.
     fn outline(self, [x, y]: [f64; 2], size: f64) -> String {
-        let Some(shape) = self.among(1) else {
+        let Some(shape) = self.among(0) else {
             let (r, d) = (n(size), n(2.0 * size));
             return format!(
                 "M{} {}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0Z",
@@ -202,10 +213,10 @@ impl Looks {
 
     /// What has a curve without having raced.
     fn curves(&mut self, collection: &Collection) {
-        for ccdf in &collection.ccdfs {
-            self.learn(&ccdf.cell);
-        }
         collection.tables.iter().for_each(|table| self.table(table));
+        for ccdf in &collection.ccdfs {
+            self.learn(who(&ccdf.cell));
+        }
     }
 
     /// The names of a table. A search for the least memory has no baseline, and the system's allocator is
@@ -215,8 +226,11 @@ impl Looks {
         if self.baseline.is_none() && searched.iter().any(|name| name == SYSTEM) {
             self.baseline = Some(SYSTEM.to_owned());
         }
-        for name in rates::names(table).iter().chain(&searched) {
-            self.learn(name);
+        for name in rates::names(table) {
+            self.learn(who(&name));
+        }
+        for name in searched {
+            self.learn(&name);
         }
     }
 
@@ -227,11 +241,37 @@ impl Looks {
         }
     }
 
-    /// That of this name; of one that nobody knows, the baseline's.
+    /// That of this name, or of whom it speaks; where nobody knows either, the baseline's.
     pub(crate) fn get(&self, name: &str) -> Look {
-        let place = self.others.iter().position(|other| other == name);
+        if self.baseline.as_deref() == Some(name) {
+            return Look::BASELINE;
+        }
+        let place = |name: &str| self.others.iter().position(|other| other == name);
+        let place = place(name).or_else(|| place(who(name)));
         place.map_or(Look::BASELINE, Look::rival)
     }
+
+    /// Those of the curves of one drawing: several that speak of one allocator have its colour, and each a shape
+    /// and dashes of its own.
+    pub(super) fn of_names(&self, names: &[&str]) -> Vec<Look> {
+        let look = |(place, name): (usize, &&str)| {
+            let before = names[..place].iter();
+            let again = before.filter(|other| who(other) == who(name)).count();
+            Look {
+                again,
+                ..self.get(name)
+            }
+        };
+        names.iter().enumerate().map(look).collect()
+    }
+}
+
+/// Whom the name of a row or of a curve speaks of, without the circumstances: `lgalloc+touch` of
+/// `always: lgalloc+touch`, `mapped` of `regions again, mapped`, `baseline` of `baseline, all fits`.
+fn who(name: &str) -> &str {
+    let name = name.strip_suffix(ALL_FITS).unwrap_or(name);
+    let name = name.rsplit_once(": ").map_or(name, |(_, who)| who);
+    name.rsplit_once(", ").map_or(name, |(_, who)| who)
 }
 
 impl Sheet<'_> {
@@ -248,52 +288,50 @@ mod tests {
 
     use super::*;
 
+    fn looks(rivals: usize) -> impl Iterator<Item = Look> {
+        std::iter::once(Look::BASELINE).chain((0..rivals).map(Look::rival))
+    }
+
     #[test]
-    fn eight_look_different_in_colour_in_shape_and_in_dashes() {
-        let looks = || std::iter::once(Look::BASELINE).chain((0..OTHERS).map(Look::rival));
-        for differ in [
-            looks().map(|look| look.colour().to_owned()).collect(),
-            looks().map(Look::mark).collect(),
-            looks().map(|look| look.dashes().to_owned()).collect(),
-        ] {
-            let differ: HashSet<String> = differ;
-            assert_eq!(differ.len(), 8, "{differ:?}");
-        }
+    fn shapes_and_dashes_of_eight_and_colours_of_eleven_differ() {
+        let marks: HashSet<_> = looks(7).map(Look::mark).collect();
+        let dashes: HashSet<_> = looks(7).map(Look::dashes).collect();
+        let colours: HashSet<_> = looks(10).map(Look::colour).collect();
+        assert_eq!([marks.len(), dashes.len(), colours.len()], [8, 8, 11]);
     }
 
     #[test]
     fn fifty_look_different_on_paper_of_any_colour() {
-        let looks = || std::iter::once(Look::BASELINE).chain((0..49).map(Look::rival));
-        let coloured: HashSet<_> = looks().map(|look| (look.colour(), look.mark())).collect();
-        let grey: HashSet<_> = looks().map(|look| (look.dashes(), look.mark())).collect();
-        assert_eq!([coloured.len(), grey.len()], [50, 50]);
-    }
-
-    /// The relative luminance of WCAG 2.
-    fn luminance(colour: &str) -> f64 {
-        let channel = |place: usize| {
-            let byte = u8::from_str_radix(&colour[place..place + 2], 16).expect("hexadecimal");
-            let part = f64::from(byte) / 255.0;
-            if part <= 0.040_45 {
-                part / 12.92
-            } else {
-                ((part + 0.055) / 1.055).powf(2.4)
-            }
-        };
-        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+        let coloured: HashSet<_> = looks(70).map(|look| (look.colour(), look.mark())).collect();
+        let grey: HashSet<_> = looks(49).map(|look| (look.dashes(), look.mark())).collect();
+        assert_eq!([coloured.len(), grey.len()], [71, 50]);
     }
 
     #[test]
-    fn every_colour_stands_out_from_its_paper() {
-        for colour in COLOURS {
-            assert!(
-                1.05 / (luminance(colour) + 0.05) >= 3.0,
-                "{colour} on white"
-            );
+    fn a_name_looks_as_whom_it_speaks_of() {
+        let mut known = Looks::default();
+        known.learn("jemalloc");
+        known.learn("mine+touch");
+        for name in [
+            "mine+touch",
+            "always: mine+touch",
+            "again, mine+touch, all fits",
+        ] {
+            assert_eq!(known.get(name), Look::rival(1), "{name}");
         }
-        let dark = luminance("#16191d") + 0.05;
-        for colour in DARK_COLOURS {
-            assert!((luminance(colour) + 0.05) / dark >= 3.0, "{colour} on dark");
-        }
+        assert_eq!(known.get("512M 1:8"), Look::BASELINE);
+        let settings = [
+            "always: jemalloc",
+            "never: jemalloc",
+            "512M 1:8",
+            "1G, 512M 1:8",
+        ];
+        let looks = known.of_names(&settings);
+        let colours: HashSet<_> = looks.iter().map(|look| look.colour()).collect();
+        let all: HashSet<_> = looks
+            .iter()
+            .map(|look| (look.colour(), look.mark()))
+            .collect();
+        assert_eq!([colours.len(), all.len()], [2, 4], "{looks:?}");
     }
 }

@@ -111,6 +111,24 @@ impl Measure {
         })
     }
 
+    /// What entrants are sorted by: their ratios, turned over where higher is better, so that the better is the
+    /// smaller.
+    pub(crate) fn sort_key(&self, sheet: &Sheet<'_>, place: usize) -> Option<f64> {
+        let ratio = self.ratio(sheet, place)?.at;
+        Some(match self.better {
+            Better::Lower => ratio,
+            Better::Higher => 1.0 / ratio,
+        })
+    }
+
+    /// The places of the ranking, the best by this figure first; those without it come last.
+    pub(crate) fn order(&self, sheet: &Sheet<'_>) -> Vec<usize> {
+        let key = |place: &usize| self.sort_key(sheet, *place).unwrap_or(f64::INFINITY);
+        let mut places: Vec<usize> = (0..sheet.rows.len()).collect();
+        places.sort_by(|a, b| key(a).total_cmp(&key(b)));
+        places
+    }
+
     /// The values of the baseline.
     fn baseline(&self, sheet: &Sheet<'_>) -> Option<&Values> {
         let is_baseline = |row: &crate::sheet::Row<'_>| row.entrant.role == Role::Baseline;
@@ -119,66 +137,87 @@ impl Measure {
             .as_ref()
     }
 
-    /// `less is better`.
+    /// `lower is better`.
     pub(crate) fn direction(&self) -> &'static str {
         words::direction(self.better)
     }
 }
 
+/// Takes the values of a figure from an entrant.
+type Take<'a> = &'a dyn Fn(&EntrantResult) -> Option<Values>;
+
 /// The figures that any entrant of a race has, wall time first.
 pub(crate) fn measures(sheet: &Sheet<'_>) -> Vec<Measure> {
-    let lower =
-        |id: &str, key: &str, title: &str, unit, of: &dyn Fn(&EntrantResult) -> Option<Values>| {
-            Measure {
-                id: id.to_owned(),
-                key: key.to_owned(),
-                title: title.to_owned(),
-                better: Better::Lower,
-                unit,
-                values: sheet.rows.iter().map(|row| of(row.entrant)).collect(),
-            }
-        };
-    let mut all = vec![
-        lower("wall", WALL, "wall time", Unit::Seconds, &|e| {
+    let mut all = common(sheet);
+    all.extend(of_workload(sheet));
+    all.extend(of_command(sheet));
+    all.retain(|measure| measure.values.iter().any(Option::is_some));
+    all
+}
+
+/// A figure with its identifier, its key and its title; lower is better.
+fn lower(sheet: &Sheet<'_>, names: [&str; 3], unit: Unit, of: Take<'_>) -> Measure {
+    let [id, key, title] = names.map(str::to_owned);
+    Measure {
+        id,
+        key,
+        title,
+        better: Better::Lower,
+        unit,
+        values: sheet.rows.iter().map(|row| of(row.entrant)).collect(),
+    }
+}
+
+/// What is measured of every command.
+fn common(sheet: &Sheet<'_>) -> Vec<Measure> {
+    let figures: [([&str; 3], Unit, Take<'_>); 4] = [
+        (["wall", WALL, "wall time"], Unit::Seconds, &|e| {
             Values::of(e.wall_s.as_ref())
         }),
-        lower("cpu", "cpu_s", "CPU time", Unit::Seconds, &Values::cpu),
-        lower("memory", PEAK_RSS, "peak RSS", Unit::Bytes, &|e| {
+        (["cpu", "cpu_s", "CPU time"], Unit::Seconds, &Values::cpu),
+        (["memory", PEAK_RSS, "peak RSS"], Unit::Bytes, &|e| {
             Values::of(e.peak_rss_bytes.as_ref())
         }),
-        lower("tree", PEAK_TREE, "tree peak", Unit::Bytes, &|e| {
+        (["tree", PEAK_TREE, "tree peak"], Unit::Bytes, &|e| {
             Values::of(e.peak_tree_bytes.as_ref())
         }),
     ];
+    let measure = |(names, unit, of)| lower(sheet, names, unit, of);
+    figures.map(measure).into()
+}
+
+/// Figures of the workload's own.
+fn of_workload(sheet: &Sheet<'_>) -> Vec<Measure> {
+    let operations = ["operations", OPERATIONS, "operations per CPU second"];
     let figures = [
-        (
-            OPERATIONS,
-            "operations",
-            "operations per CPU second",
-            Better::Higher,
-        ),
-        (OVERHEAD, "overhead", "overhead", Better::Lower),
+        (operations, Better::Higher),
+        (["overhead", OVERHEAD, "overhead"], Better::Lower),
     ];
-    for (key, id, title, better) in figures {
-        if sheet.is_figure(key) {
-            let of = |e: &EntrantResult| Values::of(e.metrics.get(key));
-            let measure = lower(id, key, title, Unit::Number, &of);
-            all.push(Measure { better, ..measure });
+    let known = figures
+        .into_iter()
+        .filter(|(names, _)| sheet.is_figure(names[1]));
+    let measure = |(names, better): ([&str; 3], Better)| {
+        let of = |e: &EntrantResult| Values::of(e.metrics.get(names[1]));
+        Measure {
+            better,
+            ..lower(sheet, names, Unit::Number, &of)
         }
-    }
-    for (place, name) in sheet.metrics().into_iter().enumerate() {
-        let known = sheet
-            .result
-            .options
-            .metrics
-            .iter()
-            .find(|known| known.name == name);
+    };
+    known.map(measure).collect()
+}
+
+/// Metrics that the command printed.
+fn of_command(sheet: &Sheet<'_>) -> Vec<Measure> {
+    let metrics = &sheet.result.options.metrics;
+    let measure = |(place, name): (usize, String)| {
+        let known = metrics.iter().find(|known| known.name == name);
         let of = |e: &EntrantResult| Values::of(e.metrics.get(&name));
-        let id = format!("metric{}", place + 1);
-        let measure = lower(&id, &name, &foreign::name(&name), Unit::Number, &of);
-        let better = known.map_or(Better::Lower, |known| known.better);
-        all.push(Measure { better, ..measure });
-    }
-    all.retain(|measure| measure.values.iter().any(Option::is_some));
-    all
+        let (id, title) = (format!("metric{}", place + 1), foreign::name(&name));
+        Measure {
+            better: known.map_or(Better::Lower, |known| known.better),
+            ..lower(sheet, [&id, &name, &title], Unit::Number, &of)
+        }
+    };
+    let names = sheet.metrics().into_iter();
+    names.enumerate().map(measure).collect()
 }

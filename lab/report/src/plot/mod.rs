@@ -12,6 +12,7 @@ mod forest;
 mod group;
 mod look;
 mod measures;
+mod palette;
 mod parts;
 mod png;
 mod rates;
@@ -26,8 +27,9 @@ mod timeline;
 pub(crate) use ccdf::plots as ccdfs;
 pub(crate) use forest::ratio_range;
 pub(crate) use group::{Group, groups};
-pub(crate) use look::{COLOURS, DARK_COLOURS, Looks};
+pub(crate) use look::Looks;
 pub(crate) use measures::{Measure, measures};
+pub(crate) use palette::{COLOURS, DARK_COLOURS};
 pub(crate) use scale::{Scale, ratio_text};
 pub(crate) use survival::is_survival;
 
@@ -158,11 +160,16 @@ pub(crate) fn of_table(table: &Table, prefix: &str, looks: &Looks) -> Vec<Plot> 
 
 /// `text` with nothing in it that a file's name or an identifier of the page could stumble over.
 pub(crate) fn stem(text: &str) -> String {
+    stem_within(text, 60)
+}
+
+/// The same with at most so many letters.
+fn stem_within(text: &str, longest: usize) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let stem: String = foreign::line(text)
         .chars()
         .map(|c| if plain(c) { c } else { '-' })
-        .take(60)
+        .take(longest)
         .collect();
     stem.trim_start_matches(['.', '-']).to_owned()
 }

@@ -20,7 +20,9 @@ const RANGE: &str = "range";
 const PLOT: [f64; 2] = [236.0, 480.0];
 /// The most letters of a name.
 const LETTERS: usize = 32;
-const TOP: f64 = 48.0;
+/// The most letters of the line above the drawing.
+const LONGEST_LINE: usize = 84;
+const TOP: f64 = 66.0;
 const ROW: f64 = 24.0;
 
 /// The drawing of a measured table, if it holds rates or times that can be drawn; its name begins with `prefix`.
@@ -67,7 +69,8 @@ pub(super) fn figure(cell: &str) -> Option<(f64, Unit)> {
     let (scale, unit) = match unit {
         "" => (1.0, Unit::Number),
         "ns" => (1e-9, Unit::Seconds),
-        "us" => (1e-6, Unit::Seconds),
+        // Results were written with `us` before.
+        "µs" | "us" => (1e-6, Unit::Seconds),
         "ms" => (1e-3, Unit::Seconds),
         "s" => (1.0, Unit::Seconds),
         "B" => (1.0, Unit::Bytes),
@@ -143,11 +146,10 @@ fn over_threads((curves, unit): Named, title: &str, name: &str, looks: &Looks) -
         by_logarithm: ticks.iter().all(|(place, _)| *place > 0.0),
         ticks,
     };
-    let curves = curves.into_iter().map(|(name, points)| Curve {
-        look: looks.get(&name),
-        name,
-        points,
-    });
+    let names: Vec<&str> = curves.iter().map(|(name, _)| name.as_str()).collect();
+    let looks = looks.of_names(&names);
+    let curves = curves.into_iter().zip(looks);
+    let curves = curves.map(|((name, points), look)| Curve { name, look, points });
     let curves: Vec<Curve> = curves.collect();
     let (told, note) = match unit {
         Unit::Seconds => ("time of one operation", "lower is better"),
@@ -182,40 +184,21 @@ fn dots(
     (title, name): (&str, &str),
     looks: &Looks,
 ) -> Option<Plot> {
-    let row = |row: &Vec<String>| {
-        let ends = range.and_then(|range| row.get(range)?.split_once(" to "));
-        let ends = ends.and_then(|(low, high)| Some([figure(low)?.0, figure(high)?.0]));
-        Some(Row {
-            name: named(table, row, rate),
-            value: figure(row.get(rate)?)?.0,
-            ends,
-        })
-    };
-    let rows: Vec<Row> = table.rows.iter().filter_map(row).collect();
+    let rows = rows(table, rate, range);
     if rows.len() < 2 {
         return None;
     }
-    let known = || {
-        rows.iter()
-            .flat_map(|row| row.ends.unwrap_or([row.value; 2]))
-    };
-    let low = known().fold(f64::INFINITY, f64::min);
-    let high = known().fold(0.0, f64::max);
-    let scale = Scale::logarithmic([low / 1.15, high * 1.15], PLOT);
-    let told: Vec<String> = rows.iter().map(told).collect();
-    let described = rows.iter().zip(&told);
-    let described = described.map(|(row, told)| format!("{}: {told}", foreign::line(&row.name)));
+    let scale = scale(&rows);
     let label = Label {
         name: name.to_owned(),
         title: title.to_owned(),
-        description: described.collect::<Vec<_>>().join("; "),
+        description: described(&rows),
     };
     let height = TOP + ROW * rows.len() as f64 + 8.0;
     let body = html! {
-        (head(&scale, height))
-        @for (place, (row, told)) in rows.iter().zip(&told).enumerate() {
-            @let y = TOP + ROW * (place as f64 + 0.5);
-            (dot(row, looks.get(&row.name), told, &scale, y))
+        (head(title, &scale, height))
+        @for (place, row) in rows.iter().enumerate() {
+            (dot(row, looks.get(&row.name), &scale, TOP + ROW * (place as f64 + 0.5)))
         }
     };
     let line = match range {
@@ -232,21 +215,52 @@ fn dots(
     })
 }
 
-fn head(scale: &Scale, height: f64) -> Markup {
+fn rows(table: &Table, rate: usize, range: Option<usize>) -> Vec<Row> {
+    let row = |row: &Vec<String>| {
+        let ends = range.and_then(|range| row.get(range)?.split_once(" to "));
+        let ends = ends.and_then(|(low, high)| Some([figure(low)?.0, figure(high)?.0]));
+        Some(Row {
+            name: named(table, row, rate),
+            value: figure(row.get(rate)?)?.0,
+            ends,
+        })
+    };
+    table.rows.iter().filter_map(row).collect()
+}
+
+/// A scale that holds all rows.
+fn scale(rows: &[Row]) -> Scale {
+    let known = || {
+        let ends = rows.iter().map(|row| row.ends.unwrap_or([row.value; 2]));
+        ends.flatten()
+    };
+    let low = known().fold(f64::INFINITY, f64::min);
+    let high = known().fold(0.0, f64::max);
+    Scale::logarithmic([low / 1.15, high * 1.15], PLOT)
+}
+
+fn described(rows: &[Row]) -> String {
+    let told = rows.iter();
+    let told = told.map(|row| format!("{}: {}", foreign::line(&row.name), told_of(row)));
+    told.collect::<Vec<_>>().join("; ")
+}
+
+fn head(title: &str, scale: &Scale, height: f64) -> Markup {
     let ticks = scale.ratio_ticks(44.0);
     let places: Vec<f64> = ticks.iter().map(|tick| scale.at(*tick)).collect();
     let grid: Vec<_> = places.iter().map(|x| [[*x, TOP], [*x, height]]).collect();
     html! {
-        (canvas::text([PLOT[0], 16.0], Anchor::Start, "operations per second (log scale; higher is better)"))
+        (canvas::faint([4.0, 14.0], Anchor::Start, &foreign::shorten(title, LONGEST_LINE)))
+        (canvas::text([PLOT[0], 34.0], Anchor::Start, "operations per second (log scale; higher is better)"))
         @for (tick, x) in ticks.iter().zip(&places) {
-            (canvas::faint([*x, 36.0], Anchor::Middle, &Unit::Number.tell(*tick)))
+            (canvas::faint([*x, TOP - 12.0], Anchor::Middle, &Unit::Number.tell(*tick)))
         }
         (canvas::grid(&grid))
         (canvas::head_axis(PLOT, TOP - 2.0, &places))
     }
 }
 
-fn dot(row: &Row, look: Look, told: &str, scale: &Scale, y: f64) -> Markup {
+fn dot(row: &Row, look: Look, scale: &Scale, y: f64) -> Markup {
     let line = row.ends.map(|ends| ends.map(|end| [scale.at(end), y]));
     html! {
         (canvas::text([PLOT[0] - 14.0, y + 4.5], Anchor::End, &foreign::short_name(&row.name, LETTERS)))
@@ -256,12 +270,12 @@ fn dot(row: &Row, look: Look, told: &str, scale: &Scale, y: f64) -> Markup {
             }
             (look.marker([scale.at(row.value), y], 4.5, None))
         }
-        (canvas::faint([WIDTH - 4.0, y + 4.0], Anchor::End, told))
+        (canvas::faint([WIDTH - 4.0, y + 4.0], Anchor::End, &told_of(row)))
     }
 }
 
 /// The rate, and the range of the rounds.
-fn told(row: &Row) -> String {
+fn told_of(row: &Row) -> String {
     let rate = words::short_number(row.value);
     match row.ends {
         None => rate,
@@ -292,6 +306,7 @@ mod tests {
         assert_eq!(figure("1,959,338"), Some((1_959_338.0, Unit::Number)));
         let (time, unit) = figure("15.5 us").expect("a time");
         assert!((time - 15.5e-6).abs() < 1e-12 && unit == Unit::Seconds);
+        assert_eq!(figure("15.5 µs"), figure("15.5 us"));
         assert_eq!(figure("1.50 KiB"), Some((1536.0, Unit::Bytes)));
         assert_eq!(["-", "3 of 4", "0"].map(figure), [None; 3]);
     }
@@ -324,5 +339,32 @@ mod tests {
         };
         assert!(plot(&published).is_none());
         assert!(plot(&table(&["metric", "here"], &[&["p50", "10 us"]])).is_none());
+    }
+
+    #[test]
+    fn a_row_looks_as_whom_it_speaks_of_looks_in_other_tables() {
+        let heads = ["benchmark", "thr", "ops/s"];
+        let rates = table(
+            &heads,
+            &[
+                &["jemalloc", "1", "10"],
+                &["mine+touch", "1", "9"],
+                &["mine+touch", "2", "19"],
+            ],
+        );
+        let settings = table(
+            &heads,
+            &[
+                &["always: mine+touch", "1", "10"],
+                &["never: mine+touch", "1", "9"],
+            ],
+        );
+        let mut looks = Looks::default();
+        looks.table(&settings);
+        looks.table(&rates);
+        let colour = format!("color=\"{}\"", looks.get("mine+touch").colour());
+        let drawn = |table: &Table| plot(table, "", &looks).expect("a drawing").drawing.0;
+        assert_eq!(drawn(&settings).matches(&colour).count(), 2);
+        assert_eq!(drawn(&rates).matches(&colour).count(), 1);
     }
 }

@@ -19,32 +19,12 @@ const FARTHEST: f64 = 2.0;
 
 /// The samples of a figure, if any entrant has two of them.
 pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
-    let known = || {
-        measure
-            .values
-            .iter()
-            .flatten()
-            .filter(|values| values.median > 0.0)
-    };
-    let rounds = known()
-        .map(|values| values.samples.len())
-        .max()
-        .unwrap_or(0);
-    if rounds < 2 {
-        return None;
-    }
-    let parts = || known().flat_map(|v| v.samples.iter().map(|sample| sample / v.median));
-    let finite = || parts().filter(|part| part.is_finite());
-    let low = finite().fold(0.99, f64::min).max(1.0 / FARTHEST);
-    let high = finite().fold(1.01, f64::max).min(FARTHEST);
+    let rounds = known(measure).map(|values| values.samples.len());
+    let rounds = rounds.max().filter(|rounds| *rounds >= 2)?;
+    let low = parts(measure).fold(0.99, f64::min).max(1.0 / FARTHEST);
+    let high = parts(measure).fold(1.01, f64::max).min(FARTHEST);
     let across = Scale::linear([1.0, rounds as f64], [PLOT[0] + 6.0, PLOT[1] - 6.0]);
     let name = format!("{prefix}samples-{}", stem(&measure.id));
-    let caption = format!(
-        "Every sample of {} by round. Each row spans {} of its own median, the dashed line; hollow \
-         dots lie far from the rest, triangles beyond the row.",
-        measure.title,
-        span(low, high),
-    );
     let label = Label {
         name: name.clone(),
         title: format!("Samples of {}", measure.title),
@@ -53,18 +33,48 @@ pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option
     let body = html! {
         (head(measure, &across))
         (behind(sheet.rows.len(), [low, high]))
-        @for (place, values) in measure.values.iter().enumerate() {
-            (canvas::row(place, sheet.look(place), TOP + ROW * place as f64, ROW,
-                         &row(sheet, measure, place, values.as_ref(), &across, [low, high])))
+        @for (line, place) in measure.order(sheet).into_iter().enumerate() {
+            @let values = measure.values.get(place).and_then(Option::as_ref);
+            (canvas::row(place, sheet.look(place), TOP + ROW * line as f64, ROW,
+                         &row(sheet, measure, place, values, &across, [low, high])))
         }
     };
     let height = TOP + ROW * sheet.rows.len() as f64 + 8.0;
     Some(Plot {
         name,
-        caption,
+        caption: caption(measure, [low, high]),
         narrow: None,
         drawing: canvas::svg(&label, height, Some(TOP), &body),
     })
+}
+
+/// The values that can be drawn relative to their median.
+fn known(measure: &Measure) -> impl Iterator<Item = &Values> {
+    let values = measure.values.iter().flatten();
+    values.filter(|values| values.median > 0.0)
+}
+
+/// All samples, each relative to the median of its entrant.
+fn parts(measure: &Measure) -> impl Iterator<Item = f64> {
+    let parts = known(measure).flat_map(|v| v.samples.iter().map(|sample| sample / v.median));
+    parts.filter(|part| part.is_finite())
+}
+
+/// What is drawn; only what is there is told.
+fn caption(measure: &Measure, [low, high]: [f64; 2]) -> String {
+    let far = match known(measure).any(|values| !values.outliers.is_empty()) {
+        true => "; hollow dots lie far from the rest",
+        false => "",
+    };
+    let beyond = match parts(measure).any(|part| !(low..=high).contains(&part)) {
+        true => "; triangles lie beyond the row",
+        false => "",
+    };
+    format!(
+        "Every sample of {} by round. Each row spans {} of its own median, the dashed line{far}{beyond}.",
+        measure.title,
+        span(low, high),
+    )
 }
 
 fn percent(part: f64) -> String {

@@ -110,7 +110,8 @@ fn scale(ratios: impl Iterator<Item = Ratio> + Clone, paper: [f64; 2]) -> Scale 
 }
 
 fn axes(sheet: &Sheet<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Markup {
-    let relative = format!("relative to {} (log scale)", sheet.baseline());
+    let baseline = foreign::short_name(&sheet.result.baseline, 19);
+    let relative = format!("relative to {baseline} (log scale; lower is better)");
     let middle = (UP[0] + UP[1]) / 2.0;
     let (columns, lines) = (x.ratio_ticks(44.0), y.ratio_ticks(28.0));
     let at = |scale: &Scale, ticks: &[f64]| -> Vec<f64> {
@@ -156,18 +157,9 @@ fn draw(
 ) -> Markup {
     let look = sheet.look(point.place);
     let (px, py) = (x.at(point.time.at), y.at(point.memory.at));
-    let times = point.time.ends.map(|ends| ends.map(|end| [x.at(end), py]));
-    let sizes = point
-        .memory
-        .ends
-        .map(|ends| ends.map(|end| [px, y.at(end)]));
-    let ends: Vec<_> = times.into_iter().chain(sizes).collect();
     html! {
         g class={ "point " (look.class()) } color=(look.colour()) data-entrant=(point.place) {
-            @if !ends.is_empty() {
-                path d=(canvas::strokes(&ends)) fill="none" stroke="currentColor"
-                    stroke-opacity="0.55" {}
-            }
+            (intervals(point, [x, y]))
             @if best {
                 circle class="axis" cx=(n(px)) cy=(n(py)) r="10" fill="none" stroke=(canvas::INK) {}
             }
@@ -175,6 +167,34 @@ fn draw(
             (canvas::text(label, Anchor::Start,
                           &foreign::short_name(&sheet.rows[point.place].entrant.allocator, 19)))
         }
+    }
+}
+
+/// The intervals of a point as lines; an arrow where one goes on beyond the paper.
+fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Markup {
+    let (px, py) = (x.at(point.time.at), y.at(point.memory.at));
+    let times = point.time.ends.map(|ends| ends.map(|end| [x.at(end), py]));
+    let sizes = point
+        .memory
+        .ends
+        .map(|ends| ends.map(|end| [px, y.at(end)]));
+    let lines: Vec<canvas::Line> = times.into_iter().chain(sizes).collect();
+    // The ways that lead off the paper: longer times are further right, and more memory is further up.
+    let ways = [[[-1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, -1.0]]];
+    let ratios = [(x, point.time.ends, times), (y, point.memory.ends, sizes)];
+    let mut arrows = String::new();
+    for ((scale, ends, line), ways) in ratios.into_iter().zip(ways) {
+        for (place, end) in ends.into_iter().flatten().enumerate() {
+            if let Some(line) = line.filter(|_| !scale.holds(end)) {
+                arrows.push_str(&canvas::arrow(line[place], ways[place]));
+            }
+        }
+    }
+    html! {
+        @if !lines.is_empty() {
+            path d=(canvas::strokes(&lines)) fill="none" stroke="currentColor" stroke-opacity="0.55" {}
+        }
+        @if !arrows.is_empty() { path d=(arrows) fill="currentColor" {} }
     }
 }
 
@@ -245,6 +265,27 @@ mod tests {
             best(&points),
             [1, 0, 3],
             "the third is slower and larger than the second"
+        );
+    }
+
+    #[test]
+    fn an_interval_that_goes_on_beyond_the_paper_has_an_arrow() {
+        let scales = [
+            Scale::logarithmic([0.5, 2.0], ACROSS),
+            Scale::logarithmic([0.5, 2.0], UP),
+        ];
+        let mut wide = point(0, 1.0, 1.0);
+        let drawn = |point: &Point| intervals(point, [&scales[0], &scales[1]]).0;
+        wide.time.ends = Some([0.9, 1.1]);
+        assert_eq!(drawn(&wide).matches("fill=\"currentColor\"").count(), 0);
+        wide.time.ends = Some([0.9, 9.0]);
+        wide.memory.ends = Some([0.1, 9.0]);
+        let arrows = drawn(&wide);
+        assert_eq!(arrows.matches('Z').count(), 3, "{arrows}");
+        // To the right, and up.
+        assert!(
+            arrows.contains("M620 210") && arrows.contains("M342 16"),
+            "{arrows}"
         );
     }
 

@@ -2,26 +2,31 @@
 
 use heapdrome_record::{EntrantResult, Factor, Role, ScalingPoint, Series, Status};
 
-use super::curves::{Across, Curve, Point, draw};
+use super::Plot;
+use super::curves::{Across, Curve, Ends, Point, draw, draw_with};
 use super::group::{At, Group};
 use super::look::Looks;
 use super::measures::Unit;
-use super::{Plot, stem};
 use crate::sheet::OPERATIONS;
+
+/// Fewer rounds than these have no quartiles to speak of.
+const FEWEST_ROUNDS: usize = 4;
+const QUARTILES_NOTE: &str = "medians; the light bars, set side by side, go from the lower to the upper quartile \
+                              of the rounds and are no intervals; lower is better";
 
 /// The curves of a group: wall time, and the degradation where it is known or the workload counts
 /// operations.
 pub(super) fn plots(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot> {
     let across = across(group, prefix);
     let wall = curves(group, looks, |row| row.wall_s.as_ref());
-    let mut plots: Vec<Plot> = draw(
-        &across,
-        &wall,
-        ("wall", Unit::Seconds, "wall time"),
-        "medians; lower is better",
-    )
-    .into_iter()
-    .collect();
+    let has_ends = |curve: &Curve| curve.points.iter().any(|point| point.ends.is_some());
+    let note = match wall.iter().any(has_ends) {
+        true => QUARTILES_NOTE,
+        false => "medians; lower is better",
+    };
+    let what = ("wall", Unit::Seconds, "wall time");
+    let drawn = draw_with(&across, &wall, what, (note, Ends::Quartiles));
+    let mut plots: Vec<Plot> = drawn.into_iter().collect();
     if !group.curves.is_empty() {
         plots.extend(scaled(group, &across, &wall));
         return plots;
@@ -45,7 +50,7 @@ pub(super) fn plots(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot>
 fn across(group: &Group<'_>, prefix: &str) -> Across {
     let races = group.races.iter();
     Across {
-        stem: format!("{prefix}sweep-{}", stem(&group.name)),
+        stem: format!("{prefix}sweep-{}", group.stem),
         name: group.name.clone(),
         parameter: group.parameter.clone(),
         ticks: races.map(|race| (race.place, race.label.clone())).collect(),
@@ -53,30 +58,15 @@ fn across(group: &Group<'_>, prefix: &str) -> Across {
     }
 }
 
+/// Takes an interval from a point.
+type Pick = fn(&ScalingPoint) -> Option<&Factor>;
+
 /// The degradation with its intervals, of those that have these curves; per processor, too, where that is
 /// another figure.
 fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
-    let take = |pick: fn(&ScalingPoint) -> Option<&Factor>| -> Vec<Curve> {
-        let of = |curve: &Curve| {
-            let mut known = group.curves.iter();
-            let own = known.find(|one| one.allocator == curve.name);
-            let points = group.races.iter().filter_map(|race| {
-                let points = own?.points.iter();
-                let of_race = |point: &&ScalingPoint| point.cell == race.member.cell;
-                let factor = points.into_iter().find(of_race).and_then(pick)?;
-                Some(Point {
-                    place: race.place,
-                    label: race.label.clone(),
-                    value: factor.ratio,
-                    ends: Some([factor.low, factor.high]),
-                })
-            });
-            Curve {
-                points: points.filter(|point| point.value > 0.0).collect(),
-                ..curve.clone()
-            }
-        };
-        named.iter().map(of).collect()
+    let take = |pick: Pick| -> Vec<Curve> {
+        let named = named.iter();
+        named.map(|curve| factors(group, curve, pick)).collect()
     };
     let plain = take(|point| point.degradation.as_ref());
     let each = take(|point| point.per_processor.as_ref());
@@ -86,24 +76,56 @@ fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
     });
     let note = "degradation: the ratio of wall times over the ratio of work, 1 at the first; lower is \
                 better; the bars are intervals, set side by side";
-    let told = (
-        "degradation",
-        Unit::Number,
-        "time over work, 1 = at the first",
-    );
+    let title = "time over work, 1 = at the first";
+    let told = ("degradation", Unit::Number, title);
     let mut plots: Vec<Plot> = draw(across, &plain, told, note).into_iter().collect();
     if differ {
-        let told = (
-            "degradation-per-processor",
-            Unit::Number,
-            "time over work per processor, 1 = at the first",
-        );
+        let title = "time over work per processor, 1 = at the first";
+        let told = ("degradation-per-processor", Unit::Number, title);
         plots.extend(draw(across, &each, told, note));
     }
     plots
 }
 
-/// The medians of a figure, the baseline first.
+/// What is picked of the allocator of this curve, where it is known.
+fn factors(group: &Group<'_>, curve: &Curve, pick: Pick) -> Curve {
+    let mut known = group.curves.iter();
+    let own = known.find(|one| one.allocator == curve.name);
+    let points = group.races.iter().filter_map(|race| {
+        let points = own?.points.iter();
+        let of_race = |point: &&ScalingPoint| point.cell == race.member.cell;
+        let factor = points.into_iter().find(of_race).and_then(pick)?;
+        Some(Point {
+            place: race.place,
+            label: race.label.clone(),
+            value: factor.ratio,
+            ends: Some([factor.low, factor.high]),
+        })
+    });
+    Curve {
+        points: points.filter(|point| point.value > 0.0).collect(),
+        ..curve.clone()
+    }
+}
+
+/// The lower and the upper quartile, between samples in proportion (the seventh of Hyndman's and Fan's
+/// definitions, "Sample Quantiles in Statistical Packages", 1996).
+fn quartiles(samples: &[f64]) -> Option<[f64; 2]> {
+    let known = samples.iter().copied();
+    let mut known: Vec<f64> = known.filter(|one| one.is_finite() && *one > 0.0).collect();
+    if known.len() < FEWEST_ROUNDS {
+        return None;
+    }
+    known.sort_by(f64::total_cmp);
+    let at = |part: f64| {
+        let place = part * (known.len() - 1) as f64;
+        let [below, above] = [place.floor(), place.ceil()].map(|place| known[place as usize]);
+        below + (above - below) * place.fract()
+    };
+    Some([at(0.25), at(0.75)])
+}
+
+/// The medians of a figure with the quartiles of the rounds, the baseline first.
 fn curves(
     group: &Group<'_>,
     looks: &Looks,
@@ -127,13 +149,13 @@ fn curves(
                 row.allocator == name && row.role != Role::Twin && row.status == Status::Ok
             };
             let row = race.member.result.entrants.iter().find(counts)?;
-            let value = of(row)?.median;
-            let known = value.is_finite() && value > 0.0;
+            let series = of(row)?;
+            let known = series.median.is_finite() && series.median > 0.0;
             known.then(|| Point {
                 place: race.place,
                 label: race.label.clone(),
-                value,
-                ends: None,
+                value: series.median,
+                ends: quartiles(&series.samples),
             })
         };
         Curve {
@@ -151,6 +173,7 @@ fn degradation(operations: &[Curve]) -> Vec<Curve> {
         let first = curve.points.first().map_or(1.0, |first| first.value);
         let points = curve.points.iter().map(|point| Point {
             value: first / point.value,
+            ends: None,
             ..point.clone()
         });
         Curve {
@@ -159,4 +182,16 @@ fn degradation(operations: &[Curve]) -> Vec<Curve> {
         }
     };
     operations.iter().map(degraded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_lie_between_samples() {
+        assert_eq!(quartiles(&[5.0, 1.0, 3.0, 2.0, 4.0]), Some([2.0, 4.0]));
+        assert_eq!(quartiles(&[1.0, 2.0, 3.0, 4.0]), Some([1.75, 3.25]));
+        assert_eq!(quartiles(&[1.0, 2.0, f64::NAN, 4.0]), None);
+    }
 }

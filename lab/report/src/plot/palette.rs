@@ -1,0 +1,141 @@
+//! The colours of allocators, which eyes of every kind tell apart.
+
+/// Colours for white paper. Each has a contrast of at least three to one with it. Any two of them, and ink, lie at
+/// least 25 apart in CIE Lab (1976, where 2.3 is just seen), as usual eyes see them and as eyes without red, green or
+/// blue receptors do. They were found by a search for the greatest such distance. In grey some are alike: there
+/// shapes and dashes tell.
+pub(crate) const COLOURS: [&str; 10] = [
+    "#d57d11", "#7e79f4", "#6d4e75", "#834b00", "#8d985a", "#432897", "#c078c8", "#1d5e3e",
+    "#35a38c", "#42004d",
+];
+/// The same for a dark page.
+pub(crate) const DARK_COLOURS: [&str; 10] = [
+    "#a44f00", "#406a92", "#774fc4", "#abffad", "#17b58f", "#ea995a", "#c9154b", "#98afd0",
+    "#fed149", "#c791ff",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::canvas::INK;
+    use super::*;
+
+    /// Ink and paper of a dark page, as in its style.
+    const DARK_INK: &str = "#e8e8e6";
+    const DARK_PAPER: &str = "#16191d";
+
+    /// The least distance in CIE Lab.
+    const APART: f64 = 25.0;
+
+    type Colour = [f64; 3];
+
+    /// What eyes make of linear red, green and blue: Machado, Oliveira and Fernandes, "A Physiologically-based Model
+    /// for Simulation of Color Vision Deficiency", 2009, at full severity.
+    const EYES: [(&str, [Colour; 3]); 4] = [
+        ("usual", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        (
+            "protanopia",
+            [
+                [0.152_286, 1.052_583, -0.204_868],
+                [0.114_503, 0.786_281, 0.099_216],
+                [-0.003_882, -0.048_116, 1.051_998],
+            ],
+        ),
+        (
+            "deuteranopia",
+            [
+                [0.367_322, 0.860_646, -0.227_968],
+                [0.280_085, 0.672_501, 0.047_413],
+                [-0.011_820, 0.042_940, 0.968_881],
+            ],
+        ),
+        (
+            "tritanopia",
+            [
+                [1.255_528, -0.076_749, -0.178_779],
+                [-0.078_411, 0.930_809, 0.147_602],
+                [0.004_733, 0.691_367, 0.303_900],
+            ],
+        ),
+    ];
+
+    fn product(one: Colour, other: Colour) -> f64 {
+        one.iter().zip(other).map(|(one, other)| one * other).sum()
+    }
+
+    /// Linear red, green and blue of `#rrggbb`.
+    fn linear(colour: &str) -> Colour {
+        [1, 3, 5].map(|place| {
+            let byte = u8::from_str_radix(&colour[place..place + 2], 16).expect("hexadecimal");
+            match f64::from(byte) / 255.0 {
+                part if part <= 0.040_45 => part / 12.92,
+                part => ((part + 0.055) / 1.055).powf(2.4),
+            }
+        })
+    }
+
+    fn seen(colour: &str, eyes: &[Colour; 3]) -> Colour {
+        let colour = linear(colour);
+        eyes.map(|row| product(row, colour).clamp(0.0, 1.0))
+    }
+
+    /// CIE Lab of linear sRGB under daylight (D65).
+    fn lab(colour: Colour) -> Colour {
+        let xyz = [
+            product([0.412_456_4, 0.357_576_1, 0.180_437_5], colour) / 0.950_47,
+            product([0.212_672_9, 0.715_152_2, 0.072_175_0], colour),
+            product([0.019_333_9, 0.119_192_0, 0.950_304_1], colour) / 1.088_83,
+        ];
+        let [x, y, z] = xyz.map(|part| match part {
+            dark if dark <= 216.0 / 24389.0 => (24389.0 / 27.0 * dark + 16.0) / 116.0,
+            part => part.cbrt(),
+        });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    fn distance(one: Colour, other: Colour) -> f64 {
+        let apart = [0, 1, 2].map(|part| one[part] - other[part]);
+        product(apart, apart).sqrt()
+    }
+
+    #[test]
+    fn eyes_of_every_kind_tell_any_two_colours_apart() {
+        for (ink, colours) in [(INK, COLOURS), (DARK_INK, DARK_COLOURS)] {
+            for (eyes, seen_by) in EYES {
+                let all: Vec<&str> = std::iter::once(ink).chain(colours).collect();
+                for (place, one) in all.iter().enumerate() {
+                    for other in &all[..place] {
+                        let apart = distance(lab(seen(one, &seen_by)), lab(seen(other, &seen_by)));
+                        assert!(
+                            apart >= APART,
+                            "{eyes}: {one} and {other} are {apart:.1} apart"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// The colours that this replaced are the proof that it can fail.
+    #[test]
+    fn rose_and_teal_are_alike_to_eyes_without_red() {
+        let [rose, teal] = ["#c2556a", "#2b8a80"].map(|colour| lab(seen(colour, &EYES[1].1)));
+        assert!(distance(rose, teal) < APART);
+    }
+
+    /// The contrast of WCAG 2.
+    fn contrast(one: &str, other: &str) -> f64 {
+        let luminance = |colour| product([0.2126, 0.7152, 0.0722], linear(colour)) + 0.05;
+        let [one, other] = [luminance(one), luminance(other)];
+        one.max(other) / one.min(other)
+    }
+
+    #[test]
+    fn every_colour_stands_out_from_its_paper() {
+        for (paper, colours) in [("#ffffff", COLOURS), (DARK_PAPER, DARK_COLOURS)] {
+            for colour in colours {
+                let contrast = contrast(colour, paper);
+                assert!(contrast >= 3.0, "{colour} on {paper}: {contrast:.2}");
+            }
+        }
+    }
+}
