@@ -4,12 +4,13 @@
 //! lgalloc is no `malloc` and cannot be preloaded, so that this process links it; where `malloc` holds
 //! the working set, what is preloaded serves.
 
+mod burst;
 mod draws;
 mod failure;
 mod harness;
 mod published;
 mod read;
-mod reading;
+mod read_threads;
 mod recycle;
 mod regions;
 mod settle;
@@ -22,6 +23,7 @@ use heapdrome_paging::{Instructions, Job, Report, own_tally, seen_limit};
 
 use failure::Failure;
 
+pub use burst::run as burst;
 pub use throughput::{Operation, Outcome, drive};
 
 /// The process's whole life: `heapdrome-lgalloc-bench INSTRUCTIONS`.
@@ -71,9 +73,11 @@ fn run(words: &[String]) -> Result<Report, Failure> {
         Job::Throughput(job) => throughput::run(job)?,
         Job::Read(job) => read::run(job, harness::lock)?,
         Job::Recycle(job) => recycle::run(job, harness::lock)?,
+        Job::Burst(job) => burst::run(job)?,
     };
     let seen = seen_limit();
     (report.memory_limit, report.swap_limit) = (seen.memory, seen.swap);
+    report.processors = seen.processors;
     report.figures.extend(own_tally().figures());
     report.malloc = harness::malloc_object();
     Ok(report)

@@ -11,7 +11,6 @@ use lgalloc_published::{
 };
 
 use crate::failure::Failure;
-use crate::regions::REGION;
 
 /// Its handle, which can be shown.
 pub struct Handle(lgalloc_published::Handle);
@@ -39,10 +38,10 @@ fn enable(holder: Holder) {
     });
 }
 
-/// Takes a region.
-pub fn take(holder: Holder) -> Result<(NonNull<u8>, Handle), Failure> {
+/// Takes a region of so many bytes.
+pub fn take(holder: Holder, bytes: usize) -> Result<(NonNull<u8>, Handle), Failure> {
     enable(holder);
-    let (start, _, handle) = allocate::<u8>(REGION)?;
+    let (start, _, handle) = allocate::<u8>(bytes)?;
     Ok((start, Handle(handle)))
 }
 

@@ -3,14 +3,16 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use heapdrome_paging::{Counters, Read, Report, Strategy};
+use heapdrome_paging::{Counters, Order, Read, Report, Strategy};
 
 use crate::failure::Failure;
 use crate::harness;
-use crate::reading::{MEASURE, Reader, SETTLE, STOP, Stage, batches, prefetch, singles};
-use crate::regions::WorkingSet;
+use crate::read_threads::{
+    MEASURE, ReadThread, SETTLE, STOP, Sheet, Stage, batches, prefetch, singles,
+};
+use crate::regions::{PAGE, REGION, WorkingSet};
 use crate::settle;
-use crate::times::merged;
+use crate::times::{Times, merged};
 
 /// Major faults per read may differ by so much from the share of pages that are not resident.
 const TOLERANCE: f64 = 0.01;
@@ -18,14 +20,8 @@ const TOLERANCE: f64 = 0.01;
 /// Runs the job. `lock` keeps what the process has at that moment from being swapped, if it can.
 pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<Report, Failure> {
     check(job)?;
-    let pages_wanted = (job.total as usize).div_ceil(crate::regions::REGION).max(1)
-        * (crate::regions::REGION / crate::regions::PAGE);
-    let mut readers: Vec<Reader> = (0..job.threads)
-        .map(|number| {
-            let seed = job.seed.wrapping_add((number as u64 + 1) << 48);
-            Reader::new(job.order, pages_wanted, seed)
-        })
-        .collect();
+    // Before the lock, which is to hold what they record.
+    let mut threads = read_threads(job);
     let mut report = harness::report(lock());
     let set = WorkingSet::make(job.holder, job.total, job.seed)?;
     harness::advise(&set, job.strategy)?;
@@ -33,42 +29,59 @@ pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<Report, Failure> {
         set: &set,
         phase: AtomicU8::new(SETTLE),
     };
-    let watched = perform(&stage, &mut readers, job)?;
-    let reads = merged(readers.iter().map(|reader| &reader.sheet.reads));
-    let rate = |reader: &Reader| {
-        reader.sheet.reads.count() as f64 / reader.sheet.span.as_secs_f64().max(f64::MIN_POSITIVE)
+    let watched = perform(&stage, &mut threads, job)?;
+    tell(&mut report, job, watched, &threads);
+    Ok(report)
+}
+
+/// A thread for each reader, each with a sequence of its own.
+fn read_threads(job: &Read) -> Vec<ReadThread> {
+    let pages = (job.total as usize).div_ceil(REGION).max(1) * (REGION / PAGE);
+    let thread = |number: usize| {
+        let seed = job.seed.wrapping_add((number as u64 + 1) << 48);
+        ReadThread::new(job.order, pages, seed)
     };
+    (0..job.threads).map(thread).collect()
+}
+
+/// Puts what was measured into the report.
+fn tell(report: &mut Report, job: &Read, watched: Watched, threads: &[ReadThread]) {
+    let all = |of: fn(&Sheet) -> &Times| merged(threads.iter().map(|thread| of(&thread.sheet)));
+    let rate = |thread: &ReadThread| {
+        thread.sheet.reads.count() as f64 / thread.sheet.span.as_secs_f64().max(f64::MIN_POSITIVE)
+    };
+    let reads = all(|sheet| &sheet.reads);
     report.figures.extend(watched.counters);
     let faults = report.figures.get("majflt").copied().unwrap_or(0.0);
     let per_read = faults / (reads.count().max(1)) as f64;
     let figures = [
-        ("reads_per_s", readers.iter().map(rate).sum::<f64>()),
+        ("reads_per_s", threads.iter().map(rate).sum::<f64>()),
         ("resident_share", watched.resident),
         ("major_faults_per_read", per_read),
     ];
     report
         .figures
         .extend(figures.map(|(name, value)| (name.to_owned(), value)));
-    if job.strategy.leaves_faults_to_the_reader() {
+    if faults_are_known(job) {
         report.rejected = crooked(per_read, watched.resident, reads.count());
     }
     if !watched.settled {
-        report
-            .remarks
-            .push("write-back had not settled when measuring began".to_owned());
+        let told = "write-back had not settled when measuring began";
+        report.remarks.push(told.to_owned());
     }
-    report.distributions.insert("read".to_owned(), reads);
+    let mut distribution = |name: &str, times| report.distributions.insert(name.to_owned(), times);
+    distribution("read", reads);
     if matches!(job.strategy, Strategy::Batch { .. }) {
-        let with = merged(readers.iter().map(|reader| &reader.sheet.with_advice));
-        let without = merged(readers.iter().map(|reader| &reader.sheet.without_advice));
-        report
-            .distributions
-            .insert("batch_with_advice".to_owned(), with);
-        report
-            .distributions
-            .insert("batch_without_advice".to_owned(), without);
+        distribution("batch_with_advice", all(|sheet| &sheet.with_advice));
+        distribution("batch_without_advice", all(|sheet| &sheet.without_advice));
     }
-    Ok(report)
+}
+
+/// Whether each page that is not resident is as likely to be read as any other, and is then a major fault
+/// of the reader: only then can their number be told beforehand. Of a shuffled order, the pages that were
+/// read last, which are those in memory, come again last.
+fn faults_are_known(job: &Read) -> bool {
+    job.order == Order::Uniform && job.strategy.leaves_faults_to_the_reader()
 }
 
 fn check(job: &Read) -> Result<(), Failure> {
@@ -108,7 +121,7 @@ struct Watched {
 }
 
 /// Lets all threads run, through warm-up and measuring.
-fn perform(stage: &Stage<'_>, readers: &mut [Reader], job: &Read) -> Result<Watched, Failure> {
+fn perform(stage: &Stage<'_>, readers: &mut [ReadThread], job: &Read) -> Result<Watched, Failure> {
     let ahead = match job.strategy {
         Strategy::Prefetch { ahead } | Strategy::RandomPrefetch { ahead } => Some(ahead as u64),
         _ => None,
@@ -117,7 +130,7 @@ fn perform(stage: &Stage<'_>, readers: &mut [Reader], job: &Read) -> Result<Watc
         let mut threads = Vec::new();
         let mut positions = Vec::new();
         for reader in readers.iter_mut() {
-            let Reader {
+            let ReadThread {
                 draws,
                 position,
                 sheet,
@@ -169,7 +182,7 @@ fn watch(stage: &Stage<'_>, job: &Read, reads: impl Fn() -> u64) -> Result<Watch
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_paging::{Holder, Order};
+    use heapdrome_paging::Holder;
 
     fn job(strategy: Strategy, threads: usize) -> Read {
         Read {
@@ -212,6 +225,19 @@ mod tests {
         assert!(crooked(0.0, 0.5, 1_000_000).is_some());
         // Two hundred draws tell less.
         assert_eq!(crooked(0.53, 0.5, 200), None);
+    }
+
+    #[test]
+    fn faults_are_known_of_independent_draws_alone() {
+        let known = |strategy, order| {
+            faults_are_known(&Read {
+                order,
+                ..job(strategy, 1)
+            })
+        };
+        assert!(known(Strategy::Baseline, Order::Uniform));
+        assert!(!known(Strategy::Baseline, Order::Permutation));
+        assert!(!known(Strategy::Batch { pages: 8 }, Order::Uniform));
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Regions of 2 MiB from three sources, and the pages in them.
+//! Regions of 2 MiB from several sources, and the pages in them.
 
 use std::alloc::Layout;
+use std::hint::black_box;
 use std::ptr::NonNull;
 
 use heapdrome_lgalloc::{Handle, allocate, deallocate};
@@ -18,6 +19,7 @@ pub const PAGE: usize = 4096;
 /// Pages of a region.
 const PAGES: usize = REGION / PAGE;
 
+/// As in the document's program: aligned to a page, so that `posix_memalign` serves it and not `malloc`.
 const LAYOUT: Layout = match Layout::from_size_align(REGION, PAGE) {
     Ok(layout) => layout,
     Err(_) => panic!("the alignment is a power of two"),
@@ -59,7 +61,7 @@ impl Region {
             }
             Holder::Mapped => (map()?, Source::Mapped),
             Holder::Published | Holder::PublishedWorker => {
-                let (start, handle) = published::take(holder)?;
+                let (start, handle) = published::take(holder, REGION)?;
                 (start, Source::Published(Some(handle)))
             }
         };
@@ -126,6 +128,25 @@ fn map() -> Result<NonNull<u8>, Failure> {
         return Err(Failure::system("mmap"));
     }
     NonNull::new(start.cast()).ok_or(Failure::system("mmap"))
+}
+
+/// Takes a block of `malloc`, which is aligned to no page, and returns it.
+pub fn malloc_once(touch: bool) -> Result<(), Failure> {
+    // SAFETY: any size may be asked for.
+    let block = unsafe { libc::malloc(REGION) }.cast::<u8>();
+    if block.is_null() {
+        return Err(Failure::Malloc(REGION));
+    }
+    if touch {
+        for offset in (0..REGION).step_by(PAGE) {
+            // SAFETY: the block has so many bytes, and is nobody else's.
+            unsafe { block.add(offset).write_volatile(1) };
+        }
+    }
+    // SAFETY: it came from `malloc`, and nobody uses it any more. The black box keeps the pair from being
+    // left out.
+    unsafe { libc::free(black_box(block).cast()) };
+    Ok(())
 }
 
 /// A working set: regions whose pages hold incompressible words, the first of each a tag.

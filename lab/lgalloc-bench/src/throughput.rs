@@ -6,19 +6,24 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use heapdrome_paging::{Counters, Holder, Report, Throughput, Variant};
+use heapdrome_statistics::median;
 
 use crate::failure::Failure;
-use crate::regions::Region;
+use crate::regions::{Region, malloc_once};
 use crate::times::{Times, merged};
 
 const WARM_UP: u8 = 0;
 const MEASURE: u8 = 1;
 const BATCHES: u8 = 2;
-const STOP: u8 = 3;
+const BESIDE: u8 = 3;
+const STOP: u8 = 4;
 
 /// How long a batch should take: so much longer than two readings of the clock that these do not count,
 /// and so much shorter than a time slice that most batches are not interrupted.
 const BATCH: Duration = Duration::from_micros(50);
+/// How long all threads do the same, the operation or what it is compared with: many batches, and many such turns
+/// in each run.
+const TURN: Duration = Duration::from_millis(2);
 /// Operations in a batch, at the most.
 const LARGEST_BATCH: u64 = 1 << 14;
 /// Batches of one thread that are remembered.
@@ -46,7 +51,7 @@ struct Batches {
     operations: u64,
     /// Nanoseconds per operation of each.
     times: Vec<f64>,
-    /// The same of what the operation is compared with, in batches between those, where there is such.
+    /// The same of what the operation is compared with, where there is such.
     beside: Vec<f64>,
 }
 
@@ -96,20 +101,18 @@ impl Outcome {
     /// Nanoseconds of one operation without the clock: the median over the batches of all threads.
     #[must_use]
     pub fn time_without_clock(&self) -> Option<f64> {
-        self.median(|batches| &batches.times)
+        self.over_batches(|batches| &batches.times)
     }
 
     /// Nanoseconds of what one operation is compared with: the median over the batches of all threads.
     #[must_use]
     pub fn time_beside(&self) -> Option<f64> {
-        self.median(|batches| &batches.beside)
+        self.over_batches(|batches| &batches.beside)
     }
 
-    fn median(&self, of: impl Fn(&Batches) -> &[f64]) -> Option<f64> {
+    fn over_batches(&self, of: impl Fn(&Batches) -> &[f64]) -> Option<f64> {
         let all = self.parts.iter().flat_map(|part| of(&part.batches));
-        let mut times: Vec<f64> = all.copied().collect();
-        times.sort_unstable_by(f64::total_cmp);
-        times.get(times.len() / 2).copied()
+        median(&all.copied().collect::<Vec<f64>>())
     }
 
     /// The longest operation that was timed.
@@ -130,8 +133,8 @@ impl Outcome {
 }
 
 /// Runs what `make` gives each thread: first unmeasured, then each operation timed, then, for half as
-/// long, in batches that are timed as a whole, each followed by one of what the operation is compared
-/// with, where there is such.
+/// long, in batches that are timed as a whole; where there is something that the operation is compared with, all
+/// threads do batches of that in every other turn.
 ///
 /// # Errors
 /// The first failure of any thread.
@@ -152,20 +155,33 @@ pub fn drive<O: Operation<E>, E: Send>(
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(body)).collect();
         barrier.wait();
         // Relaxed here and in the threads: the phase stands for itself, and joining publishes times.
-        for (span, next) in [
-            (warm_up, MEASURE),
-            (measured, BATCHES),
-            (measured / 2, STOP),
-        ] {
+        for (span, next) in [(warm_up, MEASURE), (measured, BATCHES)] {
             std::thread::sleep(span);
             phase.store(next, Ordering::Relaxed);
         }
+        take_turns(&phase, measured / 2);
+        phase.store(STOP, Ordering::Relaxed);
         let joined = running.into_iter().map(|thread| thread.join());
         joined
             .map(|part| part.map_err(|_| None).and_then(|part| part.map_err(Some)))
             .collect::<Result<Vec<Part>, Option<E>>>()
     })?;
     Ok(Outcome { parts })
+}
+
+/// Lets all threads do what the operation is compared with, and then the operation again, until the time is over.
+fn take_turns(phase: &AtomicU8, longest: Duration) {
+    let begin = Instant::now();
+    loop {
+        for turn in [BESIDE, BATCHES] {
+            std::thread::sleep(TURN);
+            // Relaxed: the phase stands for itself.
+            phase.store(turn, Ordering::Relaxed);
+        }
+        if begin.elapsed() >= longest {
+            return;
+        }
+    }
 }
 
 fn one_thread<E>(mut operation: impl Operation<E>, phase: &AtomicU8) -> Result<Part, E> {
@@ -193,33 +209,46 @@ fn one_thread<E>(mut operation: impl Operation<E>, phase: &AtomicU8) -> Result<P
     })
 }
 
+/// Batches of the operation and, in turns of their own, of what it is compared with; one of each at the least.
 fn in_batches<E>(
     mut operation: impl Operation<E>,
     phase: &AtomicU8,
     size: u64,
 ) -> Result<Batches, E> {
-    let mut times = Vec::with_capacity(MOST_BATCHES);
-    let mut beside = Vec::with_capacity(MOST_BATCHES);
-    let mut operations = 0;
-    let each = |time: Duration| time.as_nanos() as f64 / size as f64;
-    while phase.load(Ordering::Relaxed) == BATCHES {
-        let start = Instant::now();
-        for _ in 0..size {
-            operation.once()?;
+    let mut all = Batches {
+        operations: 0,
+        times: Vec::with_capacity(MOST_BATCHES),
+        beside: Vec::with_capacity(MOST_BATCHES),
+    };
+    let mut compared = true;
+    loop {
+        let now = match phase.load(Ordering::Relaxed) {
+            STOP if all.times.is_empty() => BATCHES,
+            STOP if all.beside.is_empty() && compared => BESIDE,
+            STOP => return Ok(all),
+            BESIDE if !compared => BATCHES,
+            now => now,
+        };
+        if now == BESIDE {
+            let time = operation.beside(size)?;
+            compared = time.is_some();
+            keep(&mut all.beside, time, size);
+        } else {
+            let start = Instant::now();
+            for _ in 0..size {
+                operation.once()?;
+            }
+            keep(&mut all.times, Some(start.elapsed()), size);
+            all.operations += size;
         }
-        let time = start.elapsed();
-        operations += size;
-        if times.len() == MOST_BATCHES {
-            continue;
-        }
-        times.push(each(time));
-        beside.extend(operation.beside(size)?.map(each));
     }
-    Ok(Batches {
-        operations,
-        times,
-        beside,
-    })
+}
+
+/// Adds the time of one operation of a batch of this size, while there is room.
+fn keep(times: &mut Vec<f64>, batch: Option<Duration>, size: u64) {
+    if times.len() < MOST_BATCHES {
+        times.extend(batch.map(|time| time.as_nanos() as f64 / size as f64));
+    }
 }
 
 /// Runs a variant.
@@ -315,6 +344,15 @@ impl Operation<Failure> for Taking {
     }
 }
 
+/// Writes one byte of each page of a region that is kept.
+fn touch_one() -> Result<impl FnMut() -> Result<(), Failure>, Failure> {
+    let mut region = Region::take(Holder::Lgalloc)?;
+    Ok(move || {
+        black_box(&mut region).touch();
+        Ok(())
+    })
+}
+
 fn variant(
     variant: Variant,
     threads: usize,
@@ -339,19 +377,15 @@ fn variant(
             })
         })
     };
-    let touch_one = || {
+    let plain = |touch: bool| {
         drive(threads, warm_up, measured, || {
-            let mut region = Region::take(Holder::Lgalloc)?;
-            Ok(move || {
-                black_box(&mut region).touch();
-                Ok::<(), Failure>(())
-            })
+            Ok::<_, Failure>(move || malloc_once(touch))
         })
     };
     let nohuge = Some(libc::MADV_NOHUGEPAGE);
     match variant {
         Variant::Clock => drive(threads, warm_up, measured, || Ok(|| Ok(()))),
-        Variant::Preallocated => touch_one(),
+        Variant::Preallocated => drive(threads, warm_up, measured, touch_one),
         Variant::Published => take(Holder::Published, None, false),
         Variant::PublishedTouch => take(Holder::Published, None, true),
         Variant::Lgalloc => take(Holder::Lgalloc, None, false),
@@ -360,6 +394,8 @@ fn variant(
         Variant::SysallocTouch => take(Holder::Malloc, None, true),
         Variant::SysallocNohuge => take(Holder::Malloc, nohuge, false),
         Variant::SysallocNohugeTouch => take(Holder::Malloc, nohuge, true),
+        Variant::Malloc => plain(false),
+        Variant::MallocTouch => plain(true),
         Variant::Mmap => take(Holder::Mapped, None, false),
         Variant::MmapTouch => take(Holder::Mapped, None, true),
         Variant::MmapDontneed => keep(libc::MADV_DONTNEED),

@@ -85,7 +85,7 @@ impl Figure {
 
 /// Every sentence of the document, tested by cells of all experiments. A sentence holds if every round
 /// of each of its comparisons agrees, and there are at least three rounds; it does not if every round
-/// of one comparison disagrees.
+/// of one comparison disagrees. The sound rounds of a cell that was then given up count as any others.
 ///
 /// # Panics
 /// Never: a test reads the data that are part of the program.
@@ -137,7 +137,8 @@ fn judge(tests: &[Test], cells: &[&Cell], processors: usize) -> (Holds, String) 
 }
 
 /// The cell of this experiment and row.
-pub(crate) fn find<'a>(cells: &[&'a Cell], key: &str) -> Option<&'a Cell> {
+pub(crate) fn find<'a>(cells: &[&'a Cell],         let mut keys = [Some(&self.of), self.to.as_ref()].into_iter().flatten();
+        keys.find_map(|key| find(cells, key)?.ending()): &str) -> Option<&'a Cell> {
     let (part, name) = key.split_once('/')?;
     let right = |cell: &&&Cell| cell.part == part && cell.name == name;
     cells.iter().find(right).copied()
@@ -164,7 +165,11 @@ impl Test {
             _ => Holds::Undecided,
         };
         let figures: Vec<String> = values.iter().map(|value| short(*value)).collect();
-        (verdict, format!("{}: {}", self.name(), figures.join(", ")))
+        let mut told = format!("{}: {}", self.name(), figures.join(", "));
+        if let Some(ending) = self.ending(cells) {
+            told.push_str(&format!(" ({ending})"));
+        }
+        (verdict, told)
     }
 
     /// The figure in each round; `None` where the experiment was not run at all.
@@ -174,10 +179,6 @@ impl Test {
             Some(key) => Some(find(cells, key)?),
             None => None,
         };
-        let failed = [Some(of), to].into_iter().flatten();
-        if let Some(why) = failed.filter_map(|cell| cell.failure.as_ref()).next() {
-            return Some(Err(format!("not measured ({why})")));
-        }
         let value = |report: &Report| {
             let own = self.figure.of(report)?;
             let Some(to) = to else { return Some(own) };
@@ -187,9 +188,15 @@ impl Test {
         };
         let values: Vec<f64> = of.sound().filter_map(value).collect();
         match values.len() {
-            0 => Some(Err("no sound round".to_owned())),
+            0 => Some(Err(self.ending(cells).unwrap_or_else(|| "no sound round".to_owned()))),
             _ => Some(Ok(values)),
         }
+    }
+
+    /// Why one of its cells has no rounds, or not all.
+    fn ending(&self, cells: &[&Cell]) -> Option<String> {
+        let keys = [Some(&self.of), self.to.as_ref()].into_iter().flatten();
+        keys.filter_map(|key| find(cells, key)?.ending()).next()
     }
 
     fn name(&self) -> String {
@@ -273,12 +280,25 @@ mod tests {
             holds(&strategies(&[160.0, 90.0]), PREFETCH),
             Holds::Undecided
         );
-        let mut failed = strategies(&[160.0, 90.0, 200.0]);
-        failed[0].failure = Some("no swap".to_owned());
+        let mut failed = strategies(&[]);
+        failed[1].failure = Some("no swap".to_owned());
         assert_eq!(holds(&failed, PREFETCH), Holds::Undecided);
         let mut rejected = strategies(&[160.0, 90.0, 200.0]);
         rejected[0].reports[1].rejected = Some("crooked".to_owned());
         assert_eq!(holds(&rejected, PREFETCH), Holds::Undecided);
+    }
+
+    /// What was measured before a cell was given up is as good as if it had gone on.
+    #[test]
+    fn rounds_before_a_cell_was_given_up_count_and_its_end_is_told() {
+        let mut ended = strategies(&[160.0, 90.0, 200.0]);
+        ended[1].failure = Some("killed".to_owned());
+        let cells: Vec<&Cell> = ended.iter().collect();
+        let told = claims(&cells, 2);
+        let told = told.iter().find(|claim| claim.claim.starts_with(PREFETCH));
+        let told = told.expect("the claim is there");
+        assert_eq!(told.holds, Holds::Held);
+        assert!(told.because.contains("no longer run after 3 rounds: killed"), "{told:?}");
     }
 
     #[test]

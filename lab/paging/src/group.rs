@@ -21,12 +21,14 @@ pub(crate) struct Place {
 }
 
 /// Limits of the group that a process is in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Of memory; `None` for no limit.
     pub memory: Option<u64>,
     /// Of swap; `None` for no limit.
     pub swap: Option<u64>,
+    /// The quota of processor time, in processors; `None` for no quota.
+    pub processors: Option<f64>,
 }
 
 /// The limits that this process reads in its own group.
@@ -37,9 +39,28 @@ pub fn seen_limit() -> Seen {
             .map(|place| limits_of(version, &place.own))
             .filter(|seen| seen.memory.is_some())
     };
-    read(Version::One, "memory")
-        .or_else(|| read(Version::Two, "memory"))
-        .unwrap_or_default()
+    let seen = read(Version::One, "memory").or_else(|| read(Version::Two, "memory"));
+    let quota = |version| quota_of(version, &place(version, "cpu")?.own);
+    Seen {
+        processors: quota(Version::One).or_else(|| quota(Version::Two)),
+        ..seen.unwrap_or_default()
+    }
+}
+
+/// The quota of processor time that a group's files tell, in processors.
+pub(crate) fn quota_of(version: Version, folder: &Path) -> Option<f64> {
+    let text = |file: &str| fs::read_to_string(folder.join(file)).ok();
+    let (quota, period) = match version {
+        Version::One => (text("cpu.cfs_quota_us")?, text("cpu.cfs_period_us")?),
+        Version::Two => {
+            let both = text("cpu.max")?;
+            let (quota, period) = both.split_once(' ')?;
+            (quota.to_owned(), period.to_owned())
+        }
+    };
+    // Without a quota there is -1, or a word.
+    let number = |text: &str| text.trim().parse().ok().filter(|number: &f64| *number > 0.0);
+    Some(number(&quota)? / number(&period)?)
 }
 
 /// What the kernel has counted in the group that this process is in; see [`tally_of`].
@@ -110,7 +131,7 @@ pub(crate) fn tally_of(version: Version, folder: &Path) -> Tally {
     }
 }
 
-/// The limits that a group's files tell.
+/// The limits of memory and swap that a group's files tell.
 pub(crate) fn limits_of(version: Version, folder: &Path) -> Seen {
     let number = |file: &str| {
         let text = fs::read_to_string(folder.join(file)).ok()?;
@@ -123,6 +144,7 @@ pub(crate) fn limits_of(version: Version, folder: &Path) -> Seen {
         Version::Two => Seen {
             memory: number("memory.max"),
             swap: number("memory.swap.max"),
+            processors: None,
         },
         Version::One => {
             let memory: Option<u64> = number("memory.limit_in_bytes");
@@ -130,7 +152,11 @@ pub(crate) fn limits_of(version: Version, folder: &Path) -> Seen {
             let swap = both
                 .zip(memory)
                 .map(|(both, memory)| both.saturating_sub(memory));
-            Seen { memory, swap }
+            Seen {
+                memory,
+                swap,
+                processors: None,
+            }
         }
     }
 }
@@ -240,6 +266,26 @@ mod tests {
         assert_eq!((seen.memory, seen.swap), (Some(1 << 20), Some(2 << 20)));
         write("memory.limit_in_bytes", "9223372036854771712\n");
         assert_eq!(limits_of(Version::One, folder.path()).memory, None);
+    }
+
+    #[test]
+    fn a_quota_is_told_from_none() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |file: &str, text: &str| {
+            fs::write(folder.path().join(file), text).expect("written");
+        };
+        let quota = |version| quota_of(version, folder.path());
+        assert_eq!((quota(Version::One), quota(Version::Two)), (None, None));
+        write("cpu.max", "max 100000\n");
+        write("cpu.cfs_quota_us", "-1\n");
+        write("cpu.cfs_period_us", "100000\n");
+        assert_eq!((quota(Version::One), quota(Version::Two)), (None, None));
+        write("cpu.max", "150000 100000\n");
+        write("cpu.cfs_quota_us", "1600000\n");
+        assert_eq!(
+            (quota(Version::One), quota(Version::Two)),
+            (Some(16.0), Some(1.5))
+        );
     }
 
     /// The files as either version of the kernel writes them.

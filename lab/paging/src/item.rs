@@ -13,6 +13,8 @@ use crate::{Error, members, setting};
 
 /// What the names of all files and groups that the lab makes begin with.
 pub(crate) const PREFIX: &str = "heapdrome-paging-";
+/// Where the kernel shows its devices.
+const SYSTEM: &str = "/sys";
 /// The end of the first page of a swap area.
 pub(crate) const SWAP_MARK: &[u8; 10] = b"SWAPSPACE2";
 
@@ -31,6 +33,11 @@ pub enum Item {
         number: u32,
         /// Its size, by which it is known again.
         bytes: u64,
+    },
+    /// A compressed block device that the kernel is being asked for, and that has no size yet.
+    UnsizedZram {
+        /// The number that it would get.
+        number: u32,
     },
     /// A control group, with the processes in it.
     Group {
@@ -52,7 +59,9 @@ impl std::fmt::Display for Item {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::SwapFile { path } => write!(f, "swap file {}", path.display()),
-            Self::Zram { number, .. } => write!(f, "swap device /dev/zram{number}"),
+            Self::Zram { number, .. } | Self::UnsizedZram { number } => {
+                write!(f, "swap device /dev/zram{number}")
+            }
             Self::Group { folder } => write!(f, "control group {}", folder.display()),
             Self::Setting { path, chosen, .. } => {
                 write!(f, "the setting {chosen} of {}", path.display())
@@ -71,7 +80,8 @@ impl Item {
     pub(crate) fn undo(&self) -> Result<(), Error> {
         match self {
             Self::SwapFile { path } => remove_swap_file(path),
-            Self::Zram { number, bytes } => remove_zram(*number, *bytes),
+            Self::Zram { number, bytes } => remove_zram(Path::new(SYSTEM), *number, *bytes),
+            Self::UnsizedZram { number } => remove_zram(Path::new(SYSTEM), *number, 0),
             Self::Group { folder } => remove_group(folder),
             Self::Setting {
                 path,
@@ -107,23 +117,24 @@ fn remove_swap_file(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-fn remove_zram(number: u32, bytes: u64) -> io::Result<()> {
-    let block = PathBuf::from(format!("/sys/block/zram{number}"));
+/// Removes a device that has this size, or none yet. `system` is where the kernel shows its devices.
+fn remove_zram(system: &Path, number: u32, bytes: u64) -> io::Result<()> {
+    let block = system.join(format!("block/zram{number}"));
     let size = fs::read_to_string(block.join("disksize")).unwrap_or_default();
     match size.trim().parse::<u64>() {
-        Ok(size) if size == bytes || size == 0 => {}
+        // Nobody can swap to it, and the kernel refuses to remove what somebody has open.
+        Ok(0) => {}
+        Ok(size) if size == bytes => {
+            let device = PathBuf::from(format!("/dev/zram{number}"));
+            if is_active(&device) {
+                swap_off(&device)?;
+            }
+            fs::write(block.join("reset"), "1")?;
+        }
         _ => return Ok(()),
     }
-    let device = PathBuf::from(format!("/dev/zram{number}"));
-    if is_active(&device) {
-        swap_off(&device)?;
-    }
-    // One that was written down and never given a size may be anybody's.
-    if size.trim() == "0" {
-        return Ok(());
-    }
-    fs::write(block.join("reset"), "1")?;
-    fs::write("/sys/class/zram-control/hot_remove", number.to_string())
+    let control = system.join("class/zram-control/hot_remove");
+    fs::write(control, number.to_string())
 }
 
 fn remove_group(folder: &Path) -> io::Result<()> {
@@ -222,6 +233,27 @@ mod tests {
             .undo()
             .expect("nothing to do");
         assert!(foreign.exists() && fs::symlink_metadata(&link).is_ok());
+    }
+
+    /// Folders as the kernel shows them: a device that never got a size must not stay, and one of another size
+    /// is somebody else's. No machine has a device of this number.
+    #[test]
+    fn a_device_without_a_size_is_removed_and_one_of_another_size_is_not() {
+        let system = tempfile::tempdir().expect("a temporary folder");
+        let block = system.path().join("block/zram4294967295");
+        let control = system.path().join("class/zram-control");
+        fs::create_dir_all(&block).expect("made");
+        fs::create_dir_all(&control).expect("made");
+        let removed = |size: &str, bytes: u64| {
+            fs::write(block.join("disksize"), size).expect("written");
+            fs::write(control.join("hot_remove"), "").expect("written");
+            remove_zram(system.path(), u32::MAX, bytes).expect("nothing fails");
+            fs::read_to_string(control.join("hot_remove")).expect("read") == u32::MAX.to_string()
+        };
+        assert!(removed("0\n", 0) && removed("0\n", 4096));
+        assert!(!removed("4096\n", 0) && !removed("8192\n", 4096));
+        assert!(removed("4096\n", 4096) && block.join("reset").exists());
+        remove_zram(system.path(), 0, 4096).expect("what is not there need not go");
     }
 
     #[test]

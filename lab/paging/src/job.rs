@@ -28,6 +28,8 @@ pub enum Job {
     Read(Read),
     /// Take regions from a pool whose memory may be in swap.
     Recycle(Recycle),
+    /// Take much at once and return all of it.
+    Burst(Burst),
 }
 
 /// Takes and returns regions of 2 MiB for a while.
@@ -44,7 +46,9 @@ pub struct Throughput {
 }
 
 /// The ways in which a region can be taken and returned: the document's ten, what bounds them (the
-/// clock alone, and a region that is never given back), and the crate that the document measured.
+/// clock alone, and a region that is never given back), the crate that the document measured, and plain
+/// `malloc`. As in the document's program, `sysalloc` asks for blocks that are aligned to a page
+/// (`posix_memalign`), which the C library maps and unmaps each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
@@ -61,14 +65,18 @@ pub enum Variant {
     Published,
     /// The same, and one byte of each page is written.
     PublishedTouch,
-    /// `malloc` and `free`.
+    /// `posix_memalign` to a page, and `free`.
     Sysalloc,
     /// The same, and one byte of each page is written.
     SysallocTouch,
-    /// `malloc`, `MADV_NOHUGEPAGE` and `free`.
+    /// `posix_memalign` to a page, `MADV_NOHUGEPAGE` and `free`.
     SysallocNohuge,
     /// The same, and one byte of each page is written.
     SysallocNohugeTouch,
+    /// `malloc` and `free`: without an alignment, the C library keeps a block of this size after the first.
+    Malloc,
+    /// The same, and one byte of each page is written.
+    MallocTouch,
     /// `mmap` and `munmap`.
     Mmap,
     /// The same, and one byte of each page is written.
@@ -81,7 +89,7 @@ pub enum Variant {
 
 impl Variant {
     /// Every variant, in the document's order, what bounds them first.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Clock,
         Self::Preallocated,
         Self::Published,
@@ -92,6 +100,8 @@ impl Variant {
         Self::SysallocTouch,
         Self::SysallocNohuge,
         Self::SysallocNohugeTouch,
+        Self::Malloc,
+        Self::MallocTouch,
         Self::Mmap,
         Self::MmapTouch,
         Self::MmapDontneed,
@@ -112,6 +122,8 @@ impl Variant {
             Self::SysallocTouch => "sysalloc+touch",
             Self::SysallocNohuge => "sysalloc+nohuge",
             Self::SysallocNohugeTouch => "sysalloc+nohuge+touch",
+            Self::Malloc => "malloc",
+            Self::MallocTouch => "malloc+touch",
             Self::Mmap => "mmap/munmap",
             Self::MmapTouch => "mmap/munmap+touch",
             Self::MmapDontneed => "mmap/madvise_dontneed",
@@ -159,7 +171,7 @@ pub enum Holder {
     /// Regions of heapdrome's lgalloc.
     #[default]
     Lgalloc,
-    /// Blocks of `malloc`: the C library's, or what is preloaded.
+    /// Blocks aligned to a page (`posix_memalign`) of the C library, or of what is preloaded.
     Malloc,
     /// Anonymous mappings that are kept.
     Mapped,
@@ -260,6 +272,18 @@ impl Recycle {
     }
 }
 
+/// Takes regions of several sizes in several threads at once, writes to every page of all of them, and
+/// returns all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Burst {
+    /// Whose regions: heapdrome's lgalloc, or the published crate.
+    pub holder: Holder,
+    /// How many threads.
+    pub threads: usize,
+    /// Bytes of each size in each thread; where a region is larger, one region.
+    pub each: u64,
+}
+
 /// What came of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -267,6 +291,9 @@ pub struct Report {
     pub memory_limit: Option<u64>,
     /// The limit of swap that it read back.
     pub swap_limit: Option<u64>,
+    /// The quota of processor time that it read back, in processors.
+    #[serde(default)]
+    pub processors: Option<f64>,
     /// Name to number; names end in their unit.
     pub figures: BTreeMap<String, f64>,
     /// Latencies in nanoseconds.

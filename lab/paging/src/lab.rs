@@ -78,8 +78,7 @@ impl Lab {
     }
 
     fn attempt(&self, mechanism: Mechanism) -> Result<Attempt, Error> {
-        let made = Enclosure::make(mechanism, TRIAL, &self.ledger);
-        let (reason, mend) = match made.and_then(|made| self.run(&Job::Probe, Some(&made), None)) {
+        let (reason, mend) = match self.try_limit(mechanism, TRIAL) {
             Ok(_) => (None, None),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(Error::Missing { missing, mend }) => (Some(missing), Some(mend)),
@@ -90,6 +89,24 @@ impl Lab {
             reason,
             mend,
         })
+    }
+
+    /// Tries whether a quota of so many processors can be made.
+    ///
+    /// # Errors
+    /// When it cannot: one line on what is missing.
+    pub fn try_quota(&self, mechanism: Mechanism, processors: f64) -> Result<(), Error> {
+        let limit = Limit {
+            processors: Some(processors),
+            ..TRIAL
+        };
+        self.try_limit(mechanism, limit)
+    }
+
+    /// Runs a child that reads its limit back.
+    fn try_limit(&self, mechanism: Mechanism, limit: Limit) -> Result<(), Error> {
+        let made = Enclosure::make(mechanism, limit, &self.ledger)?;
+        self.run(&Job::Probe, Some(&made), None).map(|_| ())
     }
 
     /// Runs a job in a child of its own, under a limit and an allocator if there are such.
@@ -115,16 +132,16 @@ impl Lab {
         }
         let mut report: Report = serde_json::from_slice(&output.out)
             .map_err(|error| Error::Child(format!("answers nothing that can be read: {error}")))?;
+        // The published crate warns there.
+        let lines = output.err.lines().count() as f64;
+        report.figures.insert("stderr_lines".to_owned(), lines);
         let seen = Seen {
             memory: report.memory_limit,
             swap: report.swap_limit,
+            processors: report.processors,
         };
         if let Some(made) = enclosure {
-            if !made.holds(seen) {
-                return Err(Error::Child(format!(
-                    "does not read the limit that was made: it sees {seen:?}"
-                )));
-            }
+            made.check(seen)?;
             // From outside they hold to the child's end.
             let counted = made.tally().map(|tally| tally.figures());
             report.figures.extend(counted.unwrap_or_default());
@@ -194,6 +211,8 @@ fn patience(job: &Job) -> Duration {
             // A number of threads warms up for as long as it is measured, at the most.
             2.0 * fill(one.total) + (1 + 2 * one.threads.len()) as f64 * one.seconds
         }
+        // Of five sizes, the largest of which is 32 MiB.
+        Job::Burst(one) => fill(5 * one.threads as u64 * one.each.max(32 << 20)),
     };
     PATIENCE + Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

@@ -6,6 +6,7 @@
 //! ([`Ledger`]) before they are made, so that what a killed lab left behind is removed by the next.
 //! Nothing that the lab did not make is ever removed or changed. It prints nothing.
 
+mod cell;
 mod claims;
 mod contained;
 mod counters;
@@ -21,6 +22,7 @@ mod members;
 mod preload;
 mod process;
 mod published;
+mod rights;
 mod rounds;
 mod setting;
 mod survive;
@@ -29,6 +31,7 @@ mod tables;
 mod targets;
 mod words;
 
+pub use cell::Cell;
 pub use claims::claims;
 pub use contained::{Contained, Ended, Task, contain};
 pub use counters::Counters;
@@ -37,19 +40,19 @@ pub use error::Error;
 pub use group::{Seen, Tally, own_tally, seen_limit};
 pub use item::Item;
 pub use job::{
-    Holder, Instructions, Job, Order, Read, Recycle, Report, Strategy, Throughput, Variant,
+    Burst, Holder, Instructions, Job, Order, Read, Recycle, Report, Strategy, Throughput, Variant,
 };
 pub use lab::Lab;
 pub use ledger::{Ledger, Leftovers, Made};
 pub use limit::{Attempt, Enclosure, Limit, Mechanism};
 pub use preload::Preload;
 pub use published::{Published, beside, published};
-pub use rounds::{Cell, Event, Plan};
+pub use rounds::{Event, Plan};
 pub use setting::{HUGE_PAGES, Setting, huge_pages};
 pub use survive::{STEP, Search, patience, told_trial};
 pub use swap::{Swap, SwapKind, SwapRequest, free_swap};
 pub use tables::{
-    ccdf_table, counters_table, kept_table, pair_table, published_table, ratio_table,
+    burst_table, ccdf_table, counters_table, kept_table, pair_table, published_table, ratio_table,
     realloc_scaling_table, realloc_table, recycle_table, scaling_table, strategy_table,
     summary_table, throughput_table,
 };

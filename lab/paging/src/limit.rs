@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::group::{Place, Version, limits_of, place, tally_of};
 use crate::item::PREFIX;
 use crate::ledger::unique_name;
+use crate::rights::is_root;
 use crate::{Error, Item, Ledger, Made, Seen, Tally, members};
 
 /// What a child may use.
@@ -86,11 +87,27 @@ impl Enclosure {
     }
 
     /// Whether a child has read back what was asked for.
-    #[must_use]
-    pub fn holds(&self, seen: Seen) -> bool {
-        seen == Seen {
-            memory: Some(self.limit.memory),
-            swap: Some(self.limit.swap),
+    ///
+    /// # Errors
+    /// When it has not: one line on what is missing.
+    pub fn check(&self, seen: Seen) -> Result<(), Error> {
+        let Limit {
+            memory,
+            swap,
+            processors,
+        } = self.limit;
+        if (seen.memory, seen.swap) != (Some(memory), Some(swap)) {
+            return Err(Error::Child(format!(
+                "does not read the limit that was made: it sees {seen:?}"
+            )));
+        }
+        // systemd takes whole percents.
+        let close = |wanted: f64| seen.processors.is_some_and(|quota| (quota - wanted).abs() < 0.01);
+        match processors {
+            Some(wanted) if !close(wanted) => {
+                Err(no_quota(wanted, "it is not what a process reads in it"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -114,8 +131,7 @@ impl Enclosure {
 
     fn systemd(limit: Limit) -> Self {
         let mut prefix: Vec<OsString> = vec!["systemd-run".into()];
-        // SAFETY: asking for the user has no preconditions.
-        if unsafe { libc::geteuid() } != 0 {
+        if !is_root() {
             prefix.push("--user".into());
         }
         prefix.extend(["--scope", "--quiet", "--collect"].map(OsString::from));
@@ -161,6 +177,14 @@ impl Enclosure {
             _made: made,
         })
     }
+}
+
+/// Why there is no quota of processor time.
+fn no_quota(processors: f64, why: &str) -> Error {
+    Error::missing(
+        format!("no quota of {processors} processors can be made ({why})"),
+        "run as root, with the controller cpu",
+    )
 }
 
 /// Why there is no group.
@@ -262,8 +286,8 @@ fn set_quota(version: Version, folder: &Path, processors: f64) -> Result<(), Err
         Version::Two => ("cpu.max", format!("{quota} {PERIOD}")),
         Version::One => ("cpu.cfs_quota_us", quota.to_string()),
     };
-    let path = folder.join(file);
-    fs::write(&path, text).map_err(Error::file("write", &path))
+    fs::write(folder.join(file), text)
+        .map_err(|error| no_quota(processors, &format!("{file}: {error}")))
 }
 
 #[cfg(test)]
@@ -293,11 +317,47 @@ mod tests {
     #[test]
     fn only_the_limit_that_was_asked_for_holds() {
         let enclosure = Enclosure::systemd(LIMIT);
-        let seen = |memory, swap| Seen { memory, swap };
-        assert!(enclosure.holds(seen(Some(64 << 20), Some(32 << 20))));
-        assert!(!enclosure.holds(seen(Some(64 << 20), None)));
-        assert!(!enclosure.holds(seen(None, Some(32 << 20))));
-        assert!(!enclosure.holds(seen(Some(65 << 20), Some(32 << 20))));
+        let holds = |memory, swap, processors| {
+            let seen = Seen {
+                memory,
+                swap,
+                processors,
+            };
+            enclosure.check(seen).is_ok()
+        };
+        let (memory, swap) = (Some(64 << 20), Some(32 << 20));
+        assert!(holds(memory, swap, Some(1.5)));
+        assert!(!holds(memory, None, Some(1.5)));
+        assert!(!holds(None, swap, Some(1.5)));
+        assert!(!holds(Some(65 << 20), swap, Some(1.5)));
+        assert!(!holds(memory, swap, None) && !holds(memory, swap, Some(2.0)));
+        let without = Limit {
+            processors: None,
+            ..LIMIT
+        };
+        let seen = Seen {
+            memory,
+            swap,
+            processors: Some(0.5),
+        };
+        let checked = Enclosure::systemd(without).check(seen);
+        assert!(checked.is_ok(), "nothing was asked for");
+    }
+
+    #[test]
+    fn a_quota_that_cannot_be_made_is_told_of_with_what_mends_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let missing = folder.path().join("nothing");
+        let error = set_quota(Version::Two, &missing, 16.0).expect_err("no such folder");
+        assert!(matches!(error, Error::Missing { .. }), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("16 processors") && text.contains("cpu.max"),
+            "{text}"
+        );
+        set_quota(Version::One, folder.path(), 1.5).expect("plain files keep what is written");
+        let written = fs::read_to_string(folder.path().join("cpu.cfs_quota_us"));
+        assert_eq!(written.expect("read"), "150000");
     }
 
     #[test]

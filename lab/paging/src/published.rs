@@ -15,6 +15,7 @@ struct Entry {
     id: String,
     label: String,
     machine: String,
+    sizes: String,
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
     #[serde(default)]
@@ -42,7 +43,7 @@ pub fn published(id: &str) -> Vec<Published> {
         label: entry.label,
         table: Table {
             title: id.to_owned(),
-            published: Some(entry.machine),
+            published: Some(format!("{}; {}", entry.sizes, entry.machine)),
             heads: entry.heads,
             rows: entry.rows,
             notes: entry.notes,
@@ -53,7 +54,7 @@ pub fn published(id: &str) -> Vec<Published> {
 
 /// A table of ours with the published figures beside it: each row of ours gets the cells of the
 /// published row that has the same text under the head `key`. Rows that only the document has follow,
-/// with dashes for ours.
+/// with dashes for ours. Below the table stands which sizes the document ran, and on which machine.
 #[must_use]
 pub fn beside(mut ours: Table, id: &str, key: &str) -> Table {
     for one in published(id) {
@@ -88,7 +89,7 @@ pub fn beside(mut ours: Table, id: &str, key: &str) -> Table {
         let machine = theirs.published.as_deref().unwrap_or_default();
         let notes = theirs.notes.join("; ");
         ours.notes.push(format!(
-            "columns that begin with {}: as published, not measured here ({machine}; {notes})",
+            "columns that begin with {}: as published ({machine}), not measured here; {notes}",
             one.label
         ));
     }
@@ -144,6 +145,7 @@ mod tests {
         assert_eq!(both.rows.iter().filter(theirs_alone).count(), 1);
         let width = both.heads.len();
         assert!(both.rows.iter().all(|row| row.len() == width), "{both:?}");
-        assert!(both.notes.iter().any(|note| note.contains("as published")));
+        let sizes = "as published (512 MiB for 4 GiB; ";
+        assert!(both.notes.iter().any(|note| note.contains(sizes)));
     }
 }

@@ -4,35 +4,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::words::size;
-use crate::{
-    Distribution, Enclosure, Error, HUGE_PAGES, Job, Lab, Limit, Mechanism, Preload, Report,
-    Setting,
-};
+use crate::{Cell, Enclosure, Error, HUGE_PAGES, Lab, Limit, Mechanism, Report, Setting};
 
 /// How often a cell is run again in a round whose report was rejected, or that ended for want of
 /// memory while there was swap.
 const AGAIN: u32 = 2;
-
-/// One setting of an experiment, and what came of it.
-#[derive(Clone, Debug)]
-pub struct Cell {
-    /// The experiment that it is part of.
-    pub part: &'static str,
-    /// Its name in it, as in the first column of a table.
-    pub name: String,
-    /// What its child does.
-    pub job: Job,
-    /// Under which limit.
-    pub limit: Option<Limit>,
-    /// What its `malloc` comes from.
-    pub preload: Option<Preload>,
-    /// The kernel's choice about huge pages while it runs; `None` leaves it as it is.
-    pub huge_pages: Option<&'static str>,
-    /// One report for each round.
-    pub reports: Vec<Report>,
-    /// Why it is no longer run.
-    pub failure: Option<String>,
-}
 
 /// What happens in an experiment.
 #[derive(Clone, Copy, Debug)]
@@ -46,100 +22,13 @@ pub enum Event<'a> {
         /// Of how many.
         rounds: u32,
     },
-    /// A cell could not be run, and will not be run again.
+    /// A cell could not be run in this round.
     Failed {
         /// Which.
         cell: &'a Cell,
         /// Why.
         reason: &'a str,
     },
-}
-
-impl Cell {
-    /// A cell that has not been run.
-    pub fn new(
-        part: &'static str,
-        name: impl Into<String>,
-        job: Job,
-        limit: Option<Limit>,
-    ) -> Self {
-        Self {
-            part,
-            name: name.into(),
-            job,
-            limit,
-            preload: None,
-            huge_pages: None,
-            reports: Vec::new(),
-            failure: None,
-        }
-    }
-
-    /// Reports that may be used.
-    pub fn sound(&self) -> impl Iterator<Item = &Report> {
-        self.reports
-            .iter()
-            .filter(|report| report.rejected.is_none())
-    }
-
-    /// A figure in every sound report, in order of size.
-    #[must_use]
-    pub fn figures(&self, name: &str) -> Vec<f64> {
-        let mut figures: Vec<f64> = self
-            .sound()
-            .filter_map(|report| report.figures.get(name).copied())
-            .collect();
-        figures.sort_by(f64::total_cmp);
-        figures
-    }
-
-    /// The median of a figure over the sound reports.
-    #[must_use]
-    pub fn median(&self, name: &str) -> Option<f64> {
-        let figures = self.figures(name);
-        let middle = figures.len() / 2;
-        match figures.len() {
-            0 => None,
-            odd if odd % 2 == 1 => Some(figures[middle]),
-            _ => Some((figures[middle - 1] + figures[middle]) / 2.0),
-        }
-    }
-
-    /// A distribution over the sound reports together.
-    #[must_use]
-    pub fn distribution(&self, name: &str) -> Distribution {
-        let mut all = Distribution::default();
-        let parts = self
-            .sound()
-            .filter_map(|report| report.distributions.get(name));
-        parts.for_each(|part| all.merge(part));
-        all
-    }
-
-    /// What a reader should know: failures, rejections, remarks, each once.
-    #[must_use]
-    pub fn remarks(&self) -> Vec<String> {
-        let failure = self
-            .failure
-            .iter()
-            .map(|why| format!("not measured: {why}"));
-        let rejected = self
-            .reports
-            .iter()
-            .filter_map(|report| report.rejected.as_ref());
-        let rejected = rejected.map(|why| format!("a round was rejected: {why}"));
-        let remarks = self
-            .reports
-            .iter()
-            .flat_map(|report| report.remarks.iter().cloned());
-        let mut texts: Vec<String> = Vec::new();
-        for text in failure.chain(rejected).chain(remarks) {
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        texts
-    }
 }
 
 /// How cells are run.
@@ -236,7 +125,7 @@ impl Lab {
                         cell,
                         reason: &reason,
                     });
-                    cell.failure = Some(reason);
+                    cell.lose(reason);
                 }
             }
         }
@@ -322,31 +211,6 @@ fn more_room(asked: Option<Limit>, used: Option<Limit>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn report(rate: f64, rejected: Option<&str>) -> Report {
-        Report {
-            figures: [("rate".to_owned(), rate)].into(),
-            distributions: [("reads".to_owned(), Distribution::new([(rate as u64, 1)]))].into(),
-            rejected: rejected.map(str::to_owned),
-            ..Report::default()
-        }
-    }
-
-    #[test]
-    fn rejected_rounds_count_for_nothing_and_are_told_of() {
-        let mut cell = Cell::new("a part", "one", Job::Probe, None);
-        assert_eq!(cell.median("rate"), None);
-        cell.reports = vec![
-            report(5.0, None),
-            report(900.0, Some("crooked")),
-            report(7.0, None),
-        ];
-        assert_eq!(cell.median("rate"), Some(6.0));
-        assert_eq!(cell.distribution("reads").count(), 2);
-        assert_eq!(cell.remarks(), ["a round was rejected: crooked"]);
-        cell.reports.push(report(6.5, None));
-        assert_eq!(cell.median("rate"), Some(6.5));
-    }
 
     #[test]
     fn a_wider_limit_is_told_of() {

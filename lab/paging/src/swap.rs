@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::item::{PREFIX, SWAP_MARK};
 use crate::ledger::unique_name;
+use crate::rights::is_root;
 use crate::words::size;
 use crate::{Error, Item, Ledger, Made};
 
@@ -77,8 +78,7 @@ impl Swap {
     /// # Errors
     /// When rights, room or the kernel do not allow it; nothing is left behind then.
     pub fn make(request: SwapRequest, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
-        // SAFETY: asking for the user has no preconditions.
-        if unsafe { libc::geteuid() } != 0 {
+        if !is_root() {
             return Err(Error::missing(
                 "swap cannot be made without root",
                 "run the same command with sudo",
@@ -140,9 +140,8 @@ impl Swap {
     }
 
     fn make_zram(bytes: u64, ledger: &Arc<Ledger>) -> Result<Self, Error> {
-        let number = new_zram(Path::new("/sys/class/zram-control"))?;
         let bytes = bytes.next_multiple_of(page());
-        let made = ledger.making(Item::Zram { number, bytes })?;
+        let (number, made) = own_zram(bytes, ledger)?;
         let sized = format!("/sys/block/zram{number}/disksize");
         fs::write(&sized, bytes.to_string()).map_err(Error::file("write", Path::new(&sized)))?;
         let device = format!("/dev/zram{number}");
@@ -155,6 +154,29 @@ impl Swap {
         swap_on(device).map_err(|error| refused(&error, "the kernel", "use --swap file:8G"))?;
         Ok(Self(made))
     }
+}
+
+/// A device of our own, which is to get this size. Its number is known only when it is there, and a process that
+/// is killed right then must not leave it; so the number that it will get is written down before.
+fn own_zram(bytes: u64, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
+    let number = free_number(Path::new("/sys/block"));
+    let asked = ledger.making(Item::UnsizedZram { number })?;
+    let number = match new_zram(Path::new("/sys/class/zram-control")) {
+        Ok(number) => number,
+        Err(error) => {
+            asked.forget()?;
+            return Err(error);
+        }
+    };
+    let made = ledger.making(Item::Zram { number, bytes })?;
+    asked.forget()?;
+    Ok((number, made))
+}
+
+/// The number of the next device: the kernel gives the lowest that is free.
+fn free_number(blocks: &Path) -> u32 {
+    let free = |number: &u32| !blocks.join(format!("zram{number}")).exists();
+    (0..u32::MAX).find(free).unwrap_or(u32::MAX)
 }
 
 /// Asks the kernel for one more device, in the folder where it takes such requests; returns its number.
@@ -285,6 +307,16 @@ mod tests {
         assert_eq!(new_zram(home.path()).expect("a number"), 7);
         fs::write(home.path().join("hot_add"), "none\n").expect("written");
         assert!(refusal().contains("--swap file:8G"));
+    }
+
+    #[test]
+    fn the_lowest_number_that_no_device_has_is_the_next() {
+        let blocks = tempfile::tempdir().expect("a temporary folder");
+        assert_eq!(free_number(blocks.path()), 0);
+        for number in [0, 1, 3] {
+            fs::create_dir(blocks.path().join(format!("zram{number}"))).expect("made");
+        }
+        assert_eq!(free_number(blocks.path()), 2);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub enum PagingAction {
     /// Random reads of one working set under several limits
     RatioSweep(SweepArguments),
     /// What advice to the system buys
-    Strategies(RandomArguments),
+    Strategies(StrategyArguments),
     /// Remove swap and control groups that a killed heapdrome has left
     Clean,
 }
@@ -135,7 +135,7 @@ pub struct SwapArguments {
     pub common: CommonArguments,
 }
 
-/// `heapdrome paging random` and `strategies`.
+/// `heapdrome paging random`, and most of `strategies`.
 #[derive(Args, Debug)]
 pub struct RandomArguments {
     /// The working set [default: three times --ram; for strategies eight times]
@@ -150,6 +150,18 @@ pub struct RandomArguments {
     /// The rest.
     #[command(flatten)]
     pub swap: SwapArguments,
+}
+
+/// `heapdrome paging strategies`.
+#[derive(Args, Debug)]
+pub struct StrategyArguments {
+    /// How many reads ahead a thread prefetches, one strategy for each; with eight readers
+    /// the first [default: 32 and 128]
+    #[arg(long, value_delimiter = ',', value_name = "N,...", value_parser = ahead)]
+    pub ahead: Vec<usize>,
+    /// The rest.
+    #[command(flatten)]
+    pub random: RandomArguments,
 }
 
 /// `heapdrome paging ratio-sweep`.
@@ -209,6 +221,13 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
+fn ahead(text: &str) -> Result<usize, String> {
+    match text.trim().parse() {
+        Ok(count) if (1..=1 << 20).contains(&count) => Ok(count),
+        _ => Err("write a number of reads, 1 to 1048576".to_owned()),
+    }
+}
+
 fn processors(text: &str) -> Result<f64, String> {
     match text.trim().parse() {
         Ok(count) if (0.01..=4096.0).contains(&count) => Ok(count),
@@ -254,6 +273,7 @@ mod tests {
             "random --ram 3K",
             "random --swap disk:8G",
             "strategies --rounds 0",
+            "strategies --ahead 0",
         ] {
             assert!(read(words).is_err(), "{words}");
         }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use heapdrome_paging::{Cell, Limit, Plan, targets};
+use heapdrome_paging::{Cell, Plan, targets};
 use heapdrome_record::Scale;
 
 use super::arguments::{
-    CommonArguments, RandomArguments, SwapArguments, SweepArguments, ThroughputArguments,
+    CommonArguments, RandomArguments, StrategyArguments, SwapArguments, SweepArguments,
+    ThroughputArguments,
 };
 use super::holding::{Holding, holdings, rivals};
 use super::parts::{self, Measuring, Part, Sweep};
@@ -99,11 +100,7 @@ pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
         true => None,
         false => session.mechanism_if_any()?,
     };
-    let limit = mechanism.map(|_| Limit {
-        memory: arguments.ram,
-        swap: 0,
-        processors: Some(arguments.processors),
-    });
+    let limit = session.limit_without_swap(mechanism, arguments.ram, arguments.processors)?;
     let (warm_up, seconds) = match common.quick {
         true => (0.2, 0.5),
         false => (1.0, seconds(common)),
@@ -134,7 +131,7 @@ pub fn random(arguments: &RandomArguments) -> Result<(), Failure> {
     let sizes = [ram, arguments.total.unwrap_or(3 * ram)];
     let holdings = holdings(&swap.allocators)?;
     let part = parts::random(
-        "paging",
+        parts::PAGING,
         sizes,
         arguments.threads,
         &holdings,
@@ -181,11 +178,16 @@ pub fn halves(total: u64) -> Vec<u64> {
 ///
 /// # Errors
 /// As [`random`].
-pub fn strategies(arguments: &RandomArguments) -> Result<(), Failure> {
-    let swap = &arguments.swap;
-    let ram = ram(arguments);
-    let sizes = [ram, arguments.total.unwrap_or(8 * ram)];
+pub fn strategies(arguments: &StrategyArguments) -> Result<(), Failure> {
+    let StrategyArguments { ahead, random } = arguments;
+    let swap = &random.swap;
+    let ram = ram(random);
+    let sizes = [ram, random.total.unwrap_or(8 * ram)];
     let holdings = holdings(&swap.allocators)?;
-    let part = parts::strategies(sizes, arguments.threads, &holdings, measuring(swap));
+    let ahead = match ahead.as_slice() {
+        [] => &parts::AHEAD[..],
+        ahead => ahead,
+    };
+    let part = parts::strategies(sizes, random.threads, ahead, &holdings, measuring(swap));
     in_swap("lgalloc strategies", swap, part)
 }

@@ -2,12 +2,13 @@
 
 pub mod arguments;
 mod experiments;
+mod form;
 mod holding;
 mod parts;
 pub mod session;
 pub mod suite;
 
-use heapdrome_paging::{free_swap, size};
+use heapdrome_paging::{Error, free_swap, size};
 
 use crate::failure::Failure;
 use crate::output;
@@ -34,7 +35,10 @@ pub fn paging(arguments: &PagingArguments) -> Result<(), Failure> {
 fn check() -> Result<(), Failure> {
     let session = Session::open()?;
     let mut text = String::new();
-    for attempt in session.lab.attempts().map_err(failure)? {
+    let attempts = session.lab.attempts().map_err(failure)?;
+    let works = attempts.iter().find(|attempt| attempt.reason.is_none());
+    let works = works.map(|attempt| attempt.mechanism);
+    for attempt in attempts {
         let outcome = match attempt.reason {
             None => "works: a child has read back the limit that was made for it".to_owned(),
             Some(reason) => match attempt.mend {
@@ -43,6 +47,14 @@ fn check() -> Result<(), Failure> {
             },
         };
         text.push_str(&format!("{:<12} {outcome}\n", attempt.mechanism.name()));
+    }
+    if let Some(mechanism) = works {
+        let outcome = match session.lab.try_quota(mechanism, 1.0) {
+            Ok(()) => "works: a child has read it back".to_owned(),
+            Err(Error::Interrupted) => return Err(Failure::Interrupted),
+            Err(error) => error.to_string(),
+        };
+        text.push_str(&format!("{:<12} {outcome}\n", "cpu quota"));
     }
     let swap = match free_swap() {
         0 => "none is free; add --swap file:8G to an experiment (root)".to_owned(),

@@ -8,7 +8,7 @@ use heapdrome_paging::{
     free_swap, open_targets, size,
 };
 use heapdrome_record::{
-    Ccdf, CcdfPoint, ClaimResult, Collection, Nanoseconds, SCHEMA, Scale, Table,
+    Ccdf, CcdfPoint, ClaimResult, Collection, Machine, Nanoseconds, SCHEMA, Scale, Table,
 };
 
 use super::arguments::MakeSwap;
@@ -30,6 +30,8 @@ pub struct Session {
     pub remarks: Vec<String>,
     /// When it was opened.
     pub begun: Instant,
+    /// The machine as it was then: what is run later must not count as the work of others.
+    pub machine: Machine,
 }
 
 /// The failure that an error of the lab is.
@@ -57,6 +59,7 @@ impl Session {
             lab,
             remarks: vec![huge_pages()],
             begun: Instant::now(),
+            machine: heapdrome_machine::describe(),
         })
     }
 
@@ -138,6 +141,36 @@ impl Session {
         }
     }
 
+    /// The limit of what needs no swap, if there are limits: so much memory, and a quota of processor time, or a
+    /// remark on why there is none.
+    ///
+    /// # Errors
+    /// When someone interrupts.
+    pub fn limit_without_swap(
+        &mut self,
+        mechanism: Option<Mechanism>,
+        memory: u64,
+        processors: f64,
+    ) -> Result<Option<Limit>, Failure> {
+        let Some(mechanism) = mechanism else {
+            return Ok(None);
+        };
+        let quota = match self.lab.try_quota(mechanism, processors) {
+            Ok(()) => Some(processors),
+            Err(Error::Interrupted) => return Err(Failure::Interrupted),
+            Err(error) => {
+                let told = format!("measured without a quota of processor time: {error}");
+                self.remarks.push(told);
+                None
+            }
+        };
+        Ok(Some(Limit {
+            memory,
+            swap: 0,
+            processors: quota,
+        }))
+    }
+
     /// Runs the cells, telling of each on standard error. Returns how many rounds were run.
     ///
     /// # Errors
@@ -198,7 +231,7 @@ impl Session {
             asked: std::env::args().skip(1).collect(),
             name: publication.name.to_owned(),
             scale: Some(publication.scale),
-            machine: heapdrome_machine::describe(),
+            machine: self.machine.clone(),
             races: Vec::new(),
             tables,
             ccdfs: ccdfs(cells),
@@ -224,7 +257,7 @@ impl Session {
     }
 }
 
-/// Tells of every cell that begins, `count` of them in a round, and of those that fail.
+/// Tells of every cell that begins, `count` of them in a round, and of those that come to nothing.
 fn telling(count: usize) -> impl FnMut(Event<'_>) {
     let (mut begun, mut last) = (0, 0);
     move |event| match event {
@@ -315,7 +348,9 @@ fn save(path: &Path, cells: &[&Cell]) -> Result<(), Failure> {
                 "job": cell.job,
                 "memory": cell.limit.map(|limit: Limit| limit.memory),
                 "swap": cell.limit.map(|limit: Limit| limit.swap),
+                "processors": cell.limit.and_then(|limit: Limit| limit.processors),
                 "reports": cell.reports,
+                "lost": cell.lost,
                 "failure": cell.failure,
             })
         })

@@ -1,15 +1,13 @@
 //! `heapdrome suite lgalloc`: every table of the document, and its sentences.
 
-use std::time::{Duration, Instant};
-
 use heapdrome_paging::{
     Cell, Job, Limit, Mechanism, Order, Plan, Swap, SwapKind, SwapRequest, claims, free_swap,
     targets,
 };
-use heapdrome_record::Scale;
 
 use super::arguments::{MakeSwap, PagingSuiteArguments};
 use super::experiments::{halves, rivals_of};
+use super::form::Form;
 use super::holding::{Holding, holdings};
 use super::parts::{self, Measuring, Part, Sweep};
 use super::session::{Publication, Session, failure};
@@ -21,72 +19,19 @@ use crate::suite::scale;
 pub const NAME: &str = "lgalloc";
 
 /// The names of its parts, for `--only`.
-const PARTS: [&str; 6] = [
+const PARTS: [&str; 7] = [
     "throughput",
-    "paging",
-    "heavy",
+    parts::PAGING,
+    parts::HEAVY,
     "ratio-sweep",
     "strategies",
     "thp",
+    "burst",
 ];
 
-/// How much of the document is run.
-struct Form {
-    rounds: u32,
-    /// Rounds beyond these, of cells whose targets are open.
-    more_rounds: u32,
-    /// No round begins that would end later.
-    within: Option<Duration>,
-    /// Seconds of each cell in swap, and the longest warm-up before.
-    seconds: f64,
-    warm_up: f64,
-    /// Seconds of each cell of the throughput benchmark, and of its warm-up.
-    throughput: [f64; 2],
-    /// The limit of the paging benchmark, whose working set is three times that; under heavier pressure
-    /// both are a quarter.
-    paging: u64,
-    /// Bytes of the working set of the sweep and the strategies; the limit of the strategies is an
-    /// eighth of it.
-    total: u64,
-}
-
-impl Form {
-    fn of(scale: Scale) -> Self {
-        let minutes = |count: u64| Some(Duration::from_secs(60 * count));
-        match scale {
-            Scale::Quick => Self {
-                rounds: 3,
-                more_rounds: 12,
-                within: minutes(13),
-                seconds: 0.7,
-                warm_up: 3.0,
-                throughput: [0.2, 0.1],
-                paging: 128 << 20,
-                total: 512 << 20,
-            },
-            Scale::Usual => Self {
-                rounds: 5,
-                more_rounds: 20,
-                within: minutes(38),
-                seconds: 1.5,
-                warm_up: 8.0,
-                throughput: [0.6, 0.2],
-                paging: 512 << 20,
-                total: 1 << 30,
-            },
-            Scale::Published => Self {
-                rounds: 5,
-                more_rounds: 10,
-                within: None,
-                seconds: 5.0,
-                warm_up: 15.0,
-                throughput: [5.0, 1.0],
-                paging: 512 << 20,
-                total: 4 << 30,
-            },
-        }
-    }
-}
+/// The limit of memory of what needs no swap, and the quota of processor time, as the document has them.
+const MEMORY: u64 = 4 << 30;
+const PROCESSORS: f64 = 16.0;
 
 /// Refuses options that only this suite has.
 ///
@@ -108,8 +53,7 @@ pub fn refuse_options(arguments: &PagingSuiteArguments) -> Result<(), Failure> {
 /// measured until then has been printed and written.
 pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     check(arguments)?;
-    let scale = scale(arguments);
-    let mut form = Form::of(scale);
+    let mut form = Form::of(scale(arguments));
     if let Some(rounds) = arguments.rounds {
         (form.rounds, form.more_rounds) = (rounds, 0);
     }
@@ -119,32 +63,18 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     };
     let mut session = Session::open()?;
     let mechanism = session.mechanism_if_any()?;
-    let only = &arguments.only;
-    let rivals = if only.is_empty() || only.iter().any(|part| part == "throughput") {
-        rivals_of(&arguments.allocators, &mut session)?
-    } else {
-        Vec::new()
+    let limit = session.limit_without_swap(mechanism, MEMORY, PROCESSORS)?;
+    let rivals = match wanted(arguments, "throughput") {
+        true => rivals_of(&arguments.allocators, &mut session)?,
+        false => Vec::new(),
     };
-    let mut parts = planned(arguments, &form, mechanism, more, &rivals);
-    let needed = parts.iter().map(|part| part.swapped).max().unwrap_or(0);
+    let mut parts = planned(arguments, &form, limit, more, &rivals);
     let swap = match mechanism {
-        Some(_) if needed > 0 => swap(&mut session, &arguments.paging.make, needed)?,
-        _ => Ok(None),
-    };
-    let lack = match (&mechanism, &swap) {
-        (None, _) => Some("no memory limit can be made here".to_owned()),
-        (_, Err(why)) => Some(why.clone()),
-        (Some(_), Ok(_)) => None,
+        Some(_) => swap(&mut session, &arguments.paging.make, &parts)?,
+        None => Ok(None),
     };
     let mut cells: Vec<Cell> = parts.iter_mut().flat_map(|part| part.take()).collect();
-    if let Some(why) = &lack {
-        session.remarks.push(format!(
-            "left out, not measured: all that needs swap under a limit ({why})"
-        ));
-        cells
-            .iter_mut()
-            .for_each(|cell| leave_out(cell, mechanism, why));
-    }
+    leave_out(&mut session, &mut cells, mechanism, &swap);
     let plan = Plan {
         rounds: form.rounds,
         mechanism,
@@ -159,24 +89,32 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     ran.and(removed.map_err(failure)).and(published)
 }
 
-/// Runs all cells, and then those whose targets are open.
+/// Runs all cells, and then those whose targets are open. The time that the plan has begins with the session:
+/// allocators may have been built since.
 fn measure(
     session: &mut Session,
     cells: &mut [Cell],
     plan: Plan,
     more: u32,
 ) -> Result<(), Failure> {
-    let begun = Instant::now();
-    let done = session.run(cells, plan)?;
-    let left = plan
-        .within
-        .map(|within| within.saturating_sub(begun.elapsed()));
-    let plan = Plan {
+    let begun = session.begun;
+    let left = || {
+        let within = plan.within?;
+        Some(within.saturating_sub(begun.elapsed()))
+    };
+    let done = session.run(
+        cells,
+        Plan {
+            within: left(),
+            ..plan
+        },
+    )?;
+    let further = Plan {
         rounds: more,
-        within: left,
+        within: left(),
         ..plan
     };
-    session.decide(cells, done, plan)
+    session.decide(cells, done, further)
 }
 
 fn check(arguments: &SuiteArguments) -> Result<(), Failure> {
@@ -196,11 +134,17 @@ fn check(arguments: &SuiteArguments) -> Result<(), Failure> {
     }
 }
 
-/// The parts that were asked for, in the document's order.
+/// Whether a part was asked for.
+fn wanted(arguments: &SuiteArguments, name: &str) -> bool {
+    let only = &arguments.only;
+    only.is_empty() || only.iter().any(|one| one == name)
+}
+
+/// The parts that were asked for, in the document's order. `limit` is that of what needs no swap.
 fn planned(
     arguments: &SuiteArguments,
     form: &Form,
-    mechanism: Option<Mechanism>,
+    limit: Option<Limit>,
     more: Vec<Holding>,
     rivals: &[Holding],
 ) -> Vec<Part> {
@@ -210,11 +154,6 @@ fn planned(
         order: Order::Uniform,
         seed: arguments.seed.unwrap_or(1),
     };
-    let limit = mechanism.map(|_| Limit {
-        memory: 4 << 30,
-        swap: 0,
-        processors: Some(16.0),
-    });
     let own = [Holding::lgalloc()];
     let all: Vec<Holding> = own.iter().cloned().chain(more).collect();
     let [seconds, warm_up] = form.throughput;
@@ -222,23 +161,21 @@ fn planned(
         true => &[Some("always"), Some("madvise"), Some("never")],
         false => &[None],
     };
+    let three = |ram: u64| [ram, 3 * ram];
     let make = |name: &str| match name {
         "throughput" => parts::throughput(&[1, 2, 4, 8, 16], rivals, limit, warm_up, seconds),
-        "paging" => parts::random("paging", [form.paging, 3 * form.paging], 1, &all, measuring),
-        "heavy" => parts::random(
-            "heavy",
-            [form.paging / 4, 3 * form.paging / 4],
-            1,
-            &own,
-            measuring,
-        ),
+        parts::PAGING => parts::random(parts::PAGING, three(form.paging), 1, &all, measuring),
+        parts::HEAVY => parts::random(parts::HEAVY, three(form.paging / 4), 1, &own, measuring),
         "ratio-sweep" => parts::sweep(&document_sweep(form.total), &own, measuring),
-        "strategies" => parts::strategies([form.total / 8, form.total], 1, &own, measuring),
+        "strategies" => {
+            let sizes = [form.total / 8, form.total];
+            parts::strategies(sizes, 1, &parts::AHEAD, &own, measuring)
+        }
+        "burst" => parts::burst(limit),
         _ => parts::huge_pages(choices, limit, warm_up, seconds),
     };
-    let only = &arguments.only;
-    let wanted = |name: &&&str| only.is_empty() || only.iter().any(|one| one == **name);
-    PARTS.iter().filter(wanted).map(|name| make(name)).collect()
+    let names = PARTS.iter().filter(|name| wanted(arguments, name));
+    names.map(|name| make(name)).collect()
 }
 
 /// The document's limits, and its numbers of threads where it published them.
@@ -255,12 +192,16 @@ fn document_sweep(total: u64) -> Sweep {
     }
 }
 
-/// Swap for the suite: what was asked for, else what is free, else a file; or why there is none.
+/// Swap for the parts: what was asked for, else what is free, else a file; or why there is none.
 fn swap(
     session: &mut Session,
     make: &MakeSwap,
-    needed: u64,
+    parts: &[Part],
 ) -> Result<Result<Option<Swap>, String>, Failure> {
+    let needed = parts.iter().map(|part| part.swapped).max().unwrap_or(0);
+    if needed == 0 {
+        return Ok(Ok(None));
+    }
     let mut make = make.clone();
     // A swap area more than half full is much slower; its first page is not for pages.
     let enough = 2 * needed + (1 << 20);
@@ -285,12 +226,32 @@ fn swap(
     }
 }
 
+/// Takes out the cells that cannot be run here, and says why.
+fn leave_out(
+    session: &mut Session,
+    cells: &mut [Cell],
+    mechanism: Option<Mechanism>,
+    swap: &Result<Option<Swap>, String>,
+) {
+    let why = match (mechanism, swap) {
+        (None, _) => "no memory limit can be made here",
+        (_, Err(why)) => why,
+        (Some(_), Ok(_)) => return,
+    };
+    session.remarks.push(format!(
+        "left out, not measured: all that needs swap under a limit ({why})"
+    ));
+    for cell in cells {
+        do_without(cell, mechanism, why);
+    }
+}
+
 /// Takes a cell out that would need swap, and the limit from one that only fits into it.
-fn leave_out(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str) {
+fn do_without(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str) {
     let total = match &cell.job {
         Job::Read(job) => job.total,
         Job::Recycle(job) => job.total,
-        Job::Probe | Job::Throughput(_) => 0,
+        Job::Probe | Job::Throughput(_) | Job::Burst(_) => 0,
     };
     if cell.limit.is_some_and(|limit| total >= limit.memory) {
         cell.failure = Some(why.to_owned());
@@ -337,24 +298,33 @@ fn report(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+    use heapdrome_record::Scale;
 
-    fn measuring() -> Measuring {
-        Measuring {
-            seconds: 1.0,
-            warm_up: 1.0,
-            order: Order::Uniform,
-            seed: 1,
-        }
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        suite: SuiteArguments,
+    }
+
+    /// What the suite runs.
+    fn parts(words: &str) -> Vec<Part> {
+        let line = Line::try_parse_from(words.split_whitespace()).expect("the command line is right");
+        let form = Form::of(Scale::Usual);
+        planned(&line.suite, &form, None, Vec::new(), &[])
+    }
+
+    fn cells(parts: &mut [Part]) -> Vec<Cell> {
+        parts.iter_mut().flat_map(Part::take).collect()
     }
 
     #[test]
     fn what_needs_swap_is_left_out_and_the_rest_stays() {
-        let own = [Holding::lgalloc()];
-        let mut part = parts::random("paging", [64 << 20, 192 << 20], 1, &own, measuring());
-        let mut cells = part.take();
-        cells
-            .iter_mut()
-            .for_each(|cell| leave_out(cell, None, "no swap"));
+        let mut parts = parts("suite lgalloc --only paging");
+        let mut cells = cells(&mut parts);
+        for cell in &mut cells {
+            do_without(cell, None, "no swap");
+        }
         let left: Vec<&str> = cells
             .iter()
             .filter(|cell| cell.failure.is_none())
@@ -362,7 +332,7 @@ mod tests {
             .collect();
         assert_eq!(left, ["random reads, all fits"]);
         assert!(cells.iter().all(|cell| cell.limit.is_none()));
-        let tables = part.tables(&cells);
+        let tables = parts[0].tables(&cells);
         let told = tables.iter().flat_map(|table| &table.notes);
         assert!(
             told.clone()
@@ -375,27 +345,19 @@ mod tests {
     /// Every claim must find its cells, or nobody would see that it never can.
     #[test]
     fn every_claim_speaks_of_cells_that_there_are() {
-        let own = [Holding::lgalloc()];
-        let all = [Some("always"), Some("madvise"), Some("never")];
-        let mut parts = [
-            parts::throughput(&[1, 2, 4, 8, 16], &[], None, 0.1, 0.1),
-            parts::random("paging", [512 << 20, 1536 << 20], 1, &own, measuring()),
-            parts::sweep(&document_sweep(512 << 20), &own, measuring()),
-            parts::strategies([64 << 20, 512 << 20], 1, &own, measuring()),
-            parts::huge_pages(&all, None, 0.1, 0.1),
-        ];
-        let cells: Vec<Cell> = parts.iter_mut().flat_map(Part::take).collect();
+        let cells = cells(&mut parts("suite lgalloc --thp"));
         let told = claims(&cells.iter().collect::<Vec<_>>(), 64);
         for claim in told {
             assert!(!claim.because.contains("not run"), "{claim:?}");
         }
     }
 
+    /// A target whose cells are not there is not spoken of, so that nobody would miss it.
     #[test]
-    fn the_smaller_forms_end_in_time() {
-        for (scale, most) in [(Scale::Quick, 15), (Scale::Usual, 40)] {
-            let within = Form::of(scale).within.expect("it has an end");
-            assert!(within + Duration::from_secs(120) <= Duration::from_secs(60 * most));
-        }
+    fn every_target_speaks_of_cells_that_there_are() {
+        let all = include_str!("../../../paging/data/targets.toml");
+        let cells = cells(&mut parts("suite lgalloc"));
+        let told = targets(&cells.iter().collect::<Vec<_>>());
+        assert_eq!(told.len(), all.matches("[[targets]]").count());
     }
 }

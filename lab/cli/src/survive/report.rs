@@ -27,7 +27,7 @@ pub fn publish(
     ];
     let collection = Collection {
         started: humantime::format_rfc3339_seconds(begun).to_string(),
-        machine: heapdrome_machine::describe(),
+        machine: session.machine.clone(),
         survival: rows,
         remarks: session.remarks.clone(),
         ..collection(tables)

@@ -1,5 +1,6 @@
 //! Tables as the document prints them: one file for each kind of experiment, and here what they share.
 
+mod burst;
 mod ccdf;
 mod counters;
 mod reads;
@@ -9,8 +10,9 @@ mod throughput;
 use heapdrome_record::Table;
 
 use crate::words::{rate, time};
-use crate::{Cell, Distribution};
+use crate::{Cell, Distribution, Report};
 
+pub use burst::burst_table;
 pub use ccdf::ccdf_table;
 pub use counters::counters_table;
 pub use reads::{ratio_table, scaling_table, strategy_table, summary_table};
@@ -51,13 +53,35 @@ fn rate_of(cell: &Cell, figure: &str) -> String {
     or_dash(cell.median(figure).map(rate))
 }
 
-/// The lowest and the highest of the rounds.
-fn range_of(cell: &Cell, figure: &str) -> String {
-    let figures = cell.figures(figure);
-    or_dash(match figures.as_slice() {
+/// The lowest and the highest of the rounds, in words.
+fn range(mut values: Vec<f64>, told: impl Fn(f64) -> String) -> String {
+    values.sort_unstable_by(f64::total_cmp);
+    or_dash(match values.as_slice() {
         [] | [_] => None,
-        [first, .., last] => Some(format!("{} to {}", rate(*first), rate(*last))),
+        [first, .., last] => Some(format!("{} to {}", told(*first), told(*last))),
     })
+}
+
+/// The lowest and the highest rate of the rounds.
+fn range_of(cell: &Cell, figure: &str) -> String {
+    range(cell.figures(figure), rate)
+}
+
+/// The lowest and the highest of what each round's own distribution has.
+fn range_in(
+    cell: &Cell,
+    distribution: &str,
+    value: impl Fn(&Distribution) -> Option<f64>,
+    told: impl Fn(f64) -> String,
+) -> String {
+    let of = |report: &Report| value(report.distributions.get(distribution)?);
+    range(cell.sound().filter_map(of).collect(), told)
+}
+
+/// The lowest and the highest quantile of the rounds.
+fn range_of_quantile(cell: &Cell, distribution: &str, share: f64) -> String {
+    let value = |times: &Distribution| times.quantile(share).map(|value| value as f64);
+    range_in(cell, distribution, value, time)
 }
 
 fn quantile(distribution: &Distribution, share: f64) -> String {

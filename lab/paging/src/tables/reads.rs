@@ -2,9 +2,47 @@
 
 use heapdrome_record::Table;
 
-use super::{or_dash, quantile, range_of, rate_of, table, tail};
+use super::{
+    or_dash, quantile, range_in, range_of, range_of_quantile, rate_of, table, tail,
+};
 use crate::words::{rate, ratio, size};
-use crate::{Cell, Job};
+use crate::{Cell, Distribution, Job, Order};
+
+/// The document tells which share of all reads takes less than this, in nanoseconds: those of pages that
+/// are in memory.
+const IN_MEMORY: u64 = 300;
+
+/// A table of reads, which also says how pages were drawn, and what the clock takes by itself.
+fn reads_table(title: &str, heads: &[&str], rows: Vec<Vec<String>>, cells: &[&Cell]) -> Table {
+    let mut made = table(title, heads, rows, cells);
+    made.notes.extend(drawn(cells));
+    made.notes.extend(clock(cells));
+    made
+}
+
+/// How pages were drawn.
+fn drawn(cells: &[&Cell]) -> Option<String> {
+    let order = |cell: &&Cell| match &cell.job {
+        Job::Read(job) => Some(job.order),
+        _ => None,
+    };
+    Some(match cells.iter().find_map(order)? {
+        Order::Uniform => "pages are drawn independently and uniformly".to_owned(),
+        Order::Permutation => "pages are drawn each once in a shuffled order, then in another; no share \
+                               of major faults is expected of that"
+            .to_owned(),
+    })
+}
+
+/// What two readings of the clock take in the processes of these cells.
+fn clock(cells: &[&Cell]) -> Option<String> {
+    let mut all = Distribution::default();
+    for cell in cells {
+        all.merge(&cell.distribution("clock"));
+    }
+    let [middle, late] = [0.5, 0.99].map(|share| quantile(&all, share));
+    (all.count() > 0).then(|| format!("the clock alone: p50 {middle}, p99 {late}"))
+}
 
 /// Random reads at one number of threads, one row for each limit.
 #[must_use]
@@ -35,7 +73,7 @@ pub fn ratio_table(title: &str, cells: &[&Cell]) -> Table {
         "resident",
         "major faults/op",
     ];
-    table(title, &heads, cells.iter().filter_map(row).collect(), cells)
+    reads_table(title, &heads, cells.iter().filter_map(row).collect(), cells)
 }
 
 /// Random reads per limit and number of threads, from cells in any order.
@@ -97,29 +135,47 @@ pub fn strategy_table(title: &str, cells: &[(String, &Cell)]) -> Table {
         "without advice",
     ];
     let all: Vec<&Cell> = cells.iter().map(|(_, cell)| *cell).collect();
-    table(title, &heads, cells.iter().map(row).collect(), &all)
+    reads_table(title, &heads, cells.iter().map(row).collect(), &all)
 }
 
 /// The document's paging benchmark: a limit, three times as much memory.
 #[must_use]
 pub fn summary_table(title: &str, reads: &Cell, recycled: &Cell) -> Table {
-    let (read, hot) = (reads.distribution("read"), recycled.distribution("hot"));
-    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let rates = |name: &str, cell: &Cell, figure: &str| {
+        vec![name.to_owned(), rate_of(cell, figure), range_of(cell, figure)]
+    };
+    let times = |name: &str, cell: &Cell, kind: &str, share: f64| {
+        let whole = quantile(&cell.distribution(kind), share);
+        vec![name.to_owned(), whole, range_of_quantile(cell, kind, share)]
+    };
     let rows = vec![
-        row("random_read ops/s", rate_of(reads, "reads_per_s")),
-        row("random_read p50", quantile(&read, 0.5)),
-        row("random_read p99", quantile(&read, 0.99)),
-        row("random_read max", quantile(&read, 1.0)),
-        row("realloc+touch ops/s", rate_of(recycled, "hot_per_s")),
-        row("realloc+touch p50", quantile(&hot, 0.5)),
+        rates("random_read ops/s", reads, "reads_per_s"),
+        in_memory(reads),
+        times("random_read p50", reads, "read", 0.5),
+        times("random_read p99", reads, "read", 0.99),
+        times("random_read p99.9", reads, "read", 0.999),
+        times("random_read max", reads, "read", 1.0),
+        rates("realloc+touch ops/s", recycled, "hot_per_s"),
+        times("realloc+touch p50", recycled, "hot", 0.5),
     ];
-    table(title, &["metric", "here"], rows, &[reads, recycled])
+    reads_table(title, &["metric", "here", "range"], rows, &[reads, recycled])
+}
+
+/// The share of reads that is as fast as memory.
+fn in_memory(reads: &Cell) -> Vec<String> {
+    let share = |times: &Distribution| times.share_up_to(IN_MEMORY);
+    let told = |share: f64| format!("{:.0}%", share * 100.0);
+    vec![
+        format!("random_read under {IN_MEMORY} ns"),
+        or_dash(share(&reads.distribution("read")).map(told)),
+        range_in(reads, "read", share, told),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Distribution, Holder, Limit, Order, Read, Report, Strategy};
+    use crate::{Holder, Limit, Read, Report, Strategy};
 
     fn read_cell(memory: u64, threads: usize, rate: f64) -> Cell {
         let job = Job::Read(Read {
@@ -169,6 +225,24 @@ mod tests {
             assert!(table.rows.iter().all(|row| row.len() == width), "{table:?}");
         }
         assert_eq!(made[0].rows[0][..3], ["512M", "1:2", "12,996"]);
+        assert_eq!(made[3].rows[1][..2], ["random_read under 300 ns", "50%"]);
+    }
+
+    #[test]
+    fn the_order_of_draws_and_the_clock_stand_below_a_table() {
+        let mut cell = read_cell(1 << 29, 1, 10.0);
+        let clock = Distribution::new([(35, 10)]);
+        let report = &mut cell.reports[0];
+        report.distributions.insert("clock".to_owned(), clock);
+        let notes = |cell: &Cell| ratio_table("x", &[cell]).notes;
+        let uniform = notes(&cell);
+        assert!(uniform[0].contains("uniformly"), "{uniform:?}");
+        assert_eq!(uniform[1], "the clock alone: p50 35 ns, p99 35 ns");
+        if let Job::Read(job) = &mut cell.job {
+            job.order = Order::Permutation;
+        }
+        let shuffled = notes(&cell);
+        assert!(shuffled[0].contains("shuffled"), "{shuffled:?}");
     }
 
     #[test]

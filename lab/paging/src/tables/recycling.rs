@@ -2,7 +2,7 @@
 
 use heapdrome_record::Table;
 
-use super::{quantile, rate_of, table, tail};
+use super::{quantile, range_of, range_of_quantile, rate_of, table, tail};
 use crate::words::{ratio, size};
 use crate::{Cell, Job, Limit, Recycle};
 
@@ -23,10 +23,11 @@ pub fn realloc_table(title: &str, cells: &[&Cell]) -> Table {
             size(limit.memory),
             ratio(limit.memory, job.total),
             rate_of(cell, "hot_per_s"),
+            range_of(cell, "hot_per_s"),
             quantile(&cell.distribution("hot"), 0.5),
         ])
     };
-    let heads = ["RAM", "ratio", "ops/s", "p50"];
+    let heads = ["RAM", "ratio", "ops/s", "range", "p50"];
     table(title, &heads, cells.iter().filter_map(row).collect(), cells)
 }
 
@@ -60,11 +61,21 @@ pub fn realloc_scaling_table(title: &str, cells: &[&Cell]) -> Table {
 pub fn recycle_table(title: &str, cells: &[&Cell], names: &[String]) -> Table {
     let row = |(cell, name): (&&Cell, &String)| {
         let mut row = vec![name.clone()];
-        row.extend(tail(&cell.distribution("cold"), &[0.5, 0.99]));
+        let cold = cell.distribution("cold");
+        row.push(quantile(&cold, 0.5));
+        row.push(range_of_quantile(cell, "cold", 0.5));
+        row.push(quantile(&cold, 0.99));
         row.extend(tail(&cell.distribution("hot"), &[0.5, 0.99]));
         row
     };
-    let heads = ["regions of", "cold p50", "cold p99", "hot p50", "hot p99"];
+    let heads = [
+        "regions of",
+        "cold p50",
+        "range",
+        "cold p99",
+        "hot p50",
+        "hot p99",
+    ];
     let rows = cells.iter().zip(names).map(row).collect();
     table(title, &heads, rows, cells)
 }

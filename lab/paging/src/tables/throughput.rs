@@ -2,7 +2,7 @@
 
 use heapdrome_record::Table;
 
-use super::{or_dash, rate_of, table, tail};
+use super::{or_dash, range_of, rate_of, table, tail};
 use crate::words::time;
 use crate::{Cell, Job};
 
@@ -18,6 +18,7 @@ pub fn throughput_table(title: &str, cells: &[&Cell]) -> Table {
             way(cell).to_owned(),
             job.threads.to_string(),
             rate_of(cell, "ops_per_s"),
+            range_of(cell, "ops_per_s"),
             or_dash(times.mean().map(time)),
         ];
         row.extend(tail(&times, &[0.5, 0.99, 0.999, 1.0]));
@@ -27,6 +28,7 @@ pub fn throughput_table(title: &str, cells: &[&Cell]) -> Table {
         "benchmark",
         "thr",
         "ops/s",
+        "range",
         "avg",
         "p50",
         "p99",

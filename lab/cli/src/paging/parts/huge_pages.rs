@@ -15,6 +15,7 @@ pub fn huge_pages(
     const PART: &str = "thp";
     let now = heapdrome_paging::huge_pages().unwrap_or_else(|| "none".to_owned());
     let variants = [
+        Variant::PublishedTouch,
         Variant::LgallocTouch,
         Variant::SysallocTouch,
         Variant::SysallocNohugeTouch,

@@ -1,5 +1,6 @@
 //! The experiments: which cells each has, and which tables come of them.
 
+mod burst;
 mod huge_pages;
 mod random;
 mod strategies;
@@ -11,9 +12,10 @@ use heapdrome_record::Table;
 
 use super::holding::Holding;
 
+pub use burst::burst;
 pub use huge_pages::huge_pages;
-pub use random::random;
-pub use strategies::strategies;
+pub use random::{HEAVY, PAGING, random};
+pub use strategies::{AHEAD, strategies};
 pub use sweep::{Sweep, sweep};
 pub use throughput::throughput;
 

@@ -8,6 +8,11 @@ use heapdrome_record::Table;
 use super::{Measuring, Part, fitting, held_by, limit, named};
 use crate::paging::holding::Holding;
 
+/// The document's paging benchmark.
+pub const PAGING: &str = "paging";
+/// The same under heavier pressure, of which the document has no figures.
+pub const HEAVY: &str = "heavy";
+
 const READS: &str = "random reads";
 const FITS: &str = "random reads, all fits";
 const AGAIN: &str = "regions again";
@@ -37,29 +42,33 @@ pub fn random(
             holding.with(Cell::new(part, name, job, under))
         }));
     }
-    let others = [
+    cells.extend(others(holdings).into_iter().map(|other| {
+        let job = measuring.regions(other.holder, total, &[1]);
+        let name = format!("{AGAIN}, {}", other.name);
+        other.with(Cell::new(part, name, job, under))
+    }));
+    let holdings = holdings.to_vec();
+    Part::new(
+        cells,
+        total.saturating_sub(ram),
+        Box::new(move |cells| tables(part, cells, [ram, total], threads, &holdings)),
+    )
+}
+
+/// What regions are also taken again from, where nobody has asked for it.
+fn others(holdings: &[Holding]) -> Vec<Holding> {
+    let mut others = vec![
         Holding::published(),
         Holding::published_with_worker(),
         Holding::mapped(),
         Holding::sysalloc(),
     ];
-    for other in others {
-        let same = |known: &Holding| known.holder == other.holder;
-        if !holdings.iter().any(same) {
-            let job = measuring.regions(other.holder, total, &[1]);
-            let name = format!("{AGAIN}, {}", other.name);
-            cells.push(other.with(Cell::new(part, name, job, under)));
-        }
-    }
-    let holdings = holdings.to_vec();
-    Part::new(
-        cells,
-        total.saturating_sub(ram),
-        Box::new(move |cells| tables(cells, [ram, total], threads, &holdings)),
-    )
+    others.retain(|other| holdings.iter().all(|one| one.holder != other.holder));
+    others
 }
 
 fn tables(
+    part: &str,
     cells: &[Cell],
     [ram, total]: [u64; 2],
     threads: usize,
@@ -76,11 +85,14 @@ fn tables(
             continue;
         };
         let here = format!("{here}{}", held_by(holding));
-        let summary = summary_table(&here, reads, again);
-        tables.push(match place {
-            0 => beside(summary, "paging", "metric"),
-            _ => summary,
-        });
+        let mut summary = summary_table(&here, reads, again);
+        if part == HEAVY {
+            let told = "the document says how to run this (128 MiB), and has no figures of it";
+            summary.notes.push(told.to_owned());
+        } else if place == 0 {
+            summary = beside(summary, "paging", "metric");
+        }
+        tables.push(summary);
         tables.extend(distributions(&here, ram, [reads, again, fits]));
     }
     let regions = |cell: &&Cell| cell.name.starts_with(AGAIN);

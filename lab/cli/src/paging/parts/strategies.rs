@@ -8,25 +8,29 @@ use crate::paging::holding::Holding;
 
 /// Readers of the document's last strategy.
 const MANY: usize = 8;
+/// How far the document prefetches ahead.
+const DOCUMENTED: usize = 32;
+/// How far ahead is looked where nobody asks for something else.
+pub const AHEAD: [usize; 2] = [DOCUMENTED, 128];
 
-/// The document's strategies, and one that looks further ahead.
-fn all(threads: usize) -> Vec<(String, usize, Strategy)> {
-    let mut all: Vec<(String, usize, Strategy)> = [
-        Strategy::Baseline,
-        Strategy::Random,
-        Strategy::Sequential,
-        Strategy::Prefetch { ahead: 32 },
-        Strategy::Prefetch { ahead: 128 },
-        Strategy::Batch { pages: 8 },
-        Strategy::Batch { pages: 32 },
-        Strategy::Batch { pages: 128 },
-    ]
-    .into_iter()
-    .map(|strategy| (strategy.name(), threads, strategy))
-    .collect();
-    let last = Strategy::RandomPrefetch { ahead: 32 };
-    all.push((format!("MADV_RANDOM+pf ({MANY}thr)"), MANY, last));
-    all
+/// The document's strategies, with threads that prefetch so many reads ahead; at [`MANY`] readers the first of
+/// these.
+fn all(threads: usize, ahead: &[usize]) -> Vec<(String, usize, Strategy)> {
+    let first = [Strategy::Baseline, Strategy::Random, Strategy::Sequential];
+    let ahead_of = ahead.iter().map(|ahead| Strategy::Prefetch { ahead: *ahead });
+    let batches = [8, 32, 128].map(|pages| Strategy::Batch { pages });
+    let each = first.into_iter().chain(ahead_of).chain(batches);
+    let last = ahead.first().map(|ahead| {
+        let more = match *ahead {
+            DOCUMENTED => String::new(),
+            other => format!(", {other} ahead"),
+        };
+        let name = format!("MADV_RANDOM+pf ({MANY}thr{more})");
+        (name, MANY, Strategy::RandomPrefetch { ahead: *ahead })
+    });
+    each.map(|strategy| (strategy.name(), threads, strategy))
+        .chain(last)
+        .collect()
 }
 
 /// Every strategy for `total` bytes under a limit of `ram`, and where all fits; each of `holdings` in
@@ -34,22 +38,25 @@ fn all(threads: usize) -> Vec<(String, usize, Strategy)> {
 pub fn strategies(
     [ram, total]: [u64; 2],
     threads: usize,
+    ahead: &[usize],
     holdings: &[Holding],
     measuring: Measuring,
 ) -> Part {
     const PART: &str = "strategies";
     let under = Some(limit(ram, total));
+    let all = all(threads, ahead);
     let mut cells = Vec::new();
     for (place, holding) in holdings.iter().enumerate() {
         for (total, ending) in [(total, ""), (fitting(ram), ", all fits")] {
-            cells.extend(all(threads).into_iter().map(|(name, threads, strategy)| {
+            cells.extend(all.iter().map(|(name, threads, strategy)| {
                 let name = named(&format!("{name}{ending}"), place, holding);
-                let job = measuring.reads(holding, total, threads, strategy);
+                let job = measuring.reads(holding, total, *threads, *strategy);
                 holding.with(Cell::new(PART, name, job, under))
             }));
         }
     }
-    let each = all(threads).len();
+    let each = all.len();
+    let names: Vec<String> = all.into_iter().map(|(name, ..)| name).collect();
     let holdings = holdings.to_vec();
     Part::new(
         cells,
@@ -58,7 +65,7 @@ pub fn strategies(
             let halves = cells.chunks(each);
             let pairs = halves.clone().step_by(2).zip(halves.skip(1).step_by(2));
             let of = holdings.iter().zip(pairs);
-            of.flat_map(|(holding, pair)| tables(pair, [ram, total], threads, holding))
+            of.flat_map(|(holding, pair)| tables(pair, [ram, total], (threads, &names), holding))
                 .collect()
         }),
     )
@@ -67,15 +74,11 @@ pub fn strategies(
 fn tables(
     (pressed, fit): (&[Cell], &[Cell]),
     [ram, total]: [u64; 2],
-    threads: usize,
+    (threads, names): (usize, &[String]),
     holding: &Holding,
 ) -> Vec<Table> {
     let rows = |cells: &[Cell], title: &str| {
-        let named: Vec<(String, &Cell)> = all(threads)
-            .into_iter()
-            .map(|(name, _, _)| name)
-            .zip(cells)
-            .collect();
+        let named: Vec<(String, &Cell)> = names.iter().cloned().zip(cells).collect();
         strategy_table(title, &named)
     };
     let held = held_by(holding);

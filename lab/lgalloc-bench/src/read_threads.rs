@@ -28,7 +28,7 @@ pub struct Stage<'a> {
 }
 
 /// One reader, with memory for all that it records.
-pub struct Reader {
+pub struct ReadThread {
     pub draws: Draws,
     /// Reads that it has done.
     pub position: AtomicU64,
@@ -43,7 +43,7 @@ pub struct Sheet {
     pub span: Duration,
 }
 
-impl Reader {
+impl ReadThread {
     /// One that draws from so many pages.
     pub fn new(order: Order, pages: usize, seed: u64) -> Self {
         Self {
@@ -182,7 +182,7 @@ mod tests {
             set: &set,
             phase: AtomicU8::new(MEASURE),
         };
-        let mut reader = Reader::new(Order::Uniform, set.pages(), 5);
+        let mut reader = ReadThread::new(Order::Uniform, set.pages(), 5);
         let ended = singles(
             &stage,
             &mut reader.draws,

@@ -1,0 +1,152 @@
+//! What stays in memory when much is taken at once and all of it is returned.
+
+use std::ptr::NonNull;
+use std::sync::Barrier;
+
+use heapdrome_lgalloc::{Config, Handle, allocate, deallocate};
+use heapdrome_paging::{Burst, Counters, Holder, Report};
+
+use crate::failure::Failure;
+use crate::published;
+use crate::regions::{PAGE, REGION};
+
+/// The sizes of regions: five classes.
+const SIZES: [usize; 5] = [REGION, 2 * REGION, 4 * REGION, 8 * REGION, 16 * REGION];
+
+/// A region of any size, to be returned.
+enum Taken {
+    Lgalloc(Handle),
+    Published(published::Handle),
+}
+
+impl Taken {
+    /// Takes a region and writes one byte of each page.
+    fn new(holder: Holder, bytes: usize) -> Result<Self, Failure> {
+        let (start, taken): (NonNull<u8>, Self) = match holder {
+            Holder::Lgalloc => {
+                let (start, _, handle) = allocate::<u8>(bytes)?;
+                (start, Self::Lgalloc(handle))
+            }
+            Holder::Published | Holder::PublishedWorker => {
+                let (start, handle) = published::take(holder, bytes)?;
+                (start, Self::Published(handle))
+            }
+            Holder::Malloc | Holder::Mapped => {
+                let told = format!("{} keeps nothing that is returned", holder.name());
+                return Err(Failure::Instructions(told));
+            }
+        };
+        for page in 0..bytes / PAGE {
+            // SAFETY: the region has so many bytes, and is this thread's alone until it is returned.
+            unsafe { start.add(page * PAGE).write_volatile(1) };
+        }
+        Ok(taken)
+    }
+
+    fn give_back(self) {
+        match self {
+            Self::Lgalloc(handle) => deallocate(handle),
+            Self::Published(handle) => published::put(handle),
+        }
+    }
+}
+
+/// Runs the job: memory is looked at while the threads wait, before they take anything, when they have
+/// taken all, and when they have returned it.
+///
+/// # Errors
+/// When a number is out of range, or there is no memory.
+pub fn run(job: &Burst) -> Result<Report, Failure> {
+    if !(1..=256).contains(&job.threads) || job.each > 1 << 36 {
+        return Err(Failure::Instructions("a number is out of range".into()));
+    }
+    let counters = Counters::now();
+    let barrier = Barrier::new(job.threads + 1);
+    let (looked, taken) = std::thread::scope(|scope| {
+        let start = |_| scope.spawn(|| one_thread(job, &barrier));
+        let running: Vec<_> = (0..job.threads).map(start).collect();
+        let looked = [(); 3].map(|()| {
+            barrier.wait();
+            let resident = resident();
+            barrier.wait();
+            resident
+        });
+        let joined = running.into_iter().map(|thread| thread.join());
+        let taken = joined
+            .map(|done| done.map_err(|_| Failure::Thread)?)
+            .collect::<Result<Vec<u64>, Failure>>();
+        (looked, taken)
+    });
+    let [before, most, after] = looked;
+    let before = before?;
+    let mut report = Report {
+        figures: Counters::now().since(&counters),
+        ..Report::default()
+    };
+    let mut figure = |name: &str, bytes: u64| report.figures.insert(name.to_owned(), bytes as f64);
+    figure("taken_bytes", taken?.iter().sum());
+    figure("resident_at_most_bytes", most?.saturating_sub(before));
+    figure("resident_after_bytes", after?.saturating_sub(before));
+    if job.holder == Holder::Lgalloc {
+        figure("cap_bytes", Config::default().dirty_cap as u64);
+    }
+    Ok(report)
+}
+
+/// Takes regions of every size and returns them; between these steps it waits until all threads are there,
+/// and again until memory has been looked at. Returns the bytes that it took.
+fn one_thread(job: &Burst, barrier: &Barrier) -> Result<u64, Failure> {
+    let wait = || {
+        barrier.wait();
+        barrier.wait();
+    };
+    wait();
+    let taken = take_all(job);
+    // Whatever became of this thread, the others wait for it.
+    wait();
+    let given = taken.map(|(taken, bytes)| {
+        taken.into_iter().for_each(Taken::give_back);
+        bytes
+    });
+    wait();
+    given
+}
+
+fn take_all(job: &Burst) -> Result<(Vec<Taken>, u64), Failure> {
+    let (mut taken, mut bytes) = (Vec::new(), 0);
+    for size in SIZES {
+        for _ in 0..(job.each / size as u64).max(1) {
+            taken.push(Taken::new(job.holder, size)?);
+            bytes += size as u64;
+        }
+    }
+    Ok((taken, bytes))
+}
+
+/// Bytes of this process that are in memory.
+fn resident() -> Result<u64, Failure> {
+    const FILE: &str = "/proc/self/statm";
+    let text = std::fs::read_to_string(FILE).map_err(|error| Failure::System(FILE, error))?;
+    let pages = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    let pages = pages.ok_or_else(|| Failure::System(FILE, std::io::ErrorKind::InvalidData.into()))?;
+    // SAFETY: asking for the page size has no preconditions.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(PAGE as u64);
+    Ok(pages * page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_nothing_is_refused() {
+        let job = |holder, threads| Burst {
+            holder,
+            threads,
+            each: 2 << 20,
+        };
+        for job in [job(Holder::Mapped, 1), job(Holder::Lgalloc, 0)] {
+            assert!(matches!(run(&job), Err(Failure::Instructions(_))));
+        }
+    }
+}

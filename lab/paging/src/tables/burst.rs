@@ -1,0 +1,77 @@
+//! What stays in memory after a burst.
+
+use heapdrome_record::Table;
+
+use super::{or_dash, range, table};
+use crate::words::size;
+use crate::{Cell, Job};
+
+/// What was taken at once, and what of it was in memory then and when all had been returned: one row for
+/// each cell.
+#[must_use]
+pub fn burst_table(title: &str, cells: &[&Cell]) -> Table {
+    let told = |bytes: f64| size(bytes as u64);
+    let row = |cell: &&Cell| {
+        let Job::Burst(job) = &cell.job else {
+            return None;
+        };
+        let figure = |name: &str| or_dash(cell.median(name).map(told));
+        Some(vec![
+            job.holder.name().to_owned(),
+            job.threads.to_string(),
+            figure("taken_bytes"),
+            figure("resident_at_most_bytes"),
+            figure("resident_after_bytes"),
+            range(cell.figures("resident_after_bytes"), told),
+            figure("cap_bytes"),
+        ])
+    };
+    let heads = [
+        "regions of",
+        "thr",
+        "taken",
+        "in memory",
+        "after",
+        "range",
+        "cap",
+    ];
+    let mut made = table(title, &heads, cells.iter().filter_map(row).collect(), cells);
+    made.notes.push(
+        "memory of the process beyond what it had before, when every page had been written, and after \
+         every region had been returned"
+            .to_owned(),
+    );
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Burst, Holder, Report};
+
+    #[test]
+    fn what_has_no_cap_has_a_dash() {
+        let cell = |holder, figures: &[(&str, f64)]| {
+            let job = Job::Burst(Burst {
+                holder,
+                threads: 8,
+                each: 32 << 20,
+            });
+            let mut cell = Cell::new("burst", "a cell", job, None);
+            let named = figures.iter().map(|(name, value)| ((*name).to_owned(), *value));
+            cell.reports.push(Report {
+                figures: named.collect(),
+                ..Report::default()
+            });
+            cell
+        };
+        let after = ("resident_after_bytes", f64::from(1 << 29));
+        let cells = [
+            cell(Holder::Lgalloc, &[after, ("cap_bytes", f64::from(1 << 30))]),
+            cell(Holder::Published, &[after]),
+        ];
+        let table = burst_table("x", &cells.iter().collect::<Vec<_>>());
+        assert_eq!(table.rows[0][4..], ["512M", "-", "1G"]);
+        assert_eq!(table.rows[1][4..], ["512M", "-", "-"]);
+    }
+}
