@@ -55,7 +55,10 @@ pub fn advise(set: &WorkingSet, strategy: Strategy) -> Result<(), Failure> {
     let advice = match strategy {
         Strategy::Random | Strategy::RandomPrefetch { .. } => libc::MADV_RANDOM,
         Strategy::Sequential => libc::MADV_SEQUENTIAL,
-        Strategy::Baseline | Strategy::Prefetch { .. } | Strategy::Batch { .. } => return Ok(()),
+        Strategy::Baseline
+        | Strategy::Prefetch { .. }
+        | Strategy::Batch { .. }
+        | Strategy::Reader { .. } => return Ok(()),
     };
     set.regions()
         .iter()

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use heapdrome_paging::{Counters, Order, Read, Report, Strategy};
+use heapdrome_paging::{Counters, Holder, Order, Read, Report, Strategy};
 
 use crate::failure::Failure;
 use crate::harness;
 use crate::read_threads::{
-    MEASURE, ReadThread, SETTLE, STOP, Sheet, Stage, batches, prefetch, singles,
+    MEASURE, ReadThread, SETTLE, STOP, Sheet, Stage, batches, by_reader, prefetch, singles,
 };
-use crate::regions::{PAGE, REGION, WorkingSet};
+use crate::regions::{PAGE, REGION, WorkingSet, regions_for};
 use crate::settle;
 use crate::times::{Times, merged};
 
@@ -23,7 +23,10 @@ pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<Report, Failure> {
     // Before the lock, which is to hold what they record.
     let mut threads = read_threads(job);
     let mut report = harness::report(lock());
-    let set = WorkingSet::make(job.holder, job.total, job.seed)?;
+    let set = match job.strategy {
+        Strategy::Reader { .. } => WorkingSet::in_one_vector(job.total, job.seed)?,
+        _ => WorkingSet::make(job.holder, job.total, job.seed)?,
+    };
     harness::advise(&set, job.strategy)?;
     let stage = Stage {
         set: &set,
@@ -36,7 +39,7 @@ pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<Report, Failure> {
 
 /// A thread for each reader, each with a sequence of its own.
 fn read_threads(job: &Read) -> Vec<ReadThread> {
-    let pages = (job.total as usize).div_ceil(REGION).max(1) * (REGION / PAGE);
+    let pages = regions_for(job.total) * (REGION / PAGE);
     let thread = |number: usize| {
         let seed = job.seed.wrapping_add((number as u64 + 1) << 48);
         ReadThread::new(job.order, pages, seed)
@@ -88,6 +91,9 @@ fn check(job: &Read) -> Result<(), Failure> {
     let sane = |seconds: f64| (0.0..=86_400.0).contains(&seconds);
     let wrong = match job.strategy {
         Strategy::Batch { pages } => pages == 0 || pages > 1 << 20,
+        Strategy::Reader { pages } => {
+            pages == 0 || pages > 1 << 20 || job.holder != Holder::Lgalloc
+        }
         Strategy::Prefetch { ahead } | Strategy::RandomPrefetch { ahead } => ahead == 0,
         Strategy::Baseline | Strategy::Random | Strategy::Sequential => false,
     };
@@ -143,6 +149,7 @@ fn perform(stage: &Stage<'_>, readers: &mut [ReadThread], job: &Read) -> Result<
             }
             threads.push(scope.spawn(move || match job.strategy {
                 Strategy::Batch { pages } => batches(stage, draws, position, sheet, pages),
+                Strategy::Reader { pages } => by_reader(stage, draws, position, sheet, pages),
                 _ => singles(stage, draws, position, sheet),
             }));
         }
@@ -182,7 +189,6 @@ fn watch(stage: &Stage<'_>, job: &Read, reads: impl Fn() -> u64) -> Result<Watch
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_paging::Holder;
 
     fn job(strategy: Strategy, threads: usize) -> Read {
         Read {
@@ -216,6 +222,20 @@ mod tests {
                 matches!(strategy, Strategy::Batch { .. })
             );
         }
+    }
+
+    /// It reads a vector of lgalloc's, and nothing else can be asked of it.
+    #[test]
+    fn the_reader_of_lgalloc_reads_what_was_written() {
+        let mut job = job(Strategy::Reader { pages: 8 }, 2);
+        assert!(matches!(
+            run(&job, || false),
+            Err(Failure::Instructions(_))
+        ));
+        job.holder = Holder::Lgalloc;
+        let report = run(&job, || false).expect("read");
+        assert!(report.distributions["read"].count() > 0);
+        assert_eq!(report.rejected, None);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! What readers and prefetching threads do, each in a thread of its own.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use heapdrome_lgalloc::{Pattern, Reader};
 use heapdrome_paging::Order;
 
 use crate::draws::Draws;
@@ -20,6 +22,9 @@ pub const STOP: u8 = 2;
 /// For how long a prefetching thread sleeps that is as far ahead as it should be. One that spins
 /// takes a core from the readers.
 const NAP: Duration = Duration::from_micros(50);
+
+/// How many reads one reader of lgalloc's is made for: many batches.
+const READS: usize = 1 << 12;
 
 /// What all threads see.
 pub struct Stage<'a> {
@@ -136,6 +141,44 @@ pub fn batches(
         }
         // Relaxed: read by the watcher only, who needs no more than about where the reader is.
         position.fetch_add(pages as u64, Ordering::Relaxed);
+    }
+    sheet.span = begin.map_or(Duration::ZERO, |begin| begin.elapsed());
+    Ok(())
+}
+
+/// Reads through readers of lgalloc's, which ask for so many pages before they read them, until the phase is
+/// over. What the asking takes is part of the read at which it is done.
+pub fn by_reader(
+    stage: &Stage<'_>,
+    draws: &mut Draws,
+    position: &AtomicU64,
+    sheet: &mut Sheet,
+    pages: usize,
+) -> Result<(), Failure> {
+    let no_vector = || Failure::Instructions("a reader reads a vector of lgalloc's".into());
+    let vector = stage.set.vector().ok_or_else(no_vector)?;
+    let mut begin = None;
+    while now(stage).is_some() {
+        let drawn: Vec<usize> = (0..READS).map(|_| draws.draw()).collect();
+        let reader = Reader::new(vector, Pattern::Indices(&drawn), pages);
+        let mut reader = reader.map_err(|error| Failure::Instructions(error.to_string()))?;
+        for page in &drawn {
+            let Some(counts) = now(stage) else { break };
+            if counts && begin.is_none() {
+                begin = Some(Instant::now());
+            }
+            let start = Instant::now();
+            let found = black_box(reader.next().map(|words| words[0]));
+            let time = start.elapsed();
+            if found != Some(stage.set.tag(*page)) {
+                return Err(Failure::Contents(*page));
+            }
+            if counts {
+                sheet.reads.record(time);
+            }
+            // Relaxed: read by the watcher only, who needs no more than about where the reader is.
+            position.fetch_add(1, Ordering::Relaxed);
+        }
     }
     sheet.span = begin.map_or(Duration::ZERO, |begin| begin.elapsed());
     Ok(())

@@ -3,8 +3,9 @@
 use std::alloc::Layout;
 use std::hint::black_box;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
-use heapdrome_lgalloc::{Handle, allocate, deallocate};
+use heapdrome_lgalloc::{Handle, LargeVec, allocate, deallocate};
 use heapdrome_paging::Holder;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -18,6 +19,9 @@ pub const REGION: usize = 2 << 20;
 pub const PAGE: usize = 4096;
 /// Pages of a region.
 const PAGES: usize = REGION / PAGE;
+
+/// A page as an element.
+pub type Page = [u64; PAGE / size_of::<u64>()];
 
 /// As in the document's program: aligned to a page, so that `posix_memalign` serves it and not `malloc`.
 const LAYOUT: Layout = match Layout::from_size_align(REGION, PAGE) {
@@ -38,6 +42,10 @@ enum Source {
     Published(Option<published::Handle>),
     Malloc,
     Mapped,
+    /// A part of a vector, which stays as long as any of its parts. It is only read.
+    Part {
+        _vector: Arc<LargeVec<Page>>,
+    },
 }
 
 // SAFETY: a region is memory that belongs to no thread.
@@ -111,6 +119,8 @@ impl Drop for Region {
             }
             // SAFETY: it came from `alloc` with this layout, and nobody uses it any more.
             Source::Malloc => unsafe { std::alloc::dealloc(self.start.as_ptr(), LAYOUT) },
+            // The last of them gives the vector back.
+            Source::Part { .. } => {}
             Source::Mapped => {
                 // SAFETY: it came from `mmap` with this length, and nobody uses it any more.
                 unsafe { libc::munmap(self.start.as_ptr().cast(), REGION) };
@@ -149,20 +159,33 @@ pub fn malloc_once(touch: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How many regions hold so many bytes.
+pub fn regions_for(total: u64) -> usize {
+    (total as usize).div_ceil(REGION).max(1)
+}
+
+/// The words of a page; the first is its tag.
+fn words(seed: u64, page: usize) -> SplitMix64 {
+    SplitMix64::seed_from_u64(seed.wrapping_add((page as u64) << 20))
+}
+
 /// A working set: regions whose pages hold incompressible words, the first of each a tag.
 #[derive(Debug)]
 pub struct WorkingSet {
     regions: Vec<Region>,
     seed: u64,
+    /// Where all regions are parts of one.
+    vector: Option<Arc<LargeVec<Page>>>,
 }
 
 impl WorkingSet {
     /// Takes regions for so many bytes and fills them.
     pub fn make(holder: Holder, total: u64, seed: u64) -> Result<Self, Failure> {
-        let count = (total as usize).div_ceil(REGION).max(1);
+        let count = regions_for(total);
         let mut set = Self {
             regions: Vec::with_capacity(count),
             seed,
+            vector: None,
         };
         for _ in 0..count {
             let region = Region::take(holder)?;
@@ -172,6 +195,35 @@ impl WorkingSet {
             }
         }
         Ok(set)
+    }
+
+    /// The same as one vector of heapdrome's lgalloc, which is only read.
+    pub fn in_one_vector(total: u64, seed: u64) -> Result<Self, Failure> {
+        let count = regions_for(total);
+        let mut vector: LargeVec<Page> = LargeVec::with_capacity(count * PAGES)?;
+        for page in 0..count * PAGES {
+            let mut words = words(seed, page);
+            vector.push(std::array::from_fn(|_| words.next_u64()))?;
+        }
+        let vector = Arc::new(vector);
+        let start = NonNull::from(&vector[..]).cast::<u8>();
+        let part = |number: usize| Region {
+            // SAFETY: so many regions lie in the vector.
+            start: unsafe { start.add(number * REGION) },
+            source: Source::Part {
+                _vector: Arc::clone(&vector),
+            },
+        };
+        Ok(Self {
+            regions: (0..count).map(part).collect(),
+            seed,
+            vector: Some(vector),
+        })
+    }
+
+    /// The vector, where it was made as one.
+    pub fn vector(&self) -> Option<&LargeVec<Page>> {
+        self.vector.as_deref()
     }
 
     /// How many pages there are.
@@ -195,12 +247,8 @@ impl WorkingSet {
         unsafe { region.start.add(page % PAGES * PAGE) }.cast()
     }
 
-    fn words(&self, page: usize) -> SplitMix64 {
-        SplitMix64::seed_from_u64(self.seed.wrapping_add((page as u64) << 20))
-    }
-
     fn fill(&mut self, page: usize) {
-        let (start, mut words) = (self.start(page), self.words(page));
+        let (start, mut words) = (self.start(page), words(self.seed, page));
         for word in 0..PAGE / size_of::<u64>() {
             // SAFETY: the word lies in the page, whose start is aligned; nobody else has the set.
             unsafe { start.add(word).write(words.next_u64()) };
@@ -216,7 +264,7 @@ impl WorkingSet {
 
     /// What must be read.
     pub fn tag(&self, page: usize) -> u64 {
-        self.words(page).next_u64()
+        words(self.seed, page).next_u64()
     }
 
     /// Asks for a page that may be in swap.
@@ -265,6 +313,21 @@ mod tests {
             set.will_need(PAGES + 3).expect("advice");
             assert!(set.resident_share().expect("mincore") > 0.0);
         }
+    }
+
+    /// The reader of a vector sees what the regions show.
+    #[test]
+    fn a_vector_holds_the_same_as_its_parts() {
+        let set = WorkingSet::in_one_vector(5 << 20, 42).expect("memory");
+        assert_eq!(set.pages(), 3 * PAGES);
+        let vector = set.vector().expect("it is one");
+        assert_eq!(vector.len(), set.pages());
+        let same = |page: usize| vector[page][0] == set.tag(page) && set.read(page) == set.tag(page);
+        assert!((0..set.pages()).all(same));
+        set.will_need(PAGES + 3).expect("advice");
+        assert!(set.resident_share().expect("mincore") > 0.0);
+        let mapped = WorkingSet::make(Holder::Mapped, 2 << 20, 42).expect("memory");
+        assert!(mapped.vector().is_none());
     }
 
     #[test]

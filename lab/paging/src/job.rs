@@ -217,6 +217,11 @@ pub enum Strategy {
         /// Pages in a batch.
         pages: usize,
     },
+    /// lgalloc's own reader, which asks for so many pages before it reads them.
+    Reader {
+        /// Pages in a batch.
+        pages: usize,
+    },
     /// `MADV_RANDOM`, and a second thread as above.
     RandomPrefetch {
         /// Reads ahead.
@@ -234,6 +239,7 @@ impl Strategy {
             Self::Sequential => "MADV_SEQUENTIAL".to_owned(),
             Self::Prefetch { ahead } => format!("prefetch ({ahead} ahead)"),
             Self::Batch { pages } => format!("batch{pages}+WILLNEED"),
+            Self::Reader { pages } => format!("Reader (batch {pages})"),
             Self::RandomPrefetch { ahead } => format!("MADV_RANDOM+pf ({ahead} ahead)"),
         }
     }

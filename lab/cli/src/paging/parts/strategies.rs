@@ -1,6 +1,6 @@
 //! What advice buys.
 
-use heapdrome_paging::{Cell, Strategy, beside, size, strategy_table};
+use heapdrome_paging::{Cell, Holder, Strategy, beside, size, strategy_table};
 use heapdrome_record::Table;
 
 use super::{Measuring, Part, fitting, held_by, limit, named};
@@ -14,12 +14,14 @@ const DOCUMENTED: usize = 32;
 pub const AHEAD: [usize; 2] = [DOCUMENTED, 128];
 
 /// The document's strategies, with threads that prefetch so many reads ahead; at [`MANY`] readers the first of
-/// these.
-fn all(threads: usize, ahead: &[usize]) -> Vec<(String, usize, Strategy)> {
+/// these. lgalloc's own reader is one more where all memory is lgalloc's.
+fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Strategy)> {
     let first = [Strategy::Baseline, Strategy::Random, Strategy::Sequential];
     let ahead_of = ahead.iter().map(|ahead| Strategy::Prefetch { ahead: *ahead });
     let batches = [8, 32, 128].map(|pages| Strategy::Batch { pages });
+    let reader = reader.then_some(Strategy::Reader { pages: 32 });
     let each = first.into_iter().chain(ahead_of).chain(batches);
+    let each = each.chain(reader);
     let last = ahead.first().map(|ahead| {
         let more = match *ahead {
             DOCUMENTED => String::new(),
@@ -44,7 +46,8 @@ pub fn strategies(
 ) -> Part {
     const PART: &str = "strategies";
     let under = Some(limit(ram, total));
-    let all = all(threads, ahead);
+    let lgalloc = |holding: &Holding| holding.holder == Holder::Lgalloc;
+    let all = all(threads, ahead, holdings.iter().all(lgalloc));
     let mut cells = Vec::new();
     for (place, holding) in holdings.iter().enumerate() {
         for (total, ending) in [(total, ""), (fitting(ram), ", all fits")] {
