@@ -6,6 +6,7 @@
 
 mod burst;
 mod draws;
+mod drive;
 mod failure;
 mod harness;
 mod published;
@@ -24,7 +25,7 @@ use heapdrome_paging::{Instructions, Job, Report, own_tally, seen_limit};
 use failure::Failure;
 
 pub use burst::run as burst;
-pub use throughput::{Operation, Outcome, drive};
+pub use drive::{Operation, Outcome, drive};
 
 /// The process's whole life: `heapdrome-lgalloc-bench INSTRUCTIONS`.
 ///

@@ -153,13 +153,9 @@ fn perform(stage: &Stage<'_>, readers: &mut [ReadThread], job: &Read) -> Result<
                 _ => singles(stage, draws, position, sheet),
             }));
         }
-        let watched = watch(stage, job, || {
-            // Relaxed: a moment's delay does not matter.
-            positions
-                .iter()
-                .map(|one| one.load(Ordering::Relaxed))
-                .sum()
-        });
+        // Relaxed: a moment's delay does not matter.
+        let read = |one: &&AtomicU64| one.load(Ordering::Relaxed);
+        let watched = watch(stage, job, || positions.iter().map(read).sum());
         // Relaxed: the phase stands for itself, and joining publishes what was recorded.
         stage.phase.store(STOP, Ordering::Relaxed);
         for thread in threads {

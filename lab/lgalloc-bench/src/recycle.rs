@@ -76,13 +76,9 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<Report, Failure
         }
     }
     report.figures.extend(Counters::now().since(&before));
-    let figures = [
-        ("cold_regions", cold.count()),
-        ("regions", job.total / REGION as u64),
-    ];
-    report
-        .figures
-        .extend(figures.map(|(name, value)| (name.to_owned(), value as f64)));
+    let mut figure = |name: &str, count: u64| report.figures.insert(name.to_owned(), count as f64);
+    figure("cold_regions", cold.count());
+    figure("regions", job.total / REGION as u64);
     for (name, times) in [("cold", cold.distribution()), ("hot", hot)] {
         report.distributions.insert(name.to_owned(), times);
     }

@@ -208,26 +208,19 @@ impl Session {
         Ok(())
     }
 
-    /// Prints the tables, and writes the files that were asked for.
-    ///
-    /// # Errors
-    /// When something cannot be written, or no cell could be measured.
-    pub fn publish(
+    /// What was run, as it is kept.
+    fn collection(
         &self,
-        publication: Publication<'_>,
-        mut tables: Vec<Table>,
+        publication: &Publication<'_>,
+        tables: Vec<Table>,
         claims: Vec<ClaimResult>,
         cells: &[&Cell],
-    ) -> Result<(), Failure> {
-        let now = std::time::SystemTime::now();
-        tables.push(counters_table(
-            "Counters of each cell: medians of rounds",
-            cells,
-        ));
-        let collection = Collection {
+    ) -> Collection {
+        let begun = std::time::SystemTime::now() - self.begun.elapsed();
+        Collection {
             schema: SCHEMA,
             heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
-            started: humantime::format_rfc3339_seconds(now - self.begun.elapsed()).to_string(),
+            started: humantime::format_rfc3339_seconds(begun).to_string(),
             asked: std::env::args().skip(1).collect(),
             name: publication.name.to_owned(),
             scale: Some(publication.scale),
@@ -241,7 +234,23 @@ impl Session {
             claims,
             absent: Vec::new(),
             remarks: self.remarks.clone(),
-        };
+        }
+    }
+
+    /// Prints the tables, and writes the files that were asked for.
+    ///
+    /// # Errors
+    /// When something cannot be written, or no cell could be measured.
+    pub fn publish(
+        &self,
+        publication: Publication<'_>,
+        mut tables: Vec<Table>,
+        claims: Vec<ClaimResult>,
+        cells: &[&Cell],
+    ) -> Result<(), Failure> {
+        let title = "Counters of each cell: medians of rounds";
+        tables.push(counters_table(title, cells));
+        let collection = self.collection(&publication, tables, claims, cells);
         let redaction = Folders::find()?.redaction();
         let Publication { output, data, .. } = publication;
         let printed = output::print_collection(&collection, &destinations(output, data));

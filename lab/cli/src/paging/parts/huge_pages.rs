@@ -1,6 +1,7 @@
 //! What the kernel's choice about transparent huge pages does to regions that are touched.
 
 use heapdrome_paging::{Cell, Job, Limit, Throughput, Variant, throughput_table};
+use heapdrome_record::Table;
 
 use super::Part;
 
@@ -37,21 +38,19 @@ pub fn huge_pages(
             cell
         }));
     }
-    Part::new(
-        cells,
-        0,
-        Box::new(|cells| {
-            let title = "Transparent huge pages: regions of 2 MiB, taken, touched and returned";
-            let mut table = throughput_table(title, &cells.iter().collect::<Vec<_>>());
-            for (row, cell) in table.rows.iter_mut().zip(cells) {
-                row[0].clone_from(&cell.name);
-            }
-            let never = |cell: &Cell| cell.name.starts_with("never:");
-            if cells.iter().any(never) {
-                let told = "never: what lgalloc asks for (MADV_HUGEPAGE) has no effect";
-                table.notes.push(told.to_owned());
-            }
-            vec![table]
-        }),
-    )
+    Part::new(cells, 0, Box::new(tables))
+}
+
+fn tables(cells: &[Cell]) -> Vec<Table> {
+    let title = "Transparent huge pages: regions of 2 MiB, taken, touched and returned";
+    let mut table = throughput_table(title, &cells.iter().collect::<Vec<_>>());
+    for (row, cell) in table.rows.iter_mut().zip(cells) {
+        row[0].clone_from(&cell.name);
+    }
+    let never = |cell: &Cell| cell.name.starts_with("never:");
+    if cells.iter().any(never) {
+        let told = "never: what lgalloc asks for (MADV_HUGEPAGE) has no effect";
+        table.notes.push(told.to_owned());
+    }
+    vec![table]
 }
