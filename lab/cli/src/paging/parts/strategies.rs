@@ -68,7 +68,7 @@ pub fn strategies(
             let halves = cells.chunks(each);
             let pairs = halves.clone().step_by(2).zip(halves.skip(1).step_by(2));
             let of = holdings.iter().zip(pairs);
-            of.flat_map(|(holding, pair)| tables(pair, [ram, total], (threads, &names), holding))
+            of.flat_map(|(holding, pair)| tables(pair, [ram, total], (threads, names.as_slice()), holding))
                 .collect()
         }),
     )
