@@ -127,8 +127,12 @@ fn take_all(job: &Burst) -> Result<(Vec<Taken>, u64), Failure> {
 fn resident() -> Result<u64, Failure> {
     const FILE: &str = "/proc/self/statm";
     let text = std::fs::read_to_string(FILE).map_err(|error| Failure::System(FILE, error))?;
-    let pages = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    let pages = pages.ok_or_else(|| Failure::System(FILE, std::io::ErrorKind::InvalidData.into()))?;
+    let pages = text
+        .split_whitespace()
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok());
+    let pages =
+        pages.ok_or_else(|| Failure::System(FILE, std::io::ErrorKind::InvalidData.into()))?;
     // SAFETY: asking for the page size has no preconditions.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(PAGE as u64);
     Ok(pages * page)

@@ -224,10 +224,7 @@ mod tests {
     #[test]
     fn the_reader_of_lgalloc_reads_what_was_written() {
         let mut job = job(Strategy::Reader { pages: 8 }, 2);
-        assert!(matches!(
-            run(&job, || false),
-            Err(Failure::Instructions(_))
-        ));
+        assert!(matches!(run(&job, || false), Err(Failure::Instructions(_))));
         job.holder = Holder::Lgalloc;
         let report = run(&job, || false).expect("read");
         assert!(report.distributions["read"].count() > 0);

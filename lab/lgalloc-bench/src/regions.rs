@@ -322,7 +322,8 @@ mod tests {
         assert_eq!(set.pages(), 3 * PAGES);
         let vector = set.vector().expect("it is one");
         assert_eq!(vector.len(), set.pages());
-        let same = |page: usize| vector[page][0] == set.tag(page) && set.read(page) == set.tag(page);
+        let same =
+            |page: usize| vector[page][0] == set.tag(page) && set.read(page) == set.tag(page);
         assert!((0..set.pages()).all(same));
         set.will_need(PAGES + 3).expect("advice");
         assert!(set.resident_share().expect("mincore") > 0.0);

@@ -124,7 +124,13 @@ impl Cell {
             .iter()
             .flat_map(|report| report.remarks.iter().cloned());
         let mut texts: Vec<String> = Vec::new();
-        for text in ending.iter().cloned().chain(lost).chain(rejected).chain(remarks) {
+        for text in ending
+            .iter()
+            .cloned()
+            .chain(lost)
+            .chain(rejected)
+            .chain(remarks)
+        {
             if !texts.contains(&text) {
                 texts.push(text);
             }

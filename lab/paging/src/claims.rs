@@ -137,8 +137,7 @@ fn judge(tests: &[Test], cells: &[&Cell], processors: usize) -> (Holds, String) 
 }
 
 /// The cell of this experiment and row.
-pub(crate) fn find<'a>(cells: &[&'a Cell],         let mut keys = [Some(&self.of), self.to.as_ref()].into_iter().flatten();
-        keys.find_map(|key| find(cells, key)?.ending()): &str) -> Option<&'a Cell> {
+pub(crate) fn find<'a>(cells: &[&'a Cell], key: &str) -> Option<&'a Cell> {
     let (part, name) = key.split_once('/')?;
     let right = |cell: &&&Cell| cell.part == part && cell.name == name;
     cells.iter().find(right).copied()
@@ -188,15 +187,17 @@ impl Test {
         };
         let values: Vec<f64> = of.sound().filter_map(value).collect();
         match values.len() {
-            0 => Some(Err(self.ending(cells).unwrap_or_else(|| "no sound round".to_owned()))),
+            0 => Some(Err(self
+                .ending(cells)
+                .unwrap_or_else(|| "no sound round".to_owned()))),
             _ => Some(Ok(values)),
         }
     }
 
     /// Why one of its cells has no rounds, or not all.
     fn ending(&self, cells: &[&Cell]) -> Option<String> {
-        let keys = [Some(&self.of), self.to.as_ref()].into_iter().flatten();
-        keys.filter_map(|key| find(cells, key)?.ending()).next()
+        let mut keys = [Some(&self.of), self.to.as_ref()].into_iter().flatten();
+        keys.find_map(|key| find(cells, key)?.ending())
     }
 
     fn name(&self) -> String {
@@ -298,7 +299,11 @@ mod tests {
         let told = told.iter().find(|claim| claim.claim.starts_with(PREFETCH));
         let told = told.expect("the claim is there");
         assert_eq!(told.holds, Holds::Held);
-        assert!(told.because.contains("no longer run after 3 rounds: killed"), "{told:?}");
+        assert!(
+            told.because
+                .contains("no longer run after 3 rounds: killed"),
+            "{told:?}"
+        );
     }
 
     #[test]

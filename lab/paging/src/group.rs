@@ -59,7 +59,12 @@ pub(crate) fn quota_of(version: Version, folder: &Path) -> Option<f64> {
         }
     };
     // Without a quota there is -1, or a word.
-    let number = |text: &str| text.trim().parse().ok().filter(|number: &f64| *number > 0.0);
+    let number = |text: &str| {
+        text.trim()
+            .parse()
+            .ok()
+            .filter(|number: &f64| *number > 0.0)
+    };
     Some(number(&quota)? / number(&period)?)
 }
 

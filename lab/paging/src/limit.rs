@@ -102,7 +102,10 @@ impl Enclosure {
             )));
         }
         // systemd takes whole percents.
-        let close = |wanted: f64| seen.processors.is_some_and(|quota| (quota - wanted).abs() < 0.01);
+        let close = |wanted: f64| {
+            seen.processors
+                .is_some_and(|quota| (quota - wanted).abs() < 0.01)
+        };
         match processors {
             Some(wanted) if !close(wanted) => {
                 Err(no_quota(wanted, "it is not what a process reads in it"))

@@ -309,7 +309,8 @@ mod tests {
 
     /// What the suite runs.
     fn parts(words: &str) -> Vec<Part> {
-        let line = Line::try_parse_from(words.split_whitespace()).expect("the command line is right");
+        let line =
+            Line::try_parse_from(words.split_whitespace()).expect("the command line is right");
         let form = Form::of(Scale::Usual);
         planned(&line.suite, &form, None, Vec::new(), &[])
     }

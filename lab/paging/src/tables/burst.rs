@@ -58,7 +58,9 @@ mod tests {
                 each: 32 << 20,
             });
             let mut cell = Cell::new("burst", "a cell", job, None);
-            let named = figures.iter().map(|(name, value)| ((*name).to_owned(), *value));
+            let named = figures
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), *value));
             cell.reports.push(Report {
                 figures: named.collect(),
                 ..Report::default()

@@ -2,9 +2,7 @@
 
 use heapdrome_record::Table;
 
-use super::{
-    or_dash, quantile, range_in, range_of, range_of_quantile, rate_of, table, tail,
-};
+use super::{or_dash, quantile, range_in, range_of, range_of_quantile, rate_of, table, tail};
 use crate::words::{rate, ratio, size};
 use crate::{Cell, Distribution, Job, Order};
 
@@ -28,9 +26,11 @@ fn drawn(cells: &[&Cell]) -> Option<String> {
     };
     Some(match cells.iter().find_map(order)? {
         Order::Uniform => "pages are drawn independently and uniformly".to_owned(),
-        Order::Permutation => "pages are drawn each once in a shuffled order, then in another; no share \
+        Order::Permutation => {
+            "pages are drawn each once in a shuffled order, then in another; no share \
                                of major faults is expected of that"
-            .to_owned(),
+                .to_owned()
+        }
     })
 }
 
@@ -142,7 +142,11 @@ pub fn strategy_table(title: &str, cells: &[(String, &Cell)]) -> Table {
 #[must_use]
 pub fn summary_table(title: &str, reads: &Cell, recycled: &Cell) -> Table {
     let rates = |name: &str, cell: &Cell, figure: &str| {
-        vec![name.to_owned(), rate_of(cell, figure), range_of(cell, figure)]
+        vec![
+            name.to_owned(),
+            rate_of(cell, figure),
+            range_of(cell, figure),
+        ]
     };
     let times = |name: &str, cell: &Cell, kind: &str, share: f64| {
         let whole = quantile(&cell.distribution(kind), share);
@@ -158,7 +162,12 @@ pub fn summary_table(title: &str, reads: &Cell, recycled: &Cell) -> Table {
         rates("realloc+touch ops/s", recycled, "hot_per_s"),
         times("realloc+touch p50", recycled, "hot", 0.5),
     ];
-    reads_table(title, &["metric", "here", "range"], rows, &[reads, recycled])
+    reads_table(
+        title,
+        &["metric", "here", "range"],
+        rows,
+        &[reads, recycled],
+    )
 }
 
 /// The share of reads that is as fast as memory.

@@ -17,7 +17,9 @@ pub const AHEAD: [usize; 2] = [DOCUMENTED, 128];
 /// these. lgalloc's own reader is one more where all memory is lgalloc's.
 fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Strategy)> {
     let first = [Strategy::Baseline, Strategy::Random, Strategy::Sequential];
-    let ahead_of = ahead.iter().map(|ahead| Strategy::Prefetch { ahead: *ahead });
+    let ahead_of = ahead
+        .iter()
+        .map(|ahead| Strategy::Prefetch { ahead: *ahead });
     let batches = [8, 32, 128].map(|pages| Strategy::Batch { pages });
     let reader = reader.then_some(Strategy::Reader { pages: 32 });
     let each = first.into_iter().chain(ahead_of).chain(batches);
@@ -68,8 +70,10 @@ pub fn strategies(
             let halves = cells.chunks(each);
             let pairs = halves.clone().step_by(2).zip(halves.skip(1).step_by(2));
             let of = holdings.iter().zip(pairs);
-            of.flat_map(|(holding, pair)| tables(pair, [ram, total], (threads, names.as_slice()), holding))
-                .collect()
+            of.flat_map(|(holding, pair)| {
+                tables(pair, [ram, total], (threads, names.as_slice()), holding)
+            })
+            .collect()
         }),
     )
 }
