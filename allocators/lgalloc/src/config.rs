@@ -74,6 +74,8 @@ pub fn dirty_cap() -> usize {
     DIRTY_CAP.load(Relaxed)
 }
 
+/// Read by every allocation, also where it is inlined into another crate.
+#[inline]
 pub fn stale_after_ms() -> u64 {
     STALE_AFTER_MS.load(Relaxed)
 }

@@ -29,7 +29,7 @@ extern "C" fn child() {
     for slot in SHARED.claimed() {
         // Regions that their threads kept stay where they are: to be stolen, or for the next owner.
         if !own.is_some_and(|own| std::ptr::eq(own, slot)) {
-            slot.leave();
+            slot.abandon();
         }
     }
     // The worker did not come along. What this thread frees next finds no lease, takes the slow path,

@@ -91,6 +91,29 @@ fn absent_in_swap(present: &[u8], entries: &[u8]) -> bool {
     pages.any(|(present, entry)| present & 1 == 0 && swapped(entry))
 }
 
+fn membarrier(command: libc::c_int) -> libc::c_long {
+    let _errno = KeepErrno::new();
+    // SAFETY: the call takes numbers, and touches no memory of the process.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0) }
+}
+
+/// Whether [`fence_every_thread`] works: on Linux 4.14 and later, where nothing forbids it.
+pub fn can_fence_every_thread() -> bool {
+    let wanted = libc::c_long::from(
+        libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED | libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+    );
+    let commands = membarrier(libc::MEMBARRIER_CMD_QUERY);
+    commands >= 0 && commands & wanted == wanted
+}
+
+/// A full fence in this thread and in every other of the process, see membarrier(2); whether the system
+/// made it.
+pub fn fence_every_thread() -> bool {
+    let fence = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+    // A process registers when it first needs this, since that may take milliseconds where it has threads.
+    fence() || (membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && fence())
+}
+
 /// Milliseconds since some fixed moment, coarse and without a system call.
 #[inline]
 pub fn now() -> u64 {

@@ -27,6 +27,9 @@ impl Slot {
             clock: AtomicUsize::new(0),
             cached: AtomicUsize::new(0),
             lease: AtomicUsize::new(0),
+            taking: AtomicUsize::new(0),
+            wanted: AtomicBool::new(false),
+            shared: AtomicBool::new(false),
             robbed: AtomicBool::new(false),
             stacks: [const {
                 Stack {

@@ -4,6 +4,16 @@
 //! exchanging the word for zero. A word says by itself which region it is, and whoever has exchanged
 //! it owns that region: so it does no harm if the word was taken and put back in between.
 //!
+//! An exchange costs more than all the rest of an allocation, and most caches never see a thief. So the
+//! owner does without until the first one comes: it announces in `taking` which word it is about to take,
+//! then looks at `wanted`, and stores zero where nobody wants anything. A thief does the opposite: it sets
+//! `wanted`, then looks at `taking`, and leaves alone the word that it finds there. Between its two steps
+//! each has one half of a fence, so that they cannot miss each other: the owner sees that it must exchange,
+//! or the thief sees what the owner takes. The thief's half is a system call; once it has seen that the
+//! owner was taking nothing, it says so in `shared`, and no thief needs that call again. The owner
+//! exchanges from then on, and so does who owns the slot later: a thief may stand before its own exchange at
+//! any time.
+//!
 //! A slot borrows from the cap on dirty memory. Its *lease* covers what it holds, and what it may
 //! still put in: the owner checks the lease before it fills a place. [`Slot::revoke`] takes back what
 //! is not used.
@@ -13,7 +23,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::cap::Cap;
 use crate::class::{CLASSES, PLACES, SizeClass};
 use crate::region::Region;
-use crate::sync::{AtomicBool, AtomicUsize};
+use crate::sync::{AtomicBool, AtomicUsize, can_fence, heavy_fence, light_fence};
 
 /// A slot borrows from the cap in steps of this many bytes.
 const LEASE_STEP: usize = 4 << 20;
@@ -78,6 +88,12 @@ pub struct Slot {
     pub(crate) cached: AtomicUsize,
     /// Bytes of the cap on dirty memory that this slot may fill. The owner adds, anybody may revoke.
     pub(crate) lease: AtomicUsize,
+    /// The word that the owner is just taking without an exchange; zero otherwise. The owner's own.
+    pub(crate) taking: AtomicUsize,
+    /// Whether a thief was here: the owner must exchange words. Never false again.
+    pub(crate) wanted: AtomicBool,
+    /// Whether the owner is known to do so. Never false again.
+    pub(crate) shared: AtomicBool,
     /// Whether thieves were here since the owner last counted.
     pub(crate) robbed: AtomicBool,
     pub(crate) stacks: [Stack; CLASSES],
@@ -89,7 +105,32 @@ impl Slot {
     #[inline]
     pub fn pop(&self, class: SizeClass) -> Option<Region> {
         let stack = &self.stacks[class.index()];
-        // Relaxed: `top` and `cached` are the owner's own.
+        // Relaxed: `top` and `cached` are the owner's own, and so are the words that no thief has been at;
+        // what an owner before left here was acquired in `claim`.
+        let top = stack.top.load(Relaxed).wrapping_sub(1);
+        let place = stack.places.get(top)?;
+        let word = place.load(Relaxed);
+        self.taking.store(word, Relaxed);
+        // Pairs with the heavy fence in `share`.
+        light_fence();
+        // Relaxed: the fence orders it. A thief, or a fork, may have left a gap.
+        if self.wanted.load(Relaxed) || word == 0 {
+            return self.pop_shared(class);
+        }
+        place.store(0, Relaxed);
+        // Release: pairs with the acquire in `share`, which then sees the place empty.
+        self.taking.store(0, Release);
+        stack.top.store(top, Relaxed);
+        self.took(class);
+        Some(Region(word))
+    }
+
+    /// The same where a thief may be taking the same region.
+    #[inline(never)]
+    fn pop_shared(&self, class: SizeClass) -> Option<Region> {
+        // Nothing is taken without an exchange from here on. Release: as in `pop`.
+        self.taking.store(0, Release);
+        let stack = &self.stacks[class.index()];
         let mut top = stack.top.load(Relaxed).min(PLACES);
         while top > 0 {
             top -= 1;
@@ -98,13 +139,19 @@ impl Slot {
             let word = stack.places[top].swap(0, Acquire);
             if word != 0 {
                 stack.top.store(top, Relaxed);
-                let cached = self.cached.load(Relaxed);
-                self.cached.store(cached - class.bytes(), Relaxed);
+                self.took(class);
                 return Some(Region(word));
             }
         }
         stack.top.store(0, Relaxed);
         None
+    }
+
+    /// Counts a region that the owner has taken out.
+    #[inline]
+    fn took(&self, class: SizeClass) {
+        let cached = self.cached.load(Relaxed);
+        self.cached.store(cached - class.bytes(), Relaxed);
     }
 
     /// Keeps a region, if its class has a place and the lease covers it. Only the owner calls this.
@@ -137,8 +184,7 @@ impl Slot {
             }
             if given < older {
                 given += 1;
-                let cached = self.cached.load(Relaxed);
-                self.cached.store(cached - class.bytes(), Relaxed);
+                self.took(class);
                 give(Region(word));
             } else {
                 // Release: a thief's acquire must see what this region's last user did. The place is
@@ -222,16 +268,40 @@ impl Slot {
         self.clock.store(now as usize, Relaxed);
     }
 
+    /// Makes the owner exchange words from now on. Returns the word that it may be taking without at this
+    /// moment, which is the owner's, or zero; `None` where the system makes no fence.
+    fn share(&self) -> Option<usize> {
+        // Acquire: pairs with the release below, or in `claim`: what was seen there holds here.
+        if self.shared.load(Acquire) {
+            return Some(0);
+        }
+        // Relaxed: the fence orders it before the look at `taking`.
+        self.wanted.store(true, Relaxed);
+        // Pairs with the light fence in `pop`. What comes before it there is seen below; what comes after it
+        // sees `wanted`.
+        if !heavy_fence() {
+            return None;
+        }
+        // Acquire: pairs with the release in `pop`.
+        let taking = self.taking.load(Acquire);
+        if taking == 0 {
+            // Release: see above.
+            self.shared.store(true, Release);
+        }
+        Some(taking)
+    }
+
     /// Takes the region that the owner would use last. Any thread may call this.
     pub fn steal(&self, class: SizeClass) -> Option<Region> {
         self.steal_if(class, |_| true)
     }
 
-    /// Takes the first region, from the one that the owner would use last on, that is `wanted`.
+    /// Takes the first region, from the one that the owner would use last on, that is `wanted`. What the
+    /// owner is just taking is no longer here.
     pub fn steal_if(&self, class: SizeClass, wanted: impl Fn(Region) -> bool) -> Option<Region> {
         for place in &self.stacks[class.index()].places {
             let word = place.load(Relaxed);
-            if word == 0 || !wanted(Region(word)) {
+            if word == 0 || !wanted(Region(word)) || word == self.share()? {
                 continue;
             }
             // Acquire: pairs with the release in `push`.
@@ -261,6 +331,12 @@ impl Slot {
         if self.owned.load(Relaxed) || self.owned.swap(true, AcqRel) {
             return false;
         }
+        if !can_fence() {
+            // Thieves could not make this thread exchange words, and so it does from the beginning.
+            // Release: pairs with the acquire in `share`; what the owner before took is seen there.
+            self.wanted.store(true, Relaxed);
+            self.shared.store(true, Release);
+        }
         // The owner before may have vanished in a fork.
         self.recount();
         true
@@ -273,6 +349,13 @@ impl Slot {
             stack.top.store(top, Relaxed);
         }
         self.cached.store(self.held(), Relaxed);
+    }
+
+    /// Gives up the slot of a thread that did not come along into the child of a fork.
+    pub fn abandon(&self) {
+        // Relaxed: the child has one thread. The region that was being taken is lost, or still here.
+        self.taking.store(0, Relaxed);
+        self.leave();
     }
 
     /// Gives the slot up.

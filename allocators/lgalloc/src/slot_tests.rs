@@ -6,6 +6,7 @@ use std::vec::Vec;
 use super::*;
 use crate::class::{SizeClass, UNIT};
 use crate::region::Region;
+use crate::sync::can_fence;
 
 const TWO: SizeClass = SizeClass::SMALLEST;
 
@@ -73,6 +74,7 @@ impl Drop for Raise<'_> {
 fn no_region_is_had_twice() {
     const REGIONS: usize = 8;
     let slot = Slot::new();
+    assert!(slot.claim());
     let held: [AtomicUsize; REGIONS] = [const { AtomicUsize::new(1) }; REGIONS];
     let take = |region: Region| {
         let before = held[region.start() / UNIT - 1].fetch_add(1, Relaxed);
@@ -111,6 +113,75 @@ fn no_region_is_had_twice() {
             }
         }
     });
+}
+
+/// The first thief of a slot meets an owner that does not exchange words.
+#[test]
+fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
+    for _ in 0..200 {
+        let slot = Slot::new();
+        assert!(slot.claim());
+        lend(&slot, 1);
+        assert!(slot.push(TWO, Region(UNIT)));
+        let (done, gone) = (AtomicBool::new(false), AtomicBool::new(false));
+        let steal = || {
+            while !done.load(Relaxed) {
+                if let Some(region) = slot.steal(TWO) {
+                    gone.store(true, Release);
+                    return Some(region);
+                }
+                std::thread::yield_now();
+            }
+            None
+        };
+        std::thread::scope(|scope| {
+            let _raise = Raise(&done);
+            let thief = scope.spawn(steal);
+            // Then the region lies there until it is stolen.
+            for _ in 0..20_000 {
+                let stolen = gone.load(Acquire);
+                let Some(region) = slot.pop(TWO) else { break };
+                assert!(!stolen, "a region had by two");
+                assert!(slot.push(TWO, region));
+            }
+            let stolen = thief.join().expect("the thief ends well");
+            assert_eq!(stolen, Some(Region(UNIT)));
+        });
+        assert_eq!(slot.pop(TWO), None, "a region had by two");
+    }
+}
+
+/// Exchanges cost much: an owner that nobody steals from does without.
+#[test]
+fn a_theft_alone_makes_the_owner_exchange() {
+    let slot = Slot::new();
+    assert!(slot.claim());
+    let exchanges = || [&slot.wanted, &slot.shared].map(|flag| flag.load(Relaxed));
+    let before = [!can_fence(); 2];
+    lend(&slot, 2);
+    assert_eq!(slot.steal(TWO), None);
+    assert!(slot.push(TWO, Region(UNIT)) && slot.pop(TWO).is_some());
+    assert_eq!(slot.steal(TWO), None);
+    assert_eq!(exchanges(), before, "nothing was there to be stolen");
+    assert!(slot.push(TWO, Region(UNIT)) && slot.steal(TWO).is_some());
+    assert_eq!(exchanges(), [true; 2]);
+}
+
+/// As in the middle of `pop`, where the owner may be stopped for long.
+#[test]
+fn what_the_owner_is_taking_is_not_stolen() {
+    let slot = Slot::new();
+    assert!(slot.claim());
+    if !can_fence() {
+        return;
+    }
+    lend(&slot, 2);
+    assert!(slot.push(TWO, Region(UNIT)) && slot.push(TWO, Region(2 * UNIT)));
+    slot.taking.store(UNIT, Relaxed);
+    assert_eq!(slot.steal(TWO), Some(Region(2 * UNIT)));
+    assert_eq!(slot.steal(TWO), None);
+    slot.abandon();
+    assert_eq!(slot.steal(TWO), Some(Region(UNIT)), "it vanished in a fork");
 }
 
 #[test]
@@ -153,6 +224,7 @@ fn neither_budget_nor_cap_is_exceeded() {
 #[test]
 fn only_regions_that_are_wanted_are_stolen() {
     let slot = Slot::new();
+    assert!(slot.claim());
     lend(&slot, 4);
     for (at, freed) in [(1, 9000), (2, 100), (3, 9000)] {
         assert!(slot.push(TWO, Region::new(at * UNIT, freed)));

@@ -5,12 +5,28 @@
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
+use loom::sync::atomic::Ordering::Acquire;
 use loom::thread;
 
 mod sync {
+    use loom::sync::atomic::Ordering::SeqCst;
     use loom::sync::{Mutex, MutexGuard};
 
     pub use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
+
+    /// The two halves order what they promise to order together, and no more.
+    pub fn light_fence() {
+        fence(SeqCst);
+    }
+
+    pub fn heavy_fence() -> bool {
+        fence(SeqCst);
+        true
+    }
+
+    pub fn can_fence() -> bool {
+        true
+    }
 
     /// The library's lock, which nothing poisons.
     #[derive(Debug)]
@@ -80,6 +96,13 @@ use sync::{AtomicBool, AtomicUsize};
 
 const CLASS: SizeClass = SizeClass;
 
+/// For three threads: every order with at most two interruptions, since all of them take minutes.
+fn model_of_many(body: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(body);
+}
+
 fn empty_slot() -> Slot {
     let zero = || AtomicUsize::new(0);
     Slot {
@@ -87,6 +110,9 @@ fn empty_slot() -> Slot {
         clock: zero(),
         cached: zero(),
         lease: zero(),
+        taking: zero(),
+        wanted: AtomicBool::new(false),
+        shared: AtomicBool::new(false),
         robbed: AtomicBool::new(false),
         stacks: [Stack {
             top: zero(),
@@ -181,6 +207,53 @@ fn an_owner_and_a_thief_share_regions_without_a_lock() {
     });
 }
 
+/// As long as it lies in a cache, a region can be stolen, whatever went on around it.
+#[test]
+fn no_region_is_held_back_from_thieves() {
+    loom::model(|| {
+        let world = World::new();
+        assert!(world.slot.claim());
+        assert!(world.put(1, usize::MAX));
+        let thief = thread::spawn({
+            let world = Arc::clone(&world);
+            move || world.steal()
+        });
+        let kept = world
+            .pop()
+            .is_some_and(|region| world.put(region, usize::MAX));
+        let stolen = thief.join().expect("the thief ends well");
+        let left = world.steal();
+        assert!(stolen.is_some() != left.is_some());
+        assert!(left.is_none() || kept);
+    });
+}
+
+/// A thief that comes after another relies on what that one saw.
+#[test]
+fn a_second_thief_needs_no_fence_of_its_own() {
+    model_of_many(|| {
+        let world = World::new();
+        assert!(world.slot.claim());
+        assert!(world.put(1, usize::MAX) && world.put(2, usize::MAX));
+        let first = thread::spawn({
+            let world = Arc::clone(&world);
+            move || world.steal()
+        });
+        let second = thread::spawn({
+            let world = Arc::clone(&world);
+            move || {
+                let shared = world.slot.shared.load(Acquire);
+                shared.then(|| world.steal()).flatten()
+            }
+        });
+        let own = world.pop();
+        let stolen = [first, second].map(|thief| thief.join().expect("the thief ends well"));
+        let left = std::iter::from_fn(|| world.pop()).count();
+        let holders = stolen.into_iter().chain([own]).flatten().count();
+        assert_eq!(holders + left, 2);
+    });
+}
+
 /// The owner moves its regions while a thief looks at them.
 #[test]
 fn what_makes_room_is_lost_to_nobody() {
@@ -206,7 +279,7 @@ fn what_makes_room_is_lost_to_nobody() {
 
 #[test]
 fn two_thieves_never_get_the_same_region() {
-    loom::model(|| {
+    model_of_many(|| {
         let world = World::new();
         assert!(world.slot.claim());
         assert!(world.put(1, usize::MAX));
