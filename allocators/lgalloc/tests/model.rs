@@ -1,4 +1,5 @@
-//! What threads share without a lock, under every order in which their steps can fall (loom).
+//! What threads share, under every order in which the steps of two can fall, and most of those of three or of
+//! longer ones (loom).
 //!
 //! The files of the library are compiled here against loom's atomics, with two places in a cache. Loom
 //! also finds accesses to a region's contents that are not ordered by its hand-over.
