@@ -60,6 +60,14 @@ pub trait Operation<E> {
     /// When it cannot be done.
     fn once(&mut self) -> Result<(), E>;
 
+    /// Does it so many times, timed as a whole: what goes on around it can then be done once for all.
+    ///
+    /// # Errors
+    /// When it cannot be done.
+    fn many(&mut self, times: u64) -> Result<(), E> {
+        (0..times).try_for_each(|_| self.once())
+    }
+
     /// Does so many times what the operation is compared with, and returns how long that took; `None` if
     /// there is no such thing.
     ///
@@ -238,9 +246,7 @@ fn in_batches<E>(
             keep(&mut all.beside, time, size);
         } else {
             let start = Instant::now();
-            for _ in 0..size {
-                operation.once()?;
-            }
+            operation.many(size)?;
             keep(&mut all.times, Some(start.elapsed()), size);
             all.operations += size;
         }

@@ -1,6 +1,7 @@
 //! The crate that the document measured: lgalloc 0.7.0 as it was published, pinned by its checksum in
 //! `Cargo.lock`.
 
+use std::hint::black_box;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -43,6 +44,16 @@ pub fn take(holder: Holder, bytes: usize) -> Result<(NonNull<u8>, Handle), Failu
     enable(holder);
     let (start, _, handle) = allocate::<u8>(bytes)?;
     Ok((start, Handle(handle)))
+}
+
+/// Takes a region of so many bytes and returns it, so many times.
+pub fn take_and_return(holder: Holder, bytes: usize, times: u64) -> Result<(), Failure> {
+    enable(holder);
+    (0..times).try_for_each(|_| {
+        let (_, _, handle) = allocate::<u8>(bytes)?;
+        deallocate(black_box(handle));
+        Ok(())
+    })
 }
 
 /// Returns one.

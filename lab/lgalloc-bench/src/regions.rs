@@ -140,6 +140,20 @@ fn map() -> Result<NonNull<u8>, Failure> {
     NonNull::new(start.cast()).ok_or(Failure::system("mmap"))
 }
 
+/// Takes a region of lgalloc or the published crate and returns it, so many times, by their calls alone: what
+/// a [`Region`] does to tell holders apart would be timed with them. Handles pass through memory, where
+/// programs keep them.
+pub fn take_and_return(published: bool, times: u64) -> Result<(), Failure> {
+    if published {
+        return published::take_and_return(Holder::Published, REGION, times);
+    }
+    (0..times).try_for_each(|_| {
+        let (_, _, handle) = allocate::<u8>(REGION)?;
+        deallocate(black_box(handle));
+        Ok(())
+    })
+}
+
 /// Takes a block of `malloc`, which is aligned to no page, and returns it.
 pub fn malloc_once(touch: bool) -> Result<(), Failure> {
     // SAFETY: any size may be asked for.

@@ -7,7 +7,7 @@ use heapdrome_paging::{Counters, Holder, Report, Throughput, Variant};
 
 use crate::drive::{Operation, Outcome, drive};
 use crate::failure::Failure;
-use crate::regions::{Region, malloc_once};
+use crate::regions::{Region, malloc_once, take_and_return};
 
 /// Runs a variant.
 pub fn run(job: &Throughput) -> Result<Report, Failure> {
@@ -110,20 +110,22 @@ impl Operation<Failure> for Taking {
         Ok(())
     }
 
+    fn many(&mut self, times: u64) -> Result<(), Failure> {
+        match self.holder {
+            Holder::Lgalloc if !self.touch => take_and_return(false, times),
+            Holder::Published if !self.touch => take_and_return(true, times),
+            _ => (0..times).try_for_each(|_| self.once()),
+        }
+    }
+
     /// With a write to each page, the same writes to a region that is kept; else what the published crate
     /// does in place of heapdrome's lgalloc.
     fn beside(&mut self, times: u64) -> Result<Option<Duration>, Failure> {
         match self.holder {
             _ if self.touch => self.keep_touching(times).map(Some),
             Holder::Lgalloc => {
-                let mut other = Self {
-                    holder: Holder::Published,
-                    ..*self
-                };
                 let start = Instant::now();
-                for _ in 0..times {
-                    other.once()?;
-                }
+                take_and_return(true, times)?;
                 Ok(Some(start.elapsed()))
             }
             _ => Ok(None),

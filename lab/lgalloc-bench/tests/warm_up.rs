@@ -82,6 +82,27 @@ fn batches_leave_out_the_clock() {
     assert!(outcome.batch_operations() > 0);
 }
 
+/// What an operation does once for all in a batch is not done for each.
+#[test]
+fn batches_are_done_as_a_whole() {
+    struct Dear(u64);
+    impl Operation<Infallible> for Dear {
+        fn once(&mut self) -> Result<(), Infallible> {
+            assert_eq!(self.0, 0, "batches come last, and each as a whole");
+            std::thread::sleep(Duration::from_millis(20));
+            Ok(())
+        }
+        fn many(&mut self, times: u64) -> Result<(), Infallible> {
+            self.0 += times;
+            Ok(())
+        }
+    }
+    let outcome = drive(1, MEASURED, MEASURED, || Ok(Dear(0))).expect("it cannot fail");
+    assert!(outcome.operations() > 0 && outcome.batch_operations() > 0);
+    let told = outcome.time_without_clock().expect("a batch at least");
+    assert!(told < 10_000_000.0, "{told} ns");
+}
+
 /// What an operation is compared with is measured between the operations, and is none of them.
 #[test]
 fn what_is_compared_is_told_by_itself() {
