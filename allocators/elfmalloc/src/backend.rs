@@ -46,6 +46,8 @@ pub struct Backend<P> {
     pub magazine: AtomicUsize,
     /// The most bytes in the magazines of a thread.
     pub budget: AtomicUsize,
+    /// How many thread heaps are hosts ([`ThreadHeap::host`](crate::heap::ThreadHeap::host)).
+    pub hosts: AtomicUsize,
     /// Units in use, as of the last change.
     pub live: AtomicUsize,
     /// Threads that have a heap.
@@ -82,6 +84,7 @@ impl<P: Pages> Backend<P> {
             decay: AtomicU64::new(Settings::DEFAULT.decay),
             magazine: AtomicUsize::new(Settings::DEFAULT.magazine),
             budget: AtomicUsize::new(Settings::DEFAULT.budget),
+            hosts: AtomicUsize::new(Settings::DEFAULT.hosts),
             live: AtomicUsize::new(0),
             threads: AtomicUsize::new(0),
             silences: EventCount::new(),
@@ -108,6 +111,7 @@ impl<P: Pages> Backend<P> {
         self.decay.store(settings.decay, Relaxed);
         self.magazine.store(settings.magazine, Relaxed);
         self.budget.store(settings.budget, Relaxed);
+        self.hosts.store(settings.hosts, Relaxed);
         let arena = pool.start(&self.pages, &self.directory, &settings);
         if let Some((base, size)) = arena {
             pool.single = self.map.start(&self.pages, base, size);

@@ -8,7 +8,7 @@ use heapdrome_pages::atomic::{AtomicBool, Ordering::Relaxed};
 use heapdrome_malloc_abi::{
     Form, MallocAbi, Report, Statistics, ThreadExit, thread_slot, write_report,
 };
-use heapdrome_pages::Linux;
+use heapdrome_pages::{Linux, system};
 
 use crate::backend::Backend;
 use crate::background;
@@ -71,6 +71,8 @@ fn start() {
         let settings = Settings {
             // Relaxed: set by this thread, or by none.
             states: STATES.load(Relaxed),
+            // More threads than that do not run at once: they can share slabs and seldom meet.
+            hosts: system::processors().unwrap_or(usize::MAX),
             ..Settings::from_environment()
         };
         background::want(settings.background);

@@ -11,7 +11,6 @@ use crate::depot::Depot;
 use crate::heap::{Front, ThreadHeap};
 use crate::heaps::AllHeaps;
 use crate::magazine::Magazine;
-use crate::size_class::SizeClass;
 
 impl<P: Pages> Backend<P> {
     /// Takes every lock, in their order.
@@ -111,20 +110,18 @@ impl<P: Pages> Backend<P> {
             idle = Some(heap);
         }
         heaps.set_idle(idle);
+        heaps.forget_guests(own);
         let all = heaps.all();
         // Slabs on their way to the pool may lead to a look at all heaps.
         drop(heaps);
         // Relaxed: a number that stands alone.
         self.threads.store(usize::from(own.is_some()), Relaxed);
         for heap in all {
-            if Some(heap) == own {
-                continue;
-            }
-            // SAFETY: bins may be used by any thread.
-            let bins = unsafe { &(*heap.as_ptr()).bins };
-            for (number, bin) in bins.iter().enumerate().skip(1) {
-                bin.lock().set_idle(true);
-                self.evacuate(bin, SizeClass::from_number(number as u8));
+            // SAFETY: heaps live for ever, bins may be used by any thread, and there is no other.
+            let (guests, bins) = unsafe { ((*heap.as_ptr()).guests, &(*heap.as_ptr()).bins) };
+            if guests == 0 {
+                bins.iter().for_each(|bin| bin.lock().set_idle(true));
+                self.evacuate_all(bins);
             }
         }
     }

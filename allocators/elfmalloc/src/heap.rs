@@ -12,7 +12,7 @@
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
-use heapdrome_pages::atomic::AtomicU16;
+use heapdrome_pages::atomic::{AtomicPtr, AtomicU16, Ordering::Relaxed};
 
 use heapdrome_pages::Lock;
 
@@ -256,8 +256,15 @@ pub struct ThreadHeap {
     pub front: Front,
     /// By class: the magazines.
     pub magazines: [Magazine; CLASSES + 1],
-    /// By class, for small blocks: the heap's own slabs.
+    /// By class, for small blocks: the slabs of the threads whose host this is.
     pub bins: [Bin; FIRST_SHARED],
+    /// The heap whose bins this one's thread uses. Others may read it, and be late: any answer was right once,
+    /// and every bin will do.
+    pub(crate) host: AtomicPtr<ThreadHeap>,
+    /// How many threads use the bins. The lock of the lists of heaps guards it.
+    pub(crate) guests: usize,
+    /// The next heap that is a host.
+    pub(crate) next_host: *mut ThreadHeap,
     /// By class: how many blocks the magazine held after its last slow path. Others may read it.
     pub cached: [AtomicU16; CLASSES + 1],
     /// What magazines have no room for. Any thread may use it.
@@ -302,6 +309,9 @@ impl ThreadHeap {
             for class in 0..FIRST_SHARED {
                 (&raw mut (*place).bins[class]).write(Lock::new(Slabs::new()));
             }
+            (&raw mut (*place).host).write(AtomicPtr::new(place));
+            (&raw mut (*place).guests).write(0);
+            (&raw mut (*place).next_host).write(null_mut());
             (&raw mut (*place).depot).write(Lock::new(Depot::new()));
             (&raw mut (*place).coalescer).write(null_mut());
             (&raw mut (*place).quarantine).write(null_mut());
@@ -313,6 +323,17 @@ impl ThreadHeap {
             (&raw mut (*place).next).write(null_mut());
         }
         heap
+    }
+
+    /// The bins that the threads of `heap` use: its host's.
+    ///
+    /// # Safety
+    ///
+    /// The heap is one.
+    #[inline]
+    pub(crate) unsafe fn bins_of<'a>(heap: NonNull<Self>) -> &'a [Bin; FIRST_SHARED] {
+        // SAFETY: heaps live for ever, and bins may be used by any thread. Relaxed: see the field.
+        unsafe { &(*(*heap.as_ptr()).host.load(Relaxed)).bins }
     }
 
     /// Sets the next heap without a thread.

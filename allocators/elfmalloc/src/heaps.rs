@@ -1,6 +1,7 @@
 //! The lists of thread heaps.
 
 use core::ptr::{NonNull, null_mut};
+use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use crate::heap::ThreadHeap;
 
@@ -9,6 +10,9 @@ use crate::heap::ThreadHeap;
 pub struct Heaps {
     all: *mut ThreadHeap,
     idle: *mut ThreadHeap,
+    /// Heaps whose bins threads use.
+    hosts: *mut ThreadHeap,
+    host_count: usize,
     /// Where `all` began when the locks of all heaps were last taken for a fork.
     held: *mut ThreadHeap,
 }
@@ -23,15 +27,77 @@ impl Heaps {
         Self {
             all: null_mut(),
             idle: null_mut(),
+            hosts: null_mut(),
+            host_count: 0,
             held: null_mut(),
         }
     }
 
-    /// Adds a new heap, which belongs to the calling thread.
-    pub fn add(&mut self, heap: NonNull<ThreadHeap>) {
+    /// Adds a new heap, which belongs to the calling thread. It is a host too, while these are fewer than `hosts`.
+    pub fn add(&mut self, heap: NonNull<ThreadHeap>, hosts: usize) {
+        let place = heap.as_ptr();
         // SAFETY: the heap is the caller's, and heaps live for ever.
-        unsafe { (*heap.as_ptr()).next = self.all };
-        self.all = heap.as_ptr();
+        unsafe {
+            (*place).next = self.all;
+            if self.host_count < hosts {
+                (*place).next_host = self.hosts;
+                self.hosts = place;
+                self.host_count += 1;
+            }
+        }
+        self.all = place;
+    }
+
+    /// Gives a thread that begins the host with the fewest guests. True where it had none: its bins are idle.
+    ///
+    /// # Safety
+    ///
+    /// The heap is in the list, and the calling thread's.
+    pub unsafe fn enter(&mut self, heap: NonNull<ThreadHeap>) -> bool {
+        // SAFETY: hosts live for ever, and the lock guards their counts. Relaxed: see the field.
+        unsafe {
+            let mut best = self.hosts;
+            let mut host = best;
+            while !host.is_null() && (*best).guests != 0 {
+                if (*host).guests < (*best).guests {
+                    best = host;
+                }
+                host = (*host).next_host;
+            }
+            (*heap.as_ptr()).host.store(best, Relaxed);
+            (*best).guests += 1;
+            (*best).guests == 1
+        }
+    }
+
+    /// Takes a thread that ends from its host. True where it was the last: the bins are idle then.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, and has entered.
+    pub unsafe fn leave(&mut self, heap: NonNull<ThreadHeap>) -> bool {
+        // SAFETY: as above.
+        unsafe {
+            let host = (*heap.as_ptr()).host.load(Relaxed);
+            (*host).guests -= 1;
+            (*host).guests == 0
+        }
+    }
+
+    /// In the child of a fork: no host has a guest but that of `own`.
+    pub fn forget_guests(&mut self, own: Option<NonNull<ThreadHeap>>) {
+        let mut host = self.hosts;
+        while !host.is_null() {
+            // SAFETY: as above.
+            unsafe {
+                (*host).guests = 0;
+                host = (*host).next_host;
+            }
+        }
+        if let Some(own) = own {
+            // SAFETY: as above; the heap has entered before.
+            unsafe { (*(*own.as_ptr()).host.load(Relaxed)).guests = 1 };
+        }
     }
 
     /// Forgets which heaps have no thread.

@@ -20,9 +20,6 @@ use crate::size_class::{FIRST_SHARED, SizeClass, UNIT_SHIFT};
 const BYTES: usize = 4 << 10;
 /// The most blocks in a magazine.
 const MOST: usize = 30;
-/// The first class whose slabs threads share: blocks above 512 bytes. What a thread has for itself are
-/// partial slabs, one at least for each class.
-const FIRST_COMMON: usize = 25;
 
 /// Keeps blocks of the thread's own active slabs, and only those.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,11 +72,7 @@ impl<P: Pages> Backend<P> {
         // were taken lie in a slab.
         unsafe {
             let place = heap.as_ptr();
-            let bin = if class.number() < FIRST_COMMON {
-                self.bin(heap, class)
-            } else {
-                &self.bins[class.number()]
-            };
+            let bin = self.bin(heap, class);
             if class.number() >= FIRST_SHARED || !self.open(heap, class) {
                 return self.take_only(heap, bin, class);
             }

@@ -6,7 +6,6 @@ use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
 use crate::bin::{Bin, Slabs};
-use crate::heap::ThreadHeap;
 use crate::size_class::SizeClass;
 use crate::slab::Slab;
 
@@ -30,18 +29,9 @@ impl<P: Pages> Backend<P> {
         }
     }
 
-    /// Gives empty slabs of a heap back to the pool, which `take` takes out of their bins.
-    ///
-    /// # Safety
-    ///
-    /// The heap is one.
-    pub(crate) unsafe fn retire_empties(
-        &self,
-        heap: NonNull<ThreadHeap>,
-        take: impl Fn(&mut Slabs) -> *mut Slab,
-    ) {
-        // SAFETY: heaps live for ever, and bins may be used by any thread.
-        for bin in unsafe { &(*heap.as_ptr()).bins } {
+    /// Gives empty slabs back to the pool, which `take` takes out of their bins.
+    pub(crate) fn retire_empties(&self, bins: &[Bin], take: impl Fn(&mut Slabs) -> *mut Slab) {
+        for bin in bins {
             // Whoever holds the lock uses the slabs.
             let Some(mut slabs) = bin.try_lock() else {
                 continue;
@@ -56,8 +46,8 @@ impl<P: Pages> Backend<P> {
     /// The same of all heaps.
     pub(crate) fn retire_all_empties(&self, take: impl Fn(&mut Slabs) -> *mut Slab) {
         for heap in self.all_heaps() {
-            // SAFETY: the heap is one.
-            unsafe { self.retire_empties(heap, &take) };
+            // SAFETY: heaps live for ever, and bins may be used by any thread.
+            self.retire_empties(unsafe { &(*heap.as_ptr()).bins }, &take);
         }
     }
 
@@ -75,6 +65,15 @@ impl<P: Pages> Backend<P> {
                 (*slab.add(unit)).class = SizeClass::NONE;
             }
             self.with_pool(|pool| pool.free(base.as_ptr(), units, true));
+        }
+    }
+
+    /// Empties those bins of a host that are nobody's.
+    pub(crate) fn evacuate_all(&self, bins: &[Bin]) {
+        for (number, bin) in bins.iter().enumerate().skip(1) {
+            if bin.lock().slabs != 0 {
+                self.evacuate(bin, SizeClass::from_number(number as u8));
+            }
         }
     }
 

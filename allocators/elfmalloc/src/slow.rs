@@ -28,8 +28,8 @@ impl<P: Pages> Backend<P> {
     /// The heap is one.
     #[inline]
     pub unsafe fn bin(&self, heap: NonNull<ThreadHeap>, class: SizeClass) -> &Bin {
-        // SAFETY: heaps live for ever, and bins may be used by any thread.
-        let bins = unsafe { &(*heap.as_ptr()).bins };
+        // SAFETY: the caller's promise.
+        let bins = unsafe { ThreadHeap::bins_of(heap) };
         bins.get(class.number())
             .unwrap_or(&self.bins[class.number()])
     }

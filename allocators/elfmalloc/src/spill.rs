@@ -125,7 +125,7 @@ impl<P: Pages> Backend<P> {
                 if !chunks.is_empty() {
                     self.release_chunks(heap, chunks);
                     // What has become empty by it has been idle as long.
-                    self.retire_empties(heap, Slabs::take_empties);
+                    self.retire_empties(ThreadHeap::bins_of(heap), Slabs::take_empties);
                 }
             }
         }

@@ -7,35 +7,42 @@ use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
 use crate::heap::ThreadHeap;
+use crate::heaps::Heaps;
 use crate::size_class::{CLASSES, SizeClass};
 
 impl<P: Pages> Backend<P> {
     /// A heap for the calling thread; `None` where there is no memory.
     pub fn attach(&self) -> Option<NonNull<ThreadHeap>> {
-        let budget = self.budget.load(Relaxed);
         let mut heaps = self.heaps.lock();
-        if let Some(heap) = heaps.take_idle() {
-            drop(heaps);
-            // SAFETY: the heap is this thread's now.
-            unsafe { self.set_idle(heap, false) };
-            // Relaxed: a number that stands alone.
-            self.threads.fetch_add(1, Relaxed);
-            return Some(heap);
+        let heap = match heaps.take_idle() {
+            Some(heap) => heap,
+            None => self.new_heap(&mut heaps)?,
+        };
+        // SAFETY: the heap is this thread's now.
+        unsafe {
+            // Under the lock of the lists: a last guest who leaves meanwhile would say the opposite later.
+            if heaps.enter(heap) {
+                self.set_idle(heap, false);
+            }
         }
-        let bytes = size_of::<ThreadHeap>();
-        let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
-        // SAFETY: the memory is new, large enough, and aligned to its size or a page.
-        let heap = unsafe { ThreadHeap::write(memory, budget) };
-        heaps.add(heap);
         drop(heaps);
-        // SAFETY: the heap is this thread's.
-        unsafe { self.set_idle(heap, false) };
-        // Relaxed: as above.
+        // Relaxed: a number that stands alone.
         self.threads.fetch_add(1, Relaxed);
         Some(heap)
     }
 
-    /// Takes the heap of a thread that ends: its blocks go back, its slabs to where others find them.
+    fn new_heap(&self, heaps: &mut Heaps) -> Option<NonNull<ThreadHeap>> {
+        let bytes = size_of::<ThreadHeap>();
+        let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
+        // SAFETY: the memory is new, large enough, and aligned to its size or a page.
+        let heap = unsafe { ThreadHeap::write(memory, self.budget.load(Relaxed)) };
+        // One host at least, whatever was asked for. Relaxed: a number that stands alone.
+        heaps.add(heap, self.hosts.load(Relaxed).max(1));
+        Some(heap)
+    }
+
+    /// Takes the heap of a thread that ends: its blocks go back; its slabs, if no other thread uses them, to where
+    /// others find them.
     ///
     /// # Safety
     ///
@@ -46,14 +53,16 @@ impl<P: Pages> Backend<P> {
             self.empty_quarantine(heap);
             self.empty_magazines(heap, true);
             self.empty_depot(heap);
-            self.set_idle(heap, true);
-            let bins = &(*heap.as_ptr()).bins;
-            for (number, bin) in bins.iter().enumerate().skip(1) {
-                if bin.lock().slabs != 0 {
-                    self.evacuate(bin, SizeClass::from_number(number as u8));
-                }
-            }
             (*heap.as_ptr()).budget = self.budget.load(Relaxed);
+            let mut heaps = self.heaps.lock();
+            let alone = heaps.leave(heap);
+            if alone {
+                self.set_idle(heap, true);
+            }
+            drop(heaps);
+            if alone {
+                self.evacuate_all(ThreadHeap::bins_of(heap));
+            }
         }
         self.heaps.lock().put_idle(heap);
         // Relaxed: who waits for the last one to end reads the count of that.
@@ -63,12 +72,14 @@ impl<P: Pages> Backend<P> {
         self.tick();
     }
 
+    /// Says whether any thread uses the bins of a heap's host.
+    ///
     /// # Safety
     ///
-    /// The heap is the calling thread's.
+    /// The heap is the calling thread's, and the lists are locked.
     unsafe fn set_idle(&self, heap: NonNull<ThreadHeap>, idle: bool) {
-        // SAFETY: bins may be used by any thread.
-        for bin in unsafe { &(*heap.as_ptr()).bins } {
+        // SAFETY: the caller's promise.
+        for bin in unsafe { ThreadHeap::bins_of(heap) } {
             bin.lock().set_idle(idle);
         }
     }

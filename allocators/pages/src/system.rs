@@ -79,6 +79,22 @@ fn microseconds(clock: libc::clockid_t) -> u64 {
     (now.tv_sec as u64) * 1_000_000 + (now.tv_nsec as u64) / 1000
 }
 
+/// How many processors the calling thread may run on; `None` where the system does not say.
+#[must_use]
+pub fn processors() -> Option<usize> {
+    let _errno = KeepErrno::new();
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: all zero is the empty set, and the kernel writes no more than its size.
+    let count = unsafe {
+        let mut set: libc::cpu_set_t = core::mem::zeroed();
+        if libc::sched_getaffinity(0, size, &raw mut set) != 0 {
+            return None;
+        }
+        libc::CPU_COUNT(&set)
+    };
+    usize::try_from(count).ok().filter(|&count| count != 0)
+}
+
 /// Gives the processor to another thread.
 pub fn yield_now() {
     // SAFETY: no precondition; it does not fail.

@@ -68,6 +68,8 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<(
     CURRENT.store(owned, SeqCst);
     backend().start(|| Settings {
         decay,
+        // Fewer than threads: some share slabs.
+        hosts: 2,
         ..Settings::DEFAULT
     });
     let outcome = execute(&Subject::of::<Over<F>>().that_may_refuse(), program);

@@ -1,0 +1,100 @@
+//! Threads beyond the number of hosts share the slabs of these, over simulated pages.
+
+use std::ptr;
+
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::bin::Bin;
+use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_pages::Simulated;
+
+/// A back-end with so many hosts.
+fn backend_with(hosts: usize) -> Backend<Simulated> {
+    let backend = Backend::new(Simulated::new(1 << 30));
+    backend.start(|| Settings {
+        arena: 0,
+        hosts,
+        ..Settings::DEFAULT
+    });
+    backend
+}
+
+#[test]
+fn guests_of_one_host_take_blocks_from_one_slab() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are this thread's, and their magazines are empty.
+    let blocks = heaps.map(|heap| unsafe { backend.refill(heap, class) }.addr());
+    assert!(blocks.iter().all(|block| block / UNIT == blocks[0] / UNIT));
+    assert_eq!(backend.slabs(), 1);
+    backend.check();
+}
+
+#[test]
+fn each_host_has_as_many_guests() {
+    let backend = backend_with(2);
+    let class = SizeClass::of(64);
+    let heaps = [(); 4].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are such.
+    let mut bins = heaps.map(|heap| ptr::from_ref::<Bin>(unsafe { backend.bin(heap, class) }));
+    bins.sort();
+    assert!(bins[0] == bins[1] && bins[1] != bins[2] && bins[2] == bins[3]);
+    // SAFETY: the heaps are this thread's, which uses these two no more.
+    unsafe {
+        for heap in heaps {
+            if ptr::eq(backend.bin(heap, class), bins[0]) {
+                backend.detach(heap);
+            }
+        }
+    }
+    let next = backend.attach().expect("there is memory");
+    // SAFETY: the heap is one.
+    assert!(ptr::eq(unsafe { backend.bin(next, class) }, bins[0]));
+}
+
+#[test]
+fn slabs_stay_until_the_last_guest_leaves() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let [first, second] = [(); 2].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are this thread's until they are detached.
+    unsafe {
+        backend.refill(first, class);
+        let bin = backend.bin(second, class);
+        backend.detach(first);
+        assert!(!bin.lock().idle);
+        assert_eq!(bin.lock().slabs, 1, "its block is in use");
+        backend.detach(second);
+        assert!(bin.lock().idle);
+        assert_eq!(bin.lock().slabs, 0, "others find it in the common bin");
+    }
+    backend.check();
+    let third = backend.attach().expect("there is memory");
+    // SAFETY: the heap is this thread's, and its magazine is empty.
+    unsafe {
+        assert!(!backend.bin(third, class).lock().idle);
+        backend.refill(third, class);
+    }
+    assert_eq!(backend.slabs(), 1);
+    backend.check();
+}
+
+#[test]
+fn in_the_child_of_a_fork_the_host_keeps_its_one_guest() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let [_gone, own] = [(); 2].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heap is this thread's, and there is no other thread.
+    unsafe {
+        backend.refill(own, class);
+        backend.disown(Some(own));
+        let bin = backend.bin(own, class);
+        assert!(!bin.lock().idle);
+        assert_eq!(bin.lock().slabs, 1);
+        backend.detach(own);
+        assert!(bin.lock().idle);
+    }
+    backend.check();
+}
