@@ -46,6 +46,24 @@ pub struct Sheet {
     pub with_advice: Times,
     pub without_advice: Times,
     pub span: Duration,
+    /// When the first read that counts began.
+    begun: Option<Instant>,
+}
+
+impl Sheet {
+    /// Whether there is more to do, and whether it counts.
+    fn goes_on(&mut self, stage: &Stage<'_>) -> Option<bool> {
+        let counts = now(stage)?;
+        if counts {
+            self.begun.get_or_insert_with(Instant::now);
+        }
+        Some(counts)
+    }
+
+    /// There is no more to do.
+    fn end(&mut self) {
+        self.span = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+    }
 }
 
 impl ReadThread {
@@ -59,6 +77,7 @@ impl ReadThread {
                 with_advice: Times::new(),
                 without_advice: Times::new(),
                 span: Duration::ZERO,
+                begun: None,
             },
         }
     }
@@ -91,11 +110,7 @@ pub fn singles(
     position: &AtomicU64,
     sheet: &mut Sheet,
 ) -> Result<(), Failure> {
-    let mut begin = None;
-    while let Some(counts) = now(stage) {
-        if counts && begin.is_none() {
-            begin = Some(Instant::now());
-        }
+    while let Some(counts) = sheet.goes_on(stage) {
         let time = timed_read(stage, draws.draw())?;
         if counts {
             sheet.reads.record(time);
@@ -103,7 +118,7 @@ pub fn singles(
         // Relaxed: the prefetching thread only needs to know about where the reader is.
         position.fetch_add(1, Ordering::Relaxed);
     }
-    sheet.span = begin.map_or(Duration::ZERO, |begin| begin.elapsed());
+    sheet.end();
     Ok(())
 }
 
@@ -116,11 +131,7 @@ pub fn batches(
     pages: usize,
 ) -> Result<(), Failure> {
     let mut batch = Vec::with_capacity(pages);
-    let mut begin = None;
-    while let Some(counts) = now(stage) {
-        if counts && begin.is_none() {
-            begin = Some(Instant::now());
-        }
+    while let Some(counts) = sheet.goes_on(stage) {
         batch.clear();
         batch.extend((0..pages).map(|_| draws.draw()));
         let start = Instant::now();
@@ -142,7 +153,7 @@ pub fn batches(
         // Relaxed: read by the watcher only, who needs no more than about where the reader is.
         position.fetch_add(pages as u64, Ordering::Relaxed);
     }
-    sheet.span = begin.map_or(Duration::ZERO, |begin| begin.elapsed());
+    sheet.end();
     Ok(())
 }
 
@@ -157,16 +168,14 @@ pub fn by_reader(
 ) -> Result<(), Failure> {
     let no_vector = || Failure::Instructions("a reader reads a vector of lgalloc's".into());
     let vector = stage.set.vector().ok_or_else(no_vector)?;
-    let mut begin = None;
     while now(stage).is_some() {
         let drawn: Vec<usize> = (0..READS).map(|_| draws.draw()).collect();
         let reader = Reader::new(vector, Pattern::Indices(&drawn), pages);
         let mut reader = reader.map_err(|error| Failure::Instructions(error.to_string()))?;
         for page in &drawn {
-            let Some(counts) = now(stage) else { break };
-            if counts && begin.is_none() {
-                begin = Some(Instant::now());
-            }
+            let Some(counts) = sheet.goes_on(stage) else {
+                break;
+            };
             let start = Instant::now();
             let found = black_box(reader.next().map(|words| words[0]));
             let time = start.elapsed();
@@ -180,7 +189,7 @@ pub fn by_reader(
             position.fetch_add(1, Ordering::Relaxed);
         }
     }
-    sheet.span = begin.map_or(Duration::ZERO, |begin| begin.elapsed());
+    sheet.end();
     Ok(())
 }
 
