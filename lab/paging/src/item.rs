@@ -55,6 +55,17 @@ pub enum Item {
     },
 }
 
+/// What came of taking something away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Undone {
+    /// It is gone.
+    Removed,
+    /// It was not there any more, or was never made.
+    Absent,
+    /// What is in its place is not what the lab made, and was left as it is.
+    Foreign,
+}
+
 impl std::fmt::Display for Item {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -77,7 +88,7 @@ impl Item {
     }
 
     /// Takes it away. What is not there, or is not what was made, is left as it is.
-    pub(crate) fn undo(&self) -> Result<(), Error> {
+    pub(crate) fn undo(&self) -> Result<Undone, Error> {
         match self {
             Self::SwapFile { path } => remove_swap_file(path),
             Self::Zram { number, bytes } => remove_zram(Path::new(SYSTEM), *number, *bytes),
@@ -101,26 +112,30 @@ fn has_prefix(path: &Path) -> bool {
         .is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()))
 }
 
-fn remove_swap_file(path: &Path) -> io::Result<()> {
+fn remove_swap_file(path: &Path) -> io::Result<Undone> {
     if !has_prefix(path) {
-        return Ok(());
+        return Ok(Undone::Foreign);
     }
     match fs::symlink_metadata(path) {
         Ok(data) if data.is_file() => {}
-        Ok(_) => return Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Ok(_) => return Ok(Undone::Foreign),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Undone::Absent),
         Err(error) => return Err(error),
     }
     if is_active(path) {
         swap_off(path)?;
     }
-    fs::remove_file(path)
+    fs::remove_file(path)?;
+    Ok(Undone::Removed)
 }
 
 /// Removes a device that has this size, or none yet. `system` is where the kernel shows its devices.
-fn remove_zram(system: &Path, number: u32, bytes: u64) -> io::Result<()> {
+fn remove_zram(system: &Path, number: u32, bytes: u64) -> io::Result<Undone> {
     let block = system.join(format!("block/zram{number}"));
-    let size = fs::read_to_string(block.join("disksize")).unwrap_or_default();
+    let size = match fs::read_to_string(block.join("disksize")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Undone::Absent),
+        size => size.unwrap_or_default(),
+    };
     match size.trim().parse::<u64>() {
         // Nobody can swap to it, and the kernel refuses to remove what somebody has open.
         Ok(0) => {}
@@ -131,25 +146,26 @@ fn remove_zram(system: &Path, number: u32, bytes: u64) -> io::Result<()> {
             }
             fs::write(block.join("reset"), "1")?;
         }
-        _ => return Ok(()),
+        _ => return Ok(Undone::Foreign),
     }
     let control = system.join("class/zram-control/hot_remove");
-    fs::write(control, number.to_string())
+    fs::write(control, number.to_string())?;
+    Ok(Undone::Removed)
 }
 
-fn remove_group(folder: &Path) -> io::Result<()> {
+fn remove_group(folder: &Path) -> io::Result<Undone> {
     /// For how long the kernel may take to forget the last process.
     const PATIENCE: Duration = Duration::from_secs(2);
     if !has_prefix(folder) {
-        return Ok(());
+        return Ok(Undone::Foreign);
     }
     // What a killed lab has started may still run in it.
     members::kill_all(folder)?;
     let end = Instant::now() + PATIENCE;
     loop {
         match fs::remove_dir(folder) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Ok(()) => return Ok(Undone::Removed),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Undone::Absent),
             Err(error) if Instant::now() >= end => return Err(error),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
         }
@@ -218,21 +234,22 @@ mod tests {
         let item = Item::SwapFile {
             path: foreign.clone(),
         };
-        item.undo().expect("nothing to do");
+        assert_eq!(item.undo().expect("nothing to do"), Undone::Foreign);
         assert!(foreign.exists());
         let group = folder.path().join("not-ours");
         fs::create_dir(&group).expect("made");
         let item = Item::Group {
             folder: group.clone(),
         };
-        item.undo().expect("nothing to do");
+        assert_eq!(item.undo().expect("nothing to do"), Undone::Foreign);
         assert!(group.exists());
         let link = folder.path().join(format!("{PREFIX}link"));
         std::os::unix::fs::symlink(&foreign, &link).expect("linked");
-        Item::SwapFile { path: link.clone() }
-            .undo()
-            .expect("nothing to do");
+        let item = Item::SwapFile { path: link.clone() };
+        assert_eq!(item.undo().expect("nothing to do"), Undone::Foreign);
         assert!(foreign.exists() && fs::symlink_metadata(&link).is_ok());
+        fs::remove_file(&link).expect("removed");
+        assert_eq!(item.undo().expect("nothing to do"), Undone::Absent);
     }
 
     /// Folders as the kernel shows them: a device that never got a size must not stay, and one of another size
@@ -247,13 +264,16 @@ mod tests {
         let removed = |size: &str, bytes: u64| {
             fs::write(block.join("disksize"), size).expect("written");
             fs::write(control.join("hot_remove"), "").expect("written");
-            remove_zram(system.path(), u32::MAX, bytes).expect("nothing fails");
-            fs::read_to_string(control.join("hot_remove")).expect("read") == u32::MAX.to_string()
+            let undone = remove_zram(system.path(), u32::MAX, bytes).expect("nothing fails");
+            let told = fs::read_to_string(control.join("hot_remove")).expect("read");
+            assert_eq!(told.is_empty(), undone == Undone::Foreign);
+            told == u32::MAX.to_string()
         };
         assert!(removed("0\n", 0) && removed("0\n", 4096));
         assert!(!removed("4096\n", 0) && !removed("8192\n", 4096));
         assert!(removed("4096\n", 4096) && block.join("reset").exists());
-        remove_zram(system.path(), 0, 4096).expect("what is not there need not go");
+        let gone = remove_zram(system.path(), 0, 4096);
+        assert_eq!(gone.expect("what is not there need not go"), Undone::Absent);
     }
 
     #[test]

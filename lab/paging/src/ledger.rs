@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fs4::fs_std::FileExt;
 use serde::{Deserialize, Serialize};
 
+use crate::item::Undone;
 use crate::{Error, Item};
 
 const ENDING: &str = "ledger";
@@ -44,7 +45,9 @@ pub struct Ledger {
 pub struct Leftovers {
     /// What was removed.
     pub removed: Vec<Item>,
-    /// What could not be.
+    /// What was named and is not what a lab made: it was left alone.
+    pub foreign: Vec<Item>,
+    /// What could not be removed.
     pub failed: Vec<Error>,
     /// Ledgers of labs that live, or whose children are only just starting: what stands there was left alone.
     pub living: usize,
@@ -238,7 +241,9 @@ fn remove_leftovers(folder: &Path) -> Result<Leftovers, Error> {
         let failures = leftovers.failed.len();
         for item in standing(&fs::read_to_string(&path).unwrap_or_default()) {
             match item.undo() {
-                Ok(()) => leftovers.removed.push(item),
+                Ok(Undone::Removed) => leftovers.removed.push(item),
+                Ok(Undone::Foreign) => leftovers.foreign.push(item),
+                Ok(Undone::Absent) => {}
                 Err(error) => leftovers.failed.push(error),
             }
         }

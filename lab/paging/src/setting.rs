@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::item::Undone;
 use crate::{Error, Item, Ledger, Made};
 
 /// The kernel's choice about transparent huge pages.
@@ -58,11 +59,16 @@ fn current(path: &Path) -> io::Result<String> {
 }
 
 /// Undoes a choice, unless someone else has chosen since.
-pub(crate) fn put_back(path: &Path, before: &str, chosen: &str) -> io::Result<()> {
-    if current(path)? == chosen {
+pub(crate) fn put_back(path: &Path, before: &str, chosen: &str) -> io::Result<Undone> {
+    let now = current(path)?;
+    if now == chosen {
         fs::write(path, before)?;
+        return Ok(Undone::Removed);
     }
-    Ok(())
+    Ok(match now == before {
+        true => Undone::Absent,
+        false => Undone::Foreign,
+    })
 }
 
 #[cfg(test)]
@@ -84,7 +90,8 @@ mod tests {
         held.put_back().expect("put back");
         assert_eq!(fs::read_to_string(&file).expect("read"), "madvise");
         fs::write(&file, "[always] madvise never\n").expect("written");
-        put_back(&file, "madvise", "never").expect("left alone");
+        let left = put_back(&file, "madvise", "never").expect("read");
+        assert_eq!(left, Undone::Foreign);
         assert_eq!(current(&file).expect("read"), "always");
     }
 

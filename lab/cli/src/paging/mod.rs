@@ -74,14 +74,19 @@ fn clean() -> Result<(), Failure> {
     for item in &leftovers.removed {
         text.push_str(&format!("removed {item}\n"));
     }
-    match leftovers.living {
-        0 if leftovers.removed.is_empty() && leftovers.failed.is_empty() => {
-            text.push_str("nothing was left\n");
-        }
-        0 => {}
-        living => text.push_str(&format!(
-            "left alone: what running labs have made ({living} of them)\n"
-        )),
+    for item in &leftovers.foreign {
+        text.push_str(&format!(
+            "left alone: {item}, which is not what heapdrome made\n"
+        ));
+    }
+    if leftovers.living > 0 {
+        text.push_str(&format!(
+            "left alone: what running labs have made ({} of them)\n",
+            leftovers.living
+        ));
+    }
+    if text.is_empty() && leftovers.failed.is_empty() {
+        text.push_str("nothing was left\n");
     }
     output::print(text.as_bytes())?;
     match leftovers.failed.into_iter().next() {

@@ -52,6 +52,11 @@ impl Session {
         for item in &leftovers.removed {
             output::tell(format!("removed what an earlier run had left: {item}"));
         }
+        for item in &leftovers.foreign {
+            output::tell(format!(
+                "left alone, as it is not what an earlier run made: {item}"
+            ));
+        }
         for error in &leftovers.failed {
             output::tell(error);
         }

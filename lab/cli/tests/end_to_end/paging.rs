@@ -1,6 +1,7 @@
 //! The paging lab as a person uses it. What root, swap and control groups add is there on some machines
 //! only, so that a test asks for what holds on all of them.
 
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -90,30 +91,69 @@ fn the_check_names_every_mechanism_and_leaves_nothing() {
         .tells("nothing was left");
 }
 
-/// A ledger as a killed lab leaves it. Plain files stand for what the kernel would have there.
+/// A ledger as a killed lab leaves it, which names these items.
+fn leave_ledger(site: &Site, items: &[Value]) -> PathBuf {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux has it");
+    let making = items.iter().enumerate();
+    let making = making.map(|(number, item)| serde_json::json!({ "making": [number, item] }));
+    let begun = serde_json::json!({ "boot": boot.trim() });
+    let lines = std::iter::once(begun).chain(making);
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    std::fs::create_dir_all(site.path(".local/state/heapdrome/paging")).expect("made");
+    site.file(".local/state/heapdrome/paging/1-1.ledger", text)
+}
+
+/// Plain files stand for what the kernel would have there.
 #[test]
 fn what_a_ledger_names_is_removed_and_nothing_else() {
     let site = Site::new();
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux has it");
     let ours = site.file("heapdrome-paging-swap-1", "x");
     let foreign = site.file("swapfile", "precious");
     let group = site.path("heapdrome-paging-group");
     std::fs::create_dir(&group).expect("made");
-    let lines = [
-        serde_json::json!({ "boot": boot.trim() }),
-        serde_json::json!({ "making": [0, { "kind": "swap-file", "path": ours }] }),
-        serde_json::json!({ "making": [1, { "kind": "swap-file", "path": foreign }] }),
-        serde_json::json!({ "making": [2, { "kind": "group", "folder": group }] }),
+    let items = [
+        serde_json::json!({ "kind": "swap-file", "path": ours }),
+        serde_json::json!({ "kind": "swap-file", "path": foreign }),
+        serde_json::json!({ "kind": "group", "folder": group }),
+        serde_json::json!({ "kind": "swap-file", "path": site.path("heapdrome-paging-gone") }),
     ];
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    std::fs::create_dir_all(site.path(".local/state/heapdrome/paging")).expect("made");
-    site.file(".local/state/heapdrome/paging/1-1.ledger", text);
+    leave_ledger(&site, &items);
     let outcome = site.run(&["paging", "clean"]);
-    outcome.ends_with(0);
-    outcome.tells("removed swap file");
-    outcome.tells("removed control group");
+    let told = |name: &str| format!("{}\n", site.path(name).display());
+    let expected = [
+        format!("removed control group {}", told("heapdrome-paging-group")),
+        format!("removed swap file {}", told("heapdrome-paging-swap-1")),
+        format!(
+            "left alone: swap file {}, which is not what heapdrome made\n",
+            foreign.display()
+        ),
+    ];
+    assert_eq!(outcome.ends_with(0).stdout, expected.concat());
     assert!(!ours.exists() && !group.exists() && foreign.exists());
     assert!(ledgers(&site).is_empty());
+}
+
+/// Its ledger is locked.
+#[test]
+fn what_a_running_lab_has_made_is_left_alone() {
+    let site = Site::new();
+    let made = site.file("heapdrome-paging-swap-1", "x");
+    let item = serde_json::json!({ "kind": "swap-file", "path": made });
+    let ledger = std::fs::File::open(leave_ledger(&site, &[item])).expect("it is there");
+    let lock = |how: libc::c_int| {
+        // SAFETY: flock takes plain numbers, and the file is open.
+        assert_eq!(unsafe { libc::flock(ledger.as_raw_fd(), how) }, 0);
+    };
+    lock(libc::LOCK_EX);
+    let outcome = site.run(&["paging", "clean"]);
+    let expected = "left alone: what running labs have made (1 of them)\n";
+    assert_eq!(outcome.ends_with(0).stdout, expected);
+    assert!(made.exists() && ledgers(&site).len() == 1);
+    // Not by closing the file: a process that another test is just starting has it open, too.
+    lock(libc::LOCK_UN);
+    let outcome = site.run(&["paging", "clean"]);
+    outcome.ends_with(0).tells("removed swap file");
+    assert!(!made.exists() && ledgers(&site).is_empty());
 }
 
 /// Waits until the first cell runs.
