@@ -80,13 +80,13 @@ impl Search {
                 None => self.trial(limit, run)?,
             };
             tell(&trial);
-            let slower = slowdown(&trial.wall_s, &found.unlimited_s)
-                .filter(|_| trial.survived())
-                .map(|slower| slower.median);
+            let slower = slowdown(&trial.wall_s, &found.unlimited_s);
+            let slower = slower.filter(|_| trial.survived());
             found.at.push(Multiple {
                 times,
                 trial,
-                slower,
+                slower: slower.map(|slower| slower.median),
+                range: slower.map(|slower| [slower.low, slower.high]),
             });
         }
         Ok(found)
@@ -230,6 +230,7 @@ mod tests {
             assert!(smallest <= most, "{needed} {smallest}");
             assert_eq!(found.at.len(), 3);
             assert_eq!(found.at[0].slower, Some(3.0));
+            assert_eq!(found.at[0].range, Some([3.0; 2]));
             assert_eq!(found.at[2].slower, Some(1.0));
             assert_eq!(told, found.trials.len() + 3);
         }

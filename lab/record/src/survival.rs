@@ -23,6 +23,12 @@ impl Trial {
     pub fn survived(&self) -> bool {
         self.failure.is_none()
     }
+
+    /// How often it was tried: the runs that finished, and the one that did not.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.wall_s.len() + usize::from(!self.survived())
+    }
 }
 
 /// What a multiple of the smallest limit is worth.
@@ -34,6 +40,9 @@ pub struct Multiple {
     pub trial: Trial,
     /// The median of their times over that without a limit; none where a run did not finish.
     pub slower: Option<f64>,
+    /// The fastest and the slowest of the runs over the same, where `slower` is known.
+    #[serde(default)]
+    pub range: Option<[f64; 2]>,
 }
 
 /// What came of a search under one allocator.
@@ -59,6 +68,27 @@ pub struct Survival {
 }
 
 impl Survival {
+    /// Runs, under a limit and without one, that show how much slower a command is; the time of fewer is
+    /// mostly chance.
+    pub const FEWEST_RUNS: usize = 3;
+
+    /// Whether the runs under a limit all finished, and are enough to show how much slower the command is.
+    #[must_use]
+    pub fn shows_slowdown(&self, trial: &Trial) -> bool {
+        let runs = trial.wall_s.len().min(self.unlimited_s.len());
+        trial.survived() && runs >= Self::FEWEST_RUNS
+    }
+
+    /// Whether the smallest limit rests on a single run: another might not finish under it.
+    #[must_use]
+    pub fn tried_once(&self) -> bool {
+        let tried = self.tried();
+        let mut smallest = tried
+            .iter()
+            .filter(|trial| Some(trial.limit_bytes) == self.smallest_bytes);
+        smallest.any(|trial| trial.runs() == 1)
+    }
+
     /// Every limit that was tried, by size, each once: a search may end on one that it has tried.
     #[must_use]
     pub fn tried(&self) -> Vec<&Trial> {

@@ -11,7 +11,6 @@ pub(crate) use claims::{Kind, claims};
 
 use crate::foreign;
 use crate::markdown;
-use crate::plot;
 use crate::prose;
 use crate::reproduce;
 use crate::sheet::why_out;
@@ -115,7 +114,7 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
         Scale::Published => "published counts",
     };
     let name = foreign::line(&collection.name);
-    if tells_of_survival(collection).is_some() {
+    if !collection.survival.is_empty() {
         let command = collection.asked.iter().skip_while(|word| *word != "--");
         let command: Vec<String> = command.skip(1).cloned().collect();
         let command = foreign::shorten(&reproduce::for_the_eye(&command), LONGEST_COMMAND);
@@ -145,16 +144,13 @@ pub(crate) fn title(table: &Table) -> String {
     }
 }
 
-/// The table of a search for the least memory, if it is one.
-fn tells_of_survival(collection: &Collection) -> Option<&Table> {
-    let mut tables = collection.tables.iter();
-    tables.find(|table| plot::is_survival(table))
-}
-
 /// Who needs the least memory, of a search for it.
 pub(crate) fn survived(collection: &Collection) -> Option<String> {
-    let table = tells_of_survival(collection)?;
-    let of_least = table.notes.iter().filter(|note| note.contains("the least"));
+    if collection.survival.is_empty() {
+        return None;
+    }
+    let notes = collection.tables.iter().flat_map(|table| &table.notes);
+    let of_least = notes.filter(|note| note.contains("the least"));
     let sentence = |note: &String| Some(format!("W{}.", foreign::line(note).strip_prefix('w')?));
     let least: Vec<String> = of_least.filter_map(sentence).collect();
     Some(match least.as_slice() {

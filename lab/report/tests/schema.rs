@@ -104,6 +104,7 @@ fn collection() -> Collection {
             times: 1.0,
             trial: trial.clone(),
             slower: None,
+            range: None,
         }],
         trials: vec![trial],
         ..Survival::default()

@@ -6,7 +6,7 @@ mod races;
 
 use heapdrome_record::{
     Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Nanoseconds, SCHEMA, Saved,
-    Scale, Status, Table,
+    Scale, Status, Survival, Table, Trial,
 };
 use heapdrome_report::{Source, Terminal, collection_markdown, collection_text, page, plots};
 use races::usual;
@@ -173,6 +173,39 @@ fn a_drawing_is_called_by_its_title_wherever_its_table_stands() {
     assert_eq!(names(vec![reads.clone()]), ["table-Random-reads"]);
     let both = ["table-Random-writes", "table-Random-reads"];
     assert_eq!(names(vec![writes, reads]), both);
+}
+
+#[test]
+fn a_page_draws_searches_for_the_least_memory() {
+    let mut found = suite();
+    found.races.clear();
+    found.claims.clear();
+    found.survival = vec![Survival {
+        allocator: "mine <b>".to_owned(),
+        smallest_bytes: Some(10 << 20),
+        unlimited_s: vec![1.0],
+        trials: vec![Trial {
+            limit_bytes: 10 << 20,
+            wall_s: vec![1.0],
+            failure: None,
+            limit_hits: 0,
+            oom_kills: 0,
+        }],
+        ..Survival::default()
+    }];
+    let source = Source {
+        name: "survive.json".to_owned(),
+        saved: Saved::Collection(Box::new(found)),
+    };
+    let page = String::from_utf8(page(&[source]).expect("a page")).expect("UTF-8");
+    for told in [
+        ">Limits<",
+        "survive-limits-title",
+        "without swap: 10.0 MiB, one run<",
+    ] {
+        assert!(page.contains(told), "'{told}' is missing");
+    }
+    assert!(!page.contains("mine <b>"));
 }
 
 #[test]

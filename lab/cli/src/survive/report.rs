@@ -1,14 +1,17 @@
 //! The result of `heapdrome survive` as a table.
 
 use heapdrome_paging::STEP;
-use heapdrome_record::{Bytes, Collection, Machine, SCHEMA, Scale, Survival, Table};
+use heapdrome_record::{Bytes, Collection, SCHEMA, Scale, Survival, Table};
 
 use super::SurviveArguments;
-use super::slowdown::{self, FEWEST, shown};
+use super::slowdown::{self, shown};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::paging::session::Session;
 use crate::{output, program};
+
+/// Marks a limit that was tried once only.
+const ONCE: &str = " *";
 
 /// Prints the table, and writes the files that were asked for.
 ///
@@ -21,42 +24,30 @@ pub fn publish(
 ) -> Result<(), Failure> {
     let begun = std::time::SystemTime::now() - session.begun.elapsed();
     let command = program::short(&arguments.command);
-    let tables = vec![
-        table(&rows, arguments.precision, &command),
-        slowdown::table(&rows, &command),
-    ];
     let collection = Collection {
+        schema: SCHEMA,
+        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
         started: humantime::format_rfc3339_seconds(begun).to_string(),
+        asked: std::env::args().skip(1).collect(),
+        name: "survive".to_owned(),
+        scale: Some(Scale::Usual),
         machine: session.machine.clone(),
+        races: Vec::new(),
+        tables: vec![
+            table(&rows, arguments.precision, &command),
+            slowdown::table(&rows, &command),
+        ],
+        ccdfs: Vec::new(),
+        misuse: Vec::new(),
         survival: rows,
+        sweep: None,
+        claims: Vec::new(),
+        absent: Vec::new(),
         remarks: session.remarks.clone(),
-        ..collection(tables)
     };
     let redaction = Folders::find()?.redaction();
     output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
     outcome(&collection.survival)
-}
-
-/// These tables as a collection of an unknown machine.
-fn collection(tables: Vec<Table>) -> Collection {
-    Collection {
-        schema: SCHEMA,
-        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
-        started: String::new(),
-        asked: std::env::args().skip(1).collect(),
-        name: "survive".to_owned(),
-        scale: Some(Scale::Usual),
-        machine: Machine::default(),
-        races: Vec::new(),
-        tables,
-        ccdfs: Vec::new(),
-        misuse: Vec::new(),
-        survival: Vec::new(),
-        sweep: None,
-        claims: Vec::new(),
-        absent: Vec::new(),
-        remarks: Vec::new(),
-    }
 }
 
 /// The exit status of what was reported.
@@ -123,12 +114,15 @@ fn or_dash(text: Option<String>) -> String {
 
 /// The smallest limit, and how much slower the command is at its multiples.
 fn cells(row: Option<&Survival>) -> Vec<String> {
-    let smallest = row.and_then(|row| row.smallest_bytes);
+    let smallest = row.and_then(|row| {
+        let once = if row.tried_once() { ONCE } else { "" };
+        Some(format!("{}{once}", told(row.smallest_bytes?)))
+    });
     let slower = |place: usize| {
         let slower = shown(row?, &row?.at.get(place)?.trial)?;
         Some(format!("{:.2}", slower.median))
     };
-    let first = or_dash(smallest.map(told));
+    let first = or_dash(smallest);
     let rest = (0..3).map(|place| or_dash(slower(place)));
     std::iter::once(first).chain(rest).collect()
 }
@@ -169,11 +163,23 @@ fn needs_least(rows: &[Survival], swap: bool, precision: f64) -> Option<String> 
 
 /// Why there is no slowdown, where there are too few runs to show one.
 fn too_few(rows: &[Survival]) -> Option<String> {
-    let few = |row: &Survival| (1..FEWEST).contains(&row.unlimited_s.len());
+    let fewest = Survival::FEWEST_RUNS;
+    let few = |row: &Survival| (1..fewest).contains(&row.unlimited_s.len());
     rows.iter().any(few).then(|| {
         format!(
-            "fewer than {FEWEST} runs show no slowdown, as times differ by chance from run to run, so \
-             that none is told or drawn; --runs {FEWEST} shows it"
+            "fewer than {fewest} runs show no slowdown, as times differ by chance from run to run, so \
+             that none is told or drawn; --runs {fewest} shows it"
+        )
+    })
+}
+
+/// What the mark of a limit says.
+fn once(rows: &[Survival]) -> Option<String> {
+    let enough = Survival::FEWEST_RUNS;
+    rows.iter().any(Survival::tried_once).then(|| {
+        format!(
+            "* tried once: another run under this limit might not finish; --runs {enough} tries each limit \
+             {enough} times"
         )
     })
 }
@@ -182,6 +188,7 @@ fn too_few(rows: &[Survival]) -> Option<String> {
 fn notes(rows: &[Survival], precision: f64) -> Vec<String> {
     let least = [false, true].map(|swap| needs_least(rows, swap, precision));
     let mut notes: Vec<String> = least.into_iter().flatten().collect();
+    notes.extend(once(rows));
     notes.extend(too_few(rows));
     for row in rows {
         if let Some(why) = &row.failure {
@@ -204,25 +211,26 @@ fn notes(rows: &[Survival], precision: f64) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_record::{Multiple, Saved, Trial};
+    use heapdrome_record::{Multiple, Trial};
 
     fn row(name: &str, swap: bool, smallest: Option<u64>) -> Survival {
         let at = |times: f64| Multiple {
             times,
             trial: Trial {
                 limit_bytes: 1 << 20,
-                wall_s: vec![2.0 / times; FEWEST],
+                wall_s: vec![2.0 / times; Survival::FEWEST_RUNS],
                 failure: None,
                 limit_hits: 0,
                 oom_kills: 0,
             },
             slower: Some(2.0 / times),
+            range: Some([1.0 / times, 3.0 / times]),
         };
         Survival {
             allocator: name.to_owned(),
             swap,
             peak_bytes: 40 << 20,
-            unlimited_s: vec![1.0; FEWEST],
+            unlimited_s: vec![1.0; Survival::FEWEST_RUNS],
             smallest_bytes: smallest,
             at: smallest.map_or_else(Vec::new, |_| [1.0, 1.5, 2.0].map(at).to_vec()),
             failure: smallest.is_none().then(|| "never finishes".to_owned()),
@@ -259,38 +267,22 @@ mod tests {
         assert!(outcome(&rows).is_ok());
     }
 
-    /// The names of the drawings.
-    fn drawn(rows: &[Survival]) -> Vec<String> {
-        let tables = vec![table(rows, 0.05, "true"), slowdown::table(rows, "true")];
-        let collection = Saved::Collection(Box::new(collection(tables)));
-        let plots = heapdrome_report::plots(&collection).into_iter();
-        plots.map(|plot| plot.name).collect()
-    }
-
     #[test]
-    fn single_runs_show_and_draw_no_slowdown() {
+    fn single_runs_are_marked_and_show_no_slowdown() {
         let mut row = row("system", false, Some(30 << 20));
         row.unlimited_s.truncate(1);
-        let rows = [row];
-        let table = table(&rows, 0.05, "true");
-        assert_eq!(table.rows[0][2..6], ["30.0 MiB", "-", "-", "-"]);
-        assert!(table.notes[0].starts_with("fewer than 3 runs"));
-        assert_eq!(drawn(&rows), ["table-survive-limits"]);
-    }
-
-    #[test]
-    fn the_table_is_one_that_is_drawn() {
-        let rows = [
-            row("system", false, Some(30 << 20)),
-            row("system", true, Some(20 << 20)),
-        ];
-        let names = drawn(&rows);
-        let expected = [
-            "table-survive-limits",
-            "table-survive-without-swap-slower",
-            "table-survive-with-swap-slower",
-        ];
-        assert_eq!(names, expected);
+        for at in &mut row.at {
+            at.trial.limit_bytes = (30.0 * at.times) as u64 * (1 << 20);
+            at.trial.wall_s.truncate(1);
+        }
+        let table = table(&[row], 0.05, "true");
+        assert_eq!(table.rows[0][2..6], ["30.0 MiB *", "-", "-", "-"]);
+        assert!(
+            table.notes[0].starts_with("* tried once"),
+            "{:?}",
+            table.notes
+        );
+        assert!(table.notes[1].starts_with("fewer than 3 runs"));
     }
 
     #[test]

@@ -6,8 +6,6 @@ use heapdrome_statistics::{Slowdown, slowdown};
 
 use super::report::kind;
 
-/// Runs that show a slowdown; the time of fewer is mostly chance.
-pub const FEWEST: usize = 3;
 /// Marks of a bar for each time that a command takes as long as without a limit.
 const MARKS: f64 = 4.0;
 /// The marks of the longest bar.
@@ -20,8 +18,7 @@ fn measured(row: &Survival, trial: &Trial) -> Option<Slowdown> {
 
 /// The same where there are enough runs to show it.
 pub fn shown(row: &Survival, trial: &Trial) -> Option<Slowdown> {
-    let runs = trial.wall_s.len().min(row.unlimited_s.len());
-    measured(row, trial).filter(|_| runs >= FEWEST)
+    measured(row, trial).filter(|_| row.shows_slowdown(trial))
 }
 
 /// One row for each limit that was tried, by size, and one for none; those under which `command` does
@@ -31,6 +28,7 @@ pub fn table(rows: &[Survival], command: &str) -> Table {
         "allocator",
         "swap",
         "limit",
+        "runs",
         "slower",
         "range",
         "limit met",
@@ -54,41 +52,45 @@ pub fn table(rows: &[Survival], command: &str) -> Table {
 }
 
 fn lines(row: &Survival) -> Vec<Vec<String>> {
-    let mut lines: Vec<_> = row
-        .tried()
-        .into_iter()
-        .map(|trial| {
-            let limit = Bytes(trial.limit_bytes).to_string();
-            let slower = shown(row, trial);
-            line(row, limit, slower, trial.limit_hits, trial.failure.clone())
-        })
-        .collect();
+    let mut tried: Vec<Trial> = row.tried().into_iter().cloned().collect();
     if !row.unlimited_s.is_empty() {
-        let own = slowdown(&row.unlimited_s, &row.unlimited_s);
-        let own = own.filter(|_| row.unlimited_s.len() >= FEWEST);
-        lines.push(line(row, "none".to_owned(), own, 0, None));
+        tried.push(unlimited(row));
     }
-    lines
+    tried.iter().map(|trial| line(row, trial)).collect()
 }
 
-fn line(
-    row: &Survival,
-    limit: String,
-    slower: Option<Slowdown>,
-    limit_hits: u64,
-    failure: Option<String>,
-) -> Vec<String> {
+/// The runs without a limit, which is told as zero.
+fn unlimited(row: &Survival) -> Trial {
+    Trial {
+        limit_bytes: 0,
+        wall_s: row.unlimited_s.clone(),
+        // What fails without a limit is tried under none.
+        failure: row.failure.clone().filter(|_| row.trials.is_empty()),
+        limit_hits: 0,
+        oom_kills: 0,
+    }
+}
+
+fn line(row: &Survival, trial: &Trial) -> Vec<String> {
     let dash = || "-".to_owned();
+    let slower = shown(row, trial);
+    let limit = match trial.limit_bytes {
+        0 => "none".to_owned(),
+        bytes => Bytes(bytes).to_string(),
+    };
     vec![
         row.allocator.clone(),
         kind(row.swap).to_owned(),
         limit,
+        trial.runs().to_string(),
         slower.map_or_else(dash, |slower| format!("{:.2}", slower.median)),
         slower.map_or_else(dash, |slower| {
             format!("{:.2} to {:.2}", slower.low, slower.high)
         }),
-        limit_hits.to_string(),
-        failure
+        trial.limit_hits.to_string(),
+        trial
+            .failure
+            .clone()
             .or_else(|| Some(bar(slower?.median)))
             .unwrap_or_default(),
     ]
@@ -125,15 +127,7 @@ pub fn samples(rows: &[Survival]) -> Table {
 }
 
 fn of_search(row: &Survival) -> Vec<Vec<String>> {
-    let unlimited = Trial {
-        limit_bytes: 0,
-        wall_s: row.unlimited_s.clone(),
-        // What fails without a limit is tried under none.
-        failure: row.failure.clone().filter(|_| row.trials.is_empty()),
-        limit_hits: 0,
-        oom_kills: 0,
-    };
-    std::iter::once(&unlimited)
+    std::iter::once(&unlimited(row))
         .chain(row.tried())
         .map(|trial| sample(row, trial))
         .collect()
@@ -144,13 +138,12 @@ fn sample(row: &Survival, trial: &Trial) -> Vec<String> {
     let figure =
         |part: fn(Slowdown) -> f64| slower.map_or_else(String::new, |s| part(s).to_string());
     let limit = Some(trial.limit_bytes).filter(|limit| *limit > 0);
-    let runs = trial.wall_s.len() + usize::from(!trial.survived());
     let status = trial.failure.as_deref().unwrap_or("finished");
     vec![
         row.allocator.clone(),
         kind(row.swap).to_owned(),
         limit.map_or_else(String::new, |limit| limit.to_string()),
-        runs.to_string(),
+        trial.runs().to_string(),
         status.to_owned(),
         figure(|slower| slower.median),
         figure(|slower| slower.low),
@@ -196,10 +189,12 @@ mod tests {
             limits,
             ["10.0 MiB", "15.0 MiB", "20.0 MiB", "40.0 MiB", "none"]
         );
-        assert_eq!(table.rows[0][3..], ["-", "-", "7", "killed"]);
+        assert_eq!(table.rows[0][3..], ["4", "-", "-", "7", "killed"]);
         let bar = "############";
-        assert_eq!(table.rows[2][3..], ["3.00", "1.50 to 6.00", "7", bar]);
-        assert_eq!(table.rows[4][3..], ["1.00", "0.50 to 1.50", "0", "####"]);
+        let slow = ["3", "3.00", "1.50 to 6.00", "7", bar];
+        assert_eq!(table.rows[2][3..], slow);
+        let none = ["3", "1.00", "0.50 to 1.50", "0", "####"];
+        assert_eq!(table.rows[4][3..], none);
         let width = table.heads.len();
         assert!(table.rows.iter().all(|row| row.len() == width));
     }
@@ -219,7 +214,7 @@ mod tests {
             trial.wall_s.truncate(1);
         }
         let table = table(&[row], "true");
-        assert_eq!(table.rows[3][3..], ["-", "-", "7", ""]);
+        assert_eq!(table.rows[3][3..], ["1", "-", "-", "7", ""]);
     }
 
     #[test]

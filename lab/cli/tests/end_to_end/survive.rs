@@ -74,6 +74,8 @@ fn the_limits_of_a_saved_search_are_written_as_csv() {
         "mine,with swap,131072,3,finished,3,2,4,5",
     ];
     assert_eq!(lines, expected);
+    let drawn = site.run(&["plot", "search.json", "-o", "plots", "--format", "svg"]);
+    assert!(drawn.ends_with(0).stdout.contains("survive-limits"));
 }
 
 #[test]
@@ -98,6 +100,7 @@ fn a_command_survives_under_less_than_it_takes_when_nothing_is_short() {
     assert!(!alone.contains("needs the least"), "of whom? {alone}");
     let shown = site.run(&["show", "r.json"]);
     assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
+    outcome.tells("* tried once");
     for told in ["The least memory for", "fewer than 3 runs"] {
         assert!(alone.contains(told), "{alone}");
     }

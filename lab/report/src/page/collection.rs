@@ -32,7 +32,12 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
             (parts::heading(place, &heading(collection)))
             p class="verdict" { (verdict(collection)) }
             (curves(collection, drawn, inner, &prefix))
-            (exceeded(collection, drawn, inner, &prefix))
+            // In a page no two may have one name, whatever their kinds are called.
+            @let numbered = |place: usize| format!("{prefix}ccdf-{:02}-", place + 1);
+            @let exceeded = plot::ccdfs(collection, numbered, drawn.looks);
+            (drawings("How often a time was exceeded", &exceeded, drawn, inner))
+            @let searches = plot::searches(&collection.survival, &prefix, drawn.looks);
+            (drawings("Limits", &searches, drawn, inner))
             @if collection.scale.is_some() {
                 (tables(collection, drawn, inner, &prefix))
             } @else { (figures(collection, inner)) }
@@ -116,16 +121,12 @@ fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
     }
 }
 
-/// How often times were exceeded.
-fn exceeded(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
-    // In a page no two may have one name, whatever their kinds are called.
-    let prefix = |place: usize| format!("{prefix}ccdf-{:02}-", place + 1);
-    let plots = plot::ccdfs(collection, prefix, drawn.looks);
+/// Drawings under a heading, each with boxes of its own: each has curves of its own.
+fn drawings(heading: &str, plots: &[Plot], drawn: Drawn<'_>, place: Place) -> Markup {
     html! {
         @if !plots.is_empty() {
-            (parts::heading(place, "How often a time was exceeded"))
-            // Each kind of time has cells of its own.
-            @for plot in &plots { (drawing(plot, drawn)) }
+            (parts::heading(place, heading))
+            @for plot in plots { (drawing(plot, drawn)) }
         }
     }
 }
@@ -142,7 +143,7 @@ fn tables(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str)
         @for (number, table) in collection.tables.iter().enumerate() {
             (one_table(table))
             @let prefix = format!("{prefix}table-{:02}-", number + 1);
-            @for plot in plot::of_table(table, &prefix, drawn.looks) { (drawing(&plot, drawn)) }
+            @if let Some(plot) = plot::of_table(table, &prefix, drawn.looks) { (drawing(&plot, drawn)) }
         }
         @if !collection.races.is_empty() { (parts::table("Races", &suite::races(collection))) }
     }

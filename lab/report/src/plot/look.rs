@@ -1,12 +1,12 @@
 //! How an allocator looks in every plot of a result: a colour, which colour-blind eyes tell apart as well, and a
 //! shape and a pattern of dashes, which carry it on grey paper and where there are more allocators than colours.
 
-use heapdrome_record::{Collection, RaceResult, Role, Saved, Table};
+use heapdrome_record::{Collection, RaceResult, Role, Saved, Survival, Table};
 use maud::{Markup, html};
 
 use super::canvas::{INK, n};
 use super::palette::COLOURS;
-use super::{rates, survival};
+use super::rates;
 use crate::sheet::Sheet;
 
 /// Shapes and patterns of dashes beside those of the baseline.
@@ -213,24 +213,27 @@ impl Looks {
 
     /// What has a curve without having raced.
     fn curves(&mut self, collection: &Collection) {
+        self.searches(&collection.survival);
         collection.tables.iter().for_each(|table| self.table(table));
         for ccdf in &collection.ccdfs {
             self.learn(who(&ccdf.cell));
         }
     }
 
-    /// The names of a table. A search for the least memory has no baseline, and the system's allocator is
-    /// what others are seen beside there, too.
-    pub(super) fn table(&mut self, table: &Table) {
-        let searched = survival::names(table);
-        if self.baseline.is_none() && searched.iter().any(|name| name == SYSTEM) {
+    /// Of searches for the least memory. They have no baseline, and the system's allocator is what others are
+    /// seen beside there, too.
+    pub(super) fn searches(&mut self, searches: &[Survival]) {
+        let mut names = searches.iter().map(|one| one.allocator.as_str());
+        if self.baseline.is_none() && names.any(|name| name == SYSTEM) {
             self.baseline = Some(SYSTEM.to_owned());
         }
+        searches.iter().for_each(|one| self.learn(&one.allocator));
+    }
+
+    /// The names of a table.
+    pub(super) fn table(&mut self, table: &Table) {
         for name in rates::names(table) {
             self.learn(who(&name));
-        }
-        for name in searched {
-            self.learn(&name);
         }
     }
 

@@ -30,10 +30,11 @@ pub(crate) use group::{Group, groups};
 pub(crate) use look::Looks;
 pub(crate) use measures::{Measure, measures};
 pub(crate) use palette::{COLOURS, DARK_COLOURS};
+pub(crate) use rates::plot as of_table;
 pub(crate) use scale::{Scale, ratio_text};
-pub(crate) use survival::is_survival;
+pub(crate) use survival::plots as searches;
 
-use heapdrome_record::{Collection, RaceResult, Saved, Table};
+use heapdrome_record::{Collection, RaceResult, Saved};
 use maud::{Markup, PreEscaped};
 
 use crate::ReportError;
@@ -131,8 +132,9 @@ fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
         .collect();
     // No places in these names: they would be others as soon as a table comes before.
     plots.extend(ccdf::plots(collection, |_| "ccdf-".to_owned(), looks));
+    plots.extend(searches(&collection.survival, "", looks));
     let tables = collection.tables.iter();
-    plots.extend(tables.flat_map(|table| of_table(table, "table-", looks)));
+    plots.extend(tables.filter_map(|table| of_table(table, "table-", looks)));
     for (place, race) in collection.races.iter().enumerate() {
         let prefix = member_prefix(place, &race.cell);
         plots.extend(of_race(&race.result, &prefix, looks));
@@ -148,14 +150,6 @@ pub(crate) fn member_prefix(place: usize, cell: &str) -> String {
 /// The curves of one group of races, their names after `prefix`.
 pub(crate) fn of_group(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot> {
     sweep::plots(group, prefix, looks)
-}
-
-/// The drawings of a table, their names after `prefix`; most have none.
-pub(crate) fn of_table(table: &Table, prefix: &str, looks: &Looks) -> Vec<Plot> {
-    match survival::plots(table, prefix, looks) {
-        plots if plots.is_empty() => rates::plot(table, prefix, looks).into_iter().collect(),
-        plots => plots,
-    }
 }
 
 /// `text` with nothing in it that a file's name or an identifier of the page could stumble over.

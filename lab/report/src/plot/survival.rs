@@ -1,111 +1,120 @@
 //! What `survive` found, drawn: the smallest memory limit under each allocator, and how many times slower
 //! the command is at that limit and with more.
 
-use heapdrome_record::Table;
+use heapdrome_record::{Bytes, Multiple, Survival};
 use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, Label, NAMES, WIDTH};
 use super::curves::{Across, Curve, Point, draw};
 use super::look::{Look, Looks};
 use super::measures::Unit;
-use super::rates::figure;
 use super::scale::{Scale, ratio_text};
 use super::{Plot, stem};
 use crate::foreign;
 use crate::words::NONE;
 
-/// The heads of the table that is drawn.
-const HEADS: [&str; 10] = [
-    "allocator",
-    "peak",
-    "no swap",
-    "at 1x",
-    "at 1.5x",
-    "at 2x",
-    "with swap",
-    "at 1x",
-    "at 1.5x",
-    "at 2x",
-];
-/// The column of the peak.
-const PEAK: usize = 1;
-/// The columns of the smallest limits, and what each is called; those of the multiples follow.
-const LIMITS: [(usize, &str); 2] = [(2, "without swap"), (6, "with swap")];
-/// Multiples of the smallest limit.
-const MULTIPLES: [(f64, &str); 3] = [(1.0, "1x"), (1.5, "1.5x"), (2.0, "2x")];
+/// What a search without swap is called, and one with it.
+const KINDS: [&str; 2] = ["without swap", "with swap"];
 
-const PLOT: [f64; 2] = [NAMES + 6.0, 452.0];
+const PLOT: [f64; 2] = [NAMES + 6.0, 420.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 40.0;
 /// Where the marks of a row stand in it, without swap and with it.
 const LINES: [f64; 2] = [13.0, 28.0];
 
-/// Whether a table is the one that `survive` begins with.
-pub(crate) fn is_survival(table: &Table) -> bool {
-    table.heads == HEADS
+/// The searches under one allocator, without swap and with it.
+struct Row<'a> {
+    allocator: &'a str,
+    searches: [Option<&'a Survival>; 2],
 }
 
-/// The allocators of such a table.
-pub(super) fn names(table: &Table) -> Vec<String> {
-    let rows = table.rows.iter().filter(|_| is_survival(table));
-    rows.filter_map(|row| row.first().cloned()).collect()
-}
-
-/// The drawings of such a table, their names after `prefix`; none of another.
-pub(super) fn plots(table: &Table, prefix: &str, looks: &Looks) -> Vec<Plot> {
-    if !is_survival(table) {
-        return Vec::new();
+impl Row<'_> {
+    fn peak(&self) -> Option<u64> {
+        let mut peaks = self.searches.iter().flatten().map(|one| one.peak_bytes);
+        peaks.find(|peak| *peak > 0)
     }
-    let slower = LIMITS.iter();
-    let slower =
-        slower.filter_map(|(column, kind)| slower_at(table, (*column, kind), prefix, looks));
-    limits(table, prefix, looks)
+
+    /// The smallest limit of a kind.
+    fn smallest(&self, kind: usize) -> Option<u64> {
+        self.searches[kind]?.smallest_bytes
+    }
+
+    /// The smallest limit of a kind, in words.
+    fn told(&self, kind: usize) -> String {
+        let once = self.searches[kind].is_some_and(Survival::tried_once);
+        match self.smallest(kind) {
+            None => NONE.to_owned(),
+            Some(bytes) if once => format!("{}, one run", Bytes(bytes)),
+            Some(bytes) => Bytes(bytes).to_string(),
+        }
+    }
+}
+
+/// A row for each allocator, in the order of the searches.
+fn rows(searches: &[Survival]) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for one in searches {
+        let known = rows.iter().position(|row| row.allocator == one.allocator);
+        let place = known.unwrap_or(rows.len());
+        if known.is_none() {
+            rows.push(Row {
+                allocator: &one.allocator,
+                searches: [None; 2],
+            });
+        }
+        rows[place].searches[usize::from(one.swap)] = Some(one);
+    }
+    rows
+}
+
+/// The drawings of searches, their names after `prefix`; none where nothing was found.
+pub(crate) fn plots(searches: &[Survival], prefix: &str, looks: &Looks) -> Vec<Plot> {
+    let rows = rows(searches);
+    let slower = (0..KINDS.len()).filter_map(|kind| slower_at(&rows, kind, prefix, looks));
+    limits(&rows, prefix, looks)
         .into_iter()
         .chain(slower)
         .collect()
 }
 
-fn cell(row: &[String], column: usize) -> &str {
-    row.get(column).map_or(NONE, String::as_str)
-}
-
-fn value(row: &[String], column: usize) -> Option<f64> {
-    figure(cell(row, column)).map(|(value, _)| value)
-}
-
 /// The smallest limits, a row for each allocator.
-fn limits(table: &Table, prefix: &str, looks: &Looks) -> Option<Plot> {
-    let columns = [PEAK, LIMITS[0].0, LIMITS[1].0];
-    let known = || {
-        let rows = table.rows.iter();
-        rows.flat_map(|row| columns.map(|column| value(row, column)))
-            .flatten()
-    };
+fn limits(rows: &[Row<'_>], prefix: &str, looks: &Looks) -> Option<Plot> {
+    let of = |row: &Row<'_>| [row.peak(), row.smallest(0), row.smallest(1)];
+    let known = || rows.iter().flat_map(of).flatten().map(|bytes| bytes as f64);
     let low = known().reduce(f64::min)?;
     let high = known().fold(low, f64::max);
     let scale = Scale::logarithmic([low / 1.15, high * 1.15], PLOT);
     let name = format!("{prefix}survive-limits");
-    let height = TOP + ROW * table.rows.len() as f64 + 8.0;
+    let height = TOP + ROW * rows.len() as f64 + 8.0;
     let label = Label {
         name: name.clone(),
         title: "Smallest memory limit under which the command finishes".to_owned(),
-        description: described(table),
+        description: described(rows),
     };
     let body = html! {
         (head(&scale, height))
-        @for (place, row) in table.rows.iter().enumerate() {
-            @let look = looks.get(cell(row, 0));
+        @for (place, row) in rows.iter().enumerate() {
+            @let look = looks.get(row.allocator);
             (canvas::row(place, look, TOP + ROW * place as f64, ROW, &marks(row, look, &scale)))
         }
     };
-    let caption = "Smallest memory limit under which the command finishes (less is better): the full mark \
-                   is without swap, the hollow one with it, the stroke the peak without a limit.";
     Some(Plot {
         name,
-        caption: caption.to_owned(),
+        caption: caption(rows),
         narrow: None,
         drawing: canvas::svg(&label, height, None, &body),
     })
+}
+
+fn caption(rows: &[Row<'_>]) -> String {
+    let mut caption = "Smallest memory limit under which the command finishes (less is better): the full mark \
+                       is without swap, the hollow one with it, the stroke the peak without a limit."
+        .to_owned();
+    let mut searches = rows.iter().flat_map(|row| row.searches).flatten();
+    if searches.any(Survival::tried_once) {
+        caption.push_str(" Under a limit with one run, another run might not finish.");
+    }
+    caption
 }
 
 fn head(scale: &Scale, height: f64) -> Markup {
@@ -139,137 +148,194 @@ fn ticks(scale: &Scale) -> Vec<(f64, String)> {
 }
 
 /// The marks of one allocator, in a group of its colour.
-fn marks(row: &[String], look: Look, scale: &Scale) -> Markup {
-    let at = |column: usize| value(row, column).map(|bytes| scale.at(bytes));
-    let peak = at(PEAK).map(|x| [[x, LINES[0] - 7.0], [x, LINES[1] + 7.0]]);
+fn marks(row: &Row<'_>, look: Look, scale: &Scale) -> Markup {
+    let at = |bytes: u64| scale.at(bytes as f64);
+    let peak = row.peak().map(at);
+    let peak = peak.map(|x| [[x, LINES[0] - 7.0], [x, LINES[1] + 7.0]]);
     html! {
-        (canvas::row_name(cell(row, 0), ROW / 2.0 + 4.5))
+        (canvas::row_name(row.allocator, ROW / 2.0 + 4.5))
         @if let Some(line) = peak { (canvas::axis(&[line])) }
-        @for (place, (column, kind)) in LIMITS.iter().enumerate() {
-            @let says = format!("{kind}: {}", cell(row, *column));
-            @if let Some(x) = at(*column) {
-                @match place {
-                    0 => (look.marker([x, LINES[place]], 5.0, Some(&says))),
-                    _ => (look.ring([x, LINES[place]], 5.0, &says)),
+        @for (kind, called) in KINDS.iter().enumerate() {
+            @let says = format!("{called}: {}", row.told(kind));
+            @if let Some(x) = row.smallest(kind).map(at) {
+                @match kind {
+                    0 => (look.marker([x, LINES[kind]], 5.0, Some(&says))),
+                    _ => (look.ring([x, LINES[kind]], 5.0, &says)),
                 }
             }
-            (canvas::faint([WIDTH - 4.0, LINES[place] + 4.0], Anchor::End, &says))
+            (canvas::faint([WIDTH - 4.0, LINES[kind] + 4.0], Anchor::End, &says))
         }
     }
 }
 
-fn described(table: &Table) -> String {
-    let told = table.rows.iter().map(|row| {
-        let limits = LIMITS.map(|(column, kind)| format!("{} {kind}", cell(row, column)));
-        let name = foreign::name(cell(row, 0));
-        format!("{name}: {}, peak {}", limits.join(", "), cell(row, PEAK))
+fn described(rows: &[Row<'_>]) -> String {
+    let told = rows.iter().map(|row| {
+        let limits = [0, 1].map(|kind| format!("{} {}", row.told(kind), KINDS[kind]));
+        let name = foreign::name(row.allocator);
+        let peak = row.peak();
+        let peak = peak.map_or_else(|| NONE.to_owned(), |bytes| Bytes(bytes).to_string());
+        format!("{name}: {}, peak {peak}", limits.join(", "))
     });
     told.collect::<Vec<_>>().join("; ")
 }
 
 /// How many times slower the command is at the smallest limit, and at its multiples.
-fn slower_at(
-    table: &Table,
-    (column, kind): (usize, &str),
-    prefix: &str,
-    looks: &Looks,
-) -> Option<Plot> {
+fn slower_at(rows: &[Row<'_>], kind: usize, prefix: &str, looks: &Looks) -> Option<Plot> {
+    let curves: Vec<Curve> = rows
+        .iter()
+        .map(|row| Curve {
+            name: row.allocator.to_owned(),
+            look: looks.get(row.allocator),
+            points: row.searches[kind].map_or_else(Vec::new, points),
+        })
+        .collect();
+    let points = curves.iter().flat_map(|curve| &curve.points);
+    let mut ticks: Vec<_> = points
+        .map(|point| (point.place, point.label.clone()))
+        .collect();
+    ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+    ticks.dedup();
     let on = Across {
-        stem: format!("{prefix}survive-{}", stem(kind)),
+        stem: format!("{prefix}survive-{}", stem(KINDS[kind])),
         name: "survive".to_owned(),
         parameter: "limit, in multiples of the allocator's smallest".to_owned(),
-        ticks: MULTIPLES
-            .map(|(times, told)| (times, told.to_owned()))
-            .to_vec(),
+        ticks,
         by_logarithm: false,
     };
-    let curve = |row: &Vec<String>| {
-        let multiples = MULTIPLES.iter().enumerate();
-        let point = |(place, (times, told)): (usize, &(f64, &str))| {
-            Some(Point {
-                place: *times,
-                label: (*told).to_owned(),
-                value: value(row, column + 1 + place)?,
-                ends: None,
-            })
-        };
-        Curve {
-            name: cell(row, 0).to_owned(),
-            look: looks.get(cell(row, 0)),
-            points: multiples.filter_map(point).collect(),
-        }
-    };
-    let curves: Vec<Curve> = table.rows.iter().map(curve).collect();
-    let title = format!("times slower {kind}, 1 = without a limit");
+    let title = format!("times slower {}, 1 = without a limit", KINDS[kind]);
     let what = ("slower", Unit::Number, title.as_str());
-    draw(
-        &on,
-        &curves,
-        what,
-        "medians of the runs, whose ranges are in the table of every limit; lower is better",
-    )
+    let note = "medians of the runs, and from the fastest to the slowest; lower is better";
+    draw(&on, &curves, what, note)
+}
+
+/// What the multiples of the smallest limit are worth, where there are enough runs to show it.
+fn points(search: &Survival) -> Vec<Point> {
+    let shown = search
+        .at
+        .iter()
+        .filter(|at| search.shows_slowdown(&at.trial));
+    let point = |at: &Multiple| {
+        Some(Point {
+            place: at.times,
+            label: format!("{}x", at.times),
+            value: at.slower?,
+            ends: at.range,
+        })
+    };
+    shown.filter_map(point).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heapdrome_record::Trial;
 
-    fn table(rows: &[[&str; 10]]) -> Table {
-        let words = |words: &[&str; 10]| words.map(str::to_owned).to_vec();
-        Table {
-            heads: words(&HEADS),
-            rows: rows.iter().map(words).collect(),
-            ..Table::default()
+    /// A search whose limits were tried so often; at each multiple the command is so much slower.
+    fn search(name: &str, swap: bool, smallest: u64, runs: usize, slower: &[f64]) -> Survival {
+        let trial = |limit_bytes: u64| Trial {
+            limit_bytes,
+            wall_s: vec![1.0; runs],
+            failure: None,
+            limit_hits: 0,
+            oom_kills: 0,
+        };
+        let at = [1.0, 1.5, 2.0].into_iter().zip(slower);
+        let at = at.map(|(times, slower)| Multiple {
+            times,
+            trial: trial((smallest as f64 * times) as u64),
+            slower: Some(*slower),
+            range: Some([slower * 0.9, slower * 1.2]),
+        });
+        Survival {
+            allocator: name.to_owned(),
+            swap,
+            peak_bytes: 20 << 20,
+            unlimited_s: vec![1.0; runs],
+            smallest_bytes: Some(smallest),
+            at: at.collect(),
+            trials: vec![trial(smallest)],
+            ..Survival::default()
         }
+    }
+
+    fn names(drawn: &[Plot]) -> Vec<&str> {
+        drawn.iter().map(|plot| plot.name.as_str()).collect()
     }
 
     #[test]
     fn limits_and_what_they_cost_are_drawn() {
-        let both = table(&[
-            [
-                "system", "10.3 MiB", "10.3 MiB", "1.59", "1.25", "0.67", "8.88 MiB", "1.06",
-                "0.86", "0.43",
-            ],
-            [
-                "mine", "21.6 MiB", "-", "-", "-", "-", "960 KiB", "0.92", "-", "0.98",
-            ],
-        ]);
-        let looks = Looks::default();
-        let drawn = plots(&both, "table-", &looks);
-        let names: Vec<&str> = drawn.iter().map(|plot| plot.name.as_str()).collect();
-        let expected = [
-            "table-survive-limits",
-            "table-survive-without-swap-slower",
-            "table-survive-with-swap-slower",
+        let searches = [
+            search("system", false, 10 << 20, 3, &[1.6, 1.25, 0.7]),
+            search("system", true, 9 << 20, 3, &[1.1, 0.9, 0.4]),
+            search("mine", true, 960 << 10, 3, &[0.9, 0.95, 0.98]),
         ];
-        assert_eq!(names, expected);
-        assert!(drawn[0].drawing.0.contains("with swap: 960 KiB"));
-        assert!(drawn[2].drawing.0.contains("mine at 2x: 0.98"));
+        let drawn = plots(&searches, "r1-", &Looks::default());
+        let expected = [
+            "r1-survive-limits",
+            "r1-survive-without-swap-slower",
+            "r1-survive-with-swap-slower",
+        ];
+        assert_eq!(names(&drawn), expected);
+        let limits = &drawn[0].drawing.0;
+        assert!(limits.contains("with swap: 960 KiB<") && !limits.contains("one run"));
+        assert!(limits.contains("mine: - without swap, 960 KiB with swap, peak 20.0 MiB"));
+        let slower = &drawn[2].drawing.0;
+        assert!(
+            slower.contains("mine at 2x: 0.98 (0.88 to 1.18)"),
+            "{slower}"
+        );
+        let whiskers = slower.matches("stroke-width=\"1.2\"").count();
+        assert_eq!(whiskers, 6, "each point on the range of its runs");
+    }
+
+    /// As the search stops there, such a limit may be too small for the next run.
+    #[test]
+    fn limits_that_were_tried_once_say_so_and_show_no_slowdown() {
+        let searches = [
+            search("system", false, 10 << 20, 1, &[1.6, 1.25, 0.7]),
+            search("system", true, 9 << 20, 2, &[1.6, 1.25, 0.7]),
+        ];
+        let drawn = plots(&searches, "", &Looks::default());
+        assert_eq!(names(&drawn), ["survive-limits"]);
+        let limits = &drawn[0].drawing.0;
+        assert!(
+            limits.contains("without swap: 10.0 MiB, one run<"),
+            "{limits}"
+        );
+        assert!(limits.contains("with swap: 9.00 MiB<"), "{limits}");
+        assert!(drawn[0].caption.contains("one run"));
+    }
+
+    /// What an older version has saved has no ranges.
+    #[test]
+    fn a_limit_under_which_a_run_failed_leaves_a_gap() {
+        let mut one = search("system", false, 10 << 20, 3, &[1.6, 1.25, 0.7]);
+        one.at[1].trial.failure = Some("killed".to_owned());
+        (one.at[1].slower, one.at[1].range) = (None, None);
+        (one.at[0].range, one.at[2].range) = (None, None);
+        let drawn = plots(&[one], "", &Looks::default());
+        let slower = &drawn[1].drawing.0;
+        assert!(slower.contains("1.60 at 1x, 0.70 at 2x"), "{slower}");
+        assert!(!slower.contains("stroke-width=\"1.2\""));
     }
 
     /// As it is on a page with races.
     #[test]
     fn the_system_looks_like_a_baseline() {
-        let both = table(&[
-            ["mine", "2 MiB", "1 MiB", "-", "-", "-", "-", "-", "-", "-"],
-            [
-                "system", "2 MiB", "1 MiB", "-", "-", "-", "-", "-", "-", "-",
-            ],
-        ]);
+        let both = ["mine", "system"].map(|name| search(name, false, 1 << 20, 3, &[]));
         let mut looks = Looks::default();
-        looks.table(&both);
+        looks.searches(&both);
         assert_eq!(looks.get("system"), Look::BASELINE);
         assert_eq!(looks.get("mine"), Look::rival(0));
     }
 
     #[test]
     fn where_nothing_is_known_nothing_is_drawn() {
-        let none = table(&[["bad", "-", "-", "-", "-", "-", "-", "-", "-", "-"]]);
-        assert!(plots(&none, "", &Looks::default()).is_empty());
-        let other = Table {
-            heads: vec!["allocator".to_owned()],
-            ..none
+        let none = Survival {
+            allocator: "bad".to_owned(),
+            ..Survival::default()
         };
-        assert!(!is_survival(&other) && plots(&other, "", &Looks::default()).is_empty());
+        assert!(plots(&[none], "", &Looks::default()).is_empty());
+        assert!(plots(&[], "", &Looks::default()).is_empty());
     }
 }
