@@ -25,6 +25,16 @@ pub struct Figures<'a> {
     pub baseline: Option<&'a [f64]>,
 }
 
+impl<'a> Figures<'a> {
+    /// The entrant's own figures, held beside nobody's.
+    pub fn alone(own: &'a [f64]) -> Self {
+        Self {
+            own,
+            baseline: None,
+        }
+    }
+}
+
 /// What one race says of the logarithm of a figure.
 struct Side {
     trimmed: Trimmed,
@@ -90,13 +100,6 @@ mod tests {
 
     use super::*;
 
-    fn alone(own: &[f64]) -> Figures<'_> {
-        Figures {
-            own,
-            baseline: None,
-        }
-    }
-
     #[test]
     fn a_change_by_hand() {
         // Logarithms 1 to 5 and 2 to 6: both errors are sqrt(0.5), so that Welch gives 8 degrees of
@@ -104,7 +107,13 @@ mod tests {
         let series = |first: i32| -> Vec<f64> {
             (first..first + 5).map(|log| f64::from(log).exp()).collect()
         };
-        let found = change(alone(&series(1)), alone(&series(2)), 0.0, 0.95).expect("five rounds");
+        let found = change(
+            Figures::alone(&series(1)),
+            Figures::alone(&series(2)),
+            0.0,
+            0.95,
+        )
+        .expect("five rounds");
         assert!((found.estimate.ln() - 1.0).abs() < 1e-12);
         assert!((found.high.ln() - 1.0 - 2.751_523_596).abs() < 1e-6);
         assert!((found.low.ln() - 1.0 + 2.751_523_596).abs() < 1e-6);
@@ -128,18 +137,31 @@ mod tests {
         let found = change(old, new, 0.0, 0.95).expect("five rounds");
         assert!((found.estimate - 1.0).abs() < 1e-12);
         assert!(found.high < 1.02, "{found:?}");
-        let itself = change(alone(&own), alone(&there), 0.0, 0.95).expect("five rounds");
+        let itself =
+            change(Figures::alone(&own), Figures::alone(&there), 0.0, 0.95).expect("five rounds");
         assert!(itself.low > 2.0, "{itself:?}");
     }
 
     #[test]
     fn no_interval_is_finer_than_a_step_or_than_five_rounds() {
         let pages = [4096.0 * 100.0; 6];
-        let found = change(alone(&pages), alone(&pages), 4096.0, 0.95).expect("six rounds");
+        let found = change(Figures::alone(&pages), Figures::alone(&pages), 4096.0, 0.95)
+            .expect("six rounds");
         assert!((found.high.ln() - 0.01).abs() < 1e-12, "{found:?}");
-        assert_eq!(change(alone(&pages), alone(&pages[..4]), 0.0, 0.95), None);
+        assert_eq!(
+            change(
+                Figures::alone(&pages),
+                Figures::alone(&pages[..4]),
+                0.0,
+                0.95
+            ),
+            None
+        );
         let gap = [1.0, 1.0, f64::NAN, 1.0, 1.0];
-        assert_eq!(change(alone(&pages), alone(&gap), 0.0, 0.95), None);
+        assert_eq!(
+            change(Figures::alone(&pages), Figures::alone(&gap), 0.0, 0.95),
+            None
+        );
     }
 
     /// One normal deviate, by Box and Muller.
@@ -159,7 +181,8 @@ mod tests {
         let held = (0..4000).filter(|_| {
             let old = series(counts[0], 1.0, noise[0]);
             let new = series(counts[1], truth, noise[1]);
-            let found = change(alone(&old), alone(&new), 0.0, 0.95).expect("enough rounds");
+            let found = change(Figures::alone(&old), Figures::alone(&new), 0.0, 0.95)
+                .expect("enough rounds");
             found.low <= truth && truth <= found.high
         });
         held.count() as f64 / 4000.0

@@ -9,7 +9,7 @@ use heapdrome_statistics::{Figures, Interval, Shown, change, median};
 
 use super::differences::differs;
 use super::pairing::{Both, Pair, Pairs, what};
-use crate::race::Kind;
+use crate::race::{Kind, factor};
 
 /// Probability of one or more false verdicts on one figure, over all allocators and races.
 pub const ALPHA: f64 = 0.05;
@@ -64,7 +64,7 @@ impl Family {
         let confidence = 1.0 - ALPHA / comparisons as f64;
         let (old, new) = (both.old.samples(&figure)?, both.new.samples(&figure)?);
         let itself = if self.same_machine {
-            let (old, new) = (alone(&old), alone(&new));
+            let (old, new) = (Figures::alone(&old), Figures::alone(&new));
             change(old, new, resolution(&figure), confidence)
         } else {
             None
@@ -97,13 +97,6 @@ pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     }
 }
 
-fn alone(own: &[f64]) -> Figures<'_> {
-    Figures {
-        own,
-        baseline: None,
-    }
-}
-
 /// The change of the ratio to the baseline; the baseline has none to itself.
 fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Option<Interval> {
     let baseline = pair.baseline()?;
@@ -131,14 +124,6 @@ fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     let counting = counting(change, same_machine).into_iter();
     let all = counting.map(shown).reduce(together)?;
     Some(Kind::of(&change.figure).verdict(all))
-}
-
-fn factor(found: Interval) -> Factor {
-    Factor {
-        ratio: found.estimate,
-        low: found.low,
-        high: found.high,
-    }
 }
 
 /// The names of the figures that both rows have.

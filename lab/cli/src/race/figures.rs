@@ -1,7 +1,7 @@
 //! The figures of a run, by name: what is compared, in which direction, and how finely it is read.
 
-use heapdrome_record::{Run, Verdict};
-use heapdrome_statistics::Shown;
+use heapdrome_record::{Factor, Run, Verdict};
+use heapdrome_statistics::{Interval, Shown};
 
 /// What the words of a verdict are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,3 +113,12 @@ pub const CPU: Figure = Figure {
     resolution: MICROSECOND,
     of: |run| run.user.as_seconds() + run.system.as_seconds(),
 };
+
+/// A factor with its interval, as a result keeps it.
+pub fn factor(found: Interval) -> Factor {
+    Factor {
+        ratio: found.estimate,
+        low: found.low,
+        high: found.high,
+    }
+}

@@ -34,7 +34,7 @@ use contest::{Contest, Ended};
 use resuming::TakenUp;
 
 pub use cell::{CellRequest, Load, run_cell};
-pub use figures::Kind;
+pub use figures::{Kind, factor};
 pub use options::is_own_figure;
 pub use options::usual_options;
 pub use planning::seed_from_clock;

@@ -7,6 +7,7 @@ use heapdrome_record::{
 use heapdrome_statistics::{Figures, Interval, Rule, change, median};
 
 use super::points::along;
+use crate::race::factor;
 
 /// Probability that any interval of a sweep does not hold the true degradation.
 const ALPHA: f64 = 0.05;
@@ -90,7 +91,9 @@ impl Judge {
                 low: found.low,
                 high: found.high,
             }),
-            Self::Apart(confidence) => change(alone(first), alone(own), 0.0, *confidence),
+            Self::Apart(confidence) => {
+                change(Figures::alone(first), Figures::alone(own), 0.0, *confidence)
+            }
         }
     }
 }
@@ -240,13 +243,6 @@ fn points(places: &[Place<'_>], allocator: &str, work: Work, judge: &Judge) -> V
     places.iter().enumerate().map(point).collect()
 }
 
-fn alone(own: &[f64]) -> Figures<'_> {
-    Figures {
-        own,
-        baseline: None,
-    }
-}
-
 /// The time per work of each run, and the work.
 fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>, Vec<f64>)> {
     let row = place.member.result.row(allocator)?;
@@ -254,14 +250,6 @@ fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>,
     let times = row.samples("wall_s")?;
     let per_work = times.iter().zip(&work).map(|(time, work)| time / work);
     Some((per_work.collect(), work))
-}
-
-fn factor(found: Interval) -> Factor {
-    Factor {
-        ratio: found.estimate,
-        low: found.low,
-        high: found.high,
-    }
 }
 
 /// The last values up to which degradation per processor stays within the share.
@@ -288,55 +276,4 @@ fn knee(points: &[ScalingPoint], share: f64, work: Work) -> Option<Knee> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(value: &str, low: f64, high: f64) -> ScalingPoint {
-        let found = Some(Factor {
-            ratio: (low * high).sqrt(),
-            low,
-            high,
-        });
-        ScalingPoint {
-            cell: format!("threads={value}"),
-            value: value.to_owned(),
-            work: 1.0,
-            degradation: found,
-            per_processor: found,
-        }
-    }
-
-    fn knee_of(points: &[ScalingPoint]) -> Option<(String, String)> {
-        let knee = knee(points, 0.25, Work::Operations)?;
-        Some((knee.certain, knee.possible))
-    }
-
-    #[test]
-    fn the_knee_lies_between_what_is_sure_and_what_is_possible() {
-        let curve = [
-            at("1", 1.0, 1.0),
-            at("2", 0.98, 1.04),
-            at("4", 1.1, 1.4),
-            at("8", 1.6, 1.9),
-            at("16", 0.9, 1.0),
-        ];
-        let told = |certain: &str, possible: &str| Some((certain.to_owned(), possible.to_owned()));
-        assert_eq!(knee_of(&curve), told("2", "4"));
-        assert_eq!(knee_of(&curve[..2]), told("2", "2"));
-        let steep = [at("1", 1.0, 1.0), at("2", 1.5, 1.6)];
-        assert_eq!(knee_of(&steep), told("1", "1"));
-    }
-
-    #[test]
-    fn only_rising_work_has_a_knee() {
-        let named = [at("small", 1.0, 1.0), at("large", 1.0, 1.1)];
-        assert_eq!(knee_of(&named), None);
-        let falling = [at("4", 1.0, 1.0), at("2", 1.0, 1.1)];
-        assert_eq!(knee_of(&falling), None);
-        let one = [at("1", 1.0, 1.0), at("2", 1.0, 1.0)];
-        assert_eq!(knee(&one, 0.25, Work::Same), None);
-        let mut unknown = one;
-        unknown[1].per_processor = None;
-        assert_eq!(knee_of(&unknown), None);
-    }
-}
+mod tests;
