@@ -15,6 +15,7 @@ Examples:
 A condition names an allocator of both results, or any, a figure (wall, cpu, user, system, peak_rss,
 peak_tree, minor_faults, major_faults, voluntary_switches, involuntary_switches, operations, overhead or
 a metric of the race), > or <, and a percentage: 'mimalloc3 operations < -5%' is a fall by more than 5%.
+An interval needs five runs of the figure: of peak_tree, race --memory-runs 5 makes as many.
 
 Exit status: 0 no condition is confirmed; 1 one is; 2 wrong usage or input, or the results cannot be
 compared; 4 something could not be written. See docs/ci.md.";

@@ -1,5 +1,7 @@
 //! `--fail-if 'elfmalloc wall > 2%'`: read, checked against the results, judged.
 
+mod possible;
+
 use std::collections::BTreeSet;
 
 use heapdrome_record::{
@@ -9,7 +11,6 @@ use heapdrome_record::{
 use super::changes::counting;
 use super::pairing::{Pair, Pairs};
 use crate::failure::Failure;
-use crate::race::Kind;
 use crate::values::nearest;
 
 /// The word that stands for every rival.
@@ -113,36 +114,13 @@ impl Condition {
             let short = figures.iter().map(|figure| short_name(figure).to_owned());
             return Err(unknown("figure", &self.figure, &short.collect()));
         }
-        let possible = |pair| self.is_possible(pair, same_machine);
-        if !pairs.pairs.iter().any(possible) {
-            let why = match same_machine {
-                true => {
-                    "a time counts only beside a baseline that both results have, and the \
-                         baseline has none but itself"
-                }
-                false => {
-                    "between machines only ratios to the baseline count, and it has none to itself"
-                }
-            };
-            return Err(Failure::Usage(format!(
-                "--fail-if '{}': nothing could confirm it: {why}; name a rival",
+        match self.why_impossible(pairs, same_machine) {
+            None => Ok(self),
+            Some(why) => Err(Failure::Usage(format!(
+                "--fail-if '{}': nothing could confirm it: {why}",
                 self.text
-            )));
+            ))),
         }
-        Ok(self)
-    }
-
-    /// Whether a change in a race could confirm it: see [`counting`].
-    fn is_possible(&self, pair: &Pair<'_>, same_machine: bool) -> bool {
-        let alone = same_machine && Kind::of(&self.figure) != Kind::Time;
-        let baseline = pair.baseline().map(|both| both.new.allocator.as_str());
-        let named = pair.compared(same_machine).into_iter().any(|both| {
-            let name = both.new.allocator.as_str();
-            let rival = baseline != Some(name);
-            let meant = name == self.allocator || self.allocator == ANY && rival;
-            meant && (alone || rival && baseline.is_some())
-        });
-        named || !self.failing(pair).is_empty()
     }
 
     /// Judges it over all races.
@@ -172,10 +150,7 @@ impl Condition {
         let worst = found.iter().map(|(outcome, _)| *outcome).min_by_key(rank);
         let outcome = worst.unwrap_or(Outcome::Undecided);
         let because = found.into_iter().filter(|(one, _)| *one == outcome);
-        let mut because: Vec<_> = because.map(|(_, told)| told).collect();
-        if because.is_empty() {
-            because.push("neither result has the figure in enough rounds".to_owned());
-        }
+        let because = because.map(|(_, told)| told).collect();
         Judged {
             condition: self.text.clone(),
             outcome,

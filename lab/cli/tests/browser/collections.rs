@@ -13,8 +13,8 @@ fn a_race_of_a_sweep_opens_by_keys_and_answers_as_a_race_alone_does() {
         return;
     };
     let site = Site::new();
-    let page = site.page(&["sweep-python.json"]);
-    let sweep = kept("sweep-python.json");
+    let page = site.page(&["sweep.json"]);
+    let sweep = kept("sweep.json");
     let races = sweep["races"].as_array().expect("races");
     let reorders = |race: &Value| {
         ranked(&race["result"], "wall_s") != ranked(&race["result"], "peak_rss_bytes")
@@ -73,8 +73,8 @@ fn curves_are_hidden_by_their_names() {
     let Some(mut browser) = site::browser() else {
         return;
     };
-    // A suite with races, experiments with times, and a sweep.
-    for result in ["suite-elfmalloc", "suite-lgalloc", "sweep-python"] {
+    // A suite with races, an experiment with times, and a sweep.
+    for result in ["suite", "experiment", "sweep"] {
         for dark in [false, true] {
             curves_hide(&mut browser, result, dark);
         }

@@ -16,7 +16,7 @@ fn no_table_and_no_drawing_passes_the_edge_of_the_paper() {
                   .filter(e => e.getBoundingClientRect().right > edge + 1)\
                   .map(e => e.parentNode.getAttribute('aria-label')))\
                   (document.body.getBoundingClientRect().right)";
-    for result in ["python.json", "suite-lgalloc.json"] {
+    for result in ["race.json", "suite.json", "experiment.json"] {
         let site = Site::new();
         browser.screen(SHEET, false);
         browser.media("print", false);

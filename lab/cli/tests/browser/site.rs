@@ -53,32 +53,61 @@ impl Site {
         path
     }
 
-    /// The page that heapdrome makes of results kept in the repository.
+    /// The page that heapdrome makes of results that the tests bring along.
     pub fn page(&self, results: &[&str]) -> PathBuf {
+        let results: Vec<PathBuf> = results.iter().map(|name| place_of(name)).collect();
+        self.page_of(&results)
+    }
+
+    /// The page of these files.
+    pub fn page_of(&self, results: &[PathBuf]) -> PathBuf {
         let page = self.0.path().join("report.html");
-        let output = Command::new(env!("CARGO_BIN_EXE_heapdrome"))
-            .arg("report")
-            .args(results.iter().map(|name| place_of(name)))
-            .arg("-o")
-            .arg(&page)
-            .env("HOME", self.0.path())
-            .output()
-            .expect("heapdrome starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
+        let mut report = self.heapdrome("report");
+        succeed(report.args(results).arg("-o").arg(&page));
         page
+    }
+
+    /// A result as this heapdrome writes it, under the same name.
+    pub fn written(&self, name: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        succeed(
+            self.heapdrome("show")
+                .arg(place_of(name))
+                .arg("--json")
+                .arg(&path),
+        );
+        path
+    }
+
+    fn heapdrome(&self, action: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heapdrome"));
+        command.arg(action).env("HOME", self.0.path());
+        command
     }
 }
 
+#[track_caller]
+fn succeed(command: &mut Command) {
+    let output = command.output().expect("heapdrome starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+/// The tests through the binary use the same results.
 fn place_of(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs/results")
+        .join("tests/end_to_end/fixtures")
         .join(name)
 }
 
-/// A result that is kept in the repository.
+/// A result that the tests bring along.
 pub fn kept(name: &str) -> Value {
-    let text = std::fs::read_to_string(place_of(name)).expect("the result is there");
+    read(&place_of(name))
+}
+
+/// What is in a result's file.
+pub fn read(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).expect("the result is there");
     serde_json::from_str(&text).expect("JSON")
 }
 

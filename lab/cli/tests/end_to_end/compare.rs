@@ -1,26 +1,12 @@
 //! `heapdrome compare`: what changed, and what fails a build.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 
+use crate::saved::{self, EXPERIMENT, RACE, SUITE, SWEEP};
 use crate::support::{Outcome, Site};
 
-fn read(path: &str) -> Value {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
-    let text = std::fs::read_to_string(path).expect("the result is there");
-    serde_json::from_str(&text).expect("JSON")
-}
-
-/// A result that is published.
-fn published(name: &str) -> Value {
-    read(&format!("../../docs/results/{name}"))
-}
-
-/// A race with intervals narrow enough for these tests, and one allocator whose interval is not. It is none of
-/// those that are published, which are measured anew from time to time.
 fn race() -> Value {
-    read("tests/end_to_end/fixtures/race.json")
+    saved::value(RACE)
 }
 
 /// Multiplies the wall times of an allocator; an empty name means everyone's.
@@ -135,7 +121,7 @@ fn an_allocator_that_fails_now_is_a_confirmed_change() {
 #[test]
 fn suites_are_compared_race_by_race() {
     let site = Site::new();
-    let mut suite = published("suite-alloc-perf-test.json");
+    let mut suite = saved::value(SUITE);
     site.file("old.json", suite.to_string());
     suite["races"].as_array_mut().expect("races").remove(0);
     site.file("new.json", suite.to_string());
@@ -147,7 +133,7 @@ fn suites_are_compared_race_by_race() {
 #[test]
 fn a_race_that_came_to_nothing_fails_the_conditions() {
     let site = Site::new();
-    let suite = published("suite-alloc-perf-test.json");
+    let suite = saved::value(SUITE);
     let mut broken = suite.clone();
     broken["races"][0]["result"]["rounds"] = Value::from(0);
     site.file("old.json", suite.to_string());
@@ -172,6 +158,59 @@ fn a_condition_that_nothing_could_confirm_is_refused() {
     let elsewhere = [&memory[..], &["--machines-differ"]].concat();
     let (_, outcome) = compared(|_| {}, &elsewhere);
     outcome.complains(2, &["system peak_rss > 2%", told]);
+}
+
+/// Leaves so many samples of this figure, or of every one where its name is empty.
+fn cut(result: &mut Value, figure: &str, runs: usize) {
+    let rows = result["entrants"].as_array_mut().expect("rows");
+    let figures = rows.iter_mut().filter_map(Value::as_object_mut).flatten();
+    for (_, series) in figures.filter(|(name, _)| figure.is_empty() || *name == figure) {
+        if let Some(samples) = series.get_mut("samples").and_then(Value::as_array_mut) {
+            let last = samples.last().cloned().expect("a run");
+            samples.resize(runs, last);
+        }
+    }
+}
+
+#[test]
+fn a_figure_that_has_no_interval_in_any_race_is_refused() {
+    let site = Site::new();
+    let mut race = race();
+    site.file("one.json", race.to_string());
+    cut(&mut race, "peak_tree_bytes", 5);
+    site.file("five.json", race.to_string());
+    cut(&mut race, "", 4);
+    site.file("few.json", race.to_string());
+    cut(&mut race, "peak_tree_bytes", 0);
+    site.file("none.json", race.to_string());
+    let tree = "any peak_tree > 10%";
+    let compare = |old, new, condition| site.run(&["compare", old, new, "--fail-if", condition]);
+    let refused = |old, new, condition, told: &str| {
+        let outcome = compare(old, new, condition);
+        let words = ["nothing could confirm it", "an interval needs 5", told];
+        outcome.complains(2, &words);
+        assert_eq!(outcome.stdout, "");
+    };
+    let more = "peak_tree has 1 run in the old result";
+    refused("one.json", "five.json", tree, more);
+    refused("one.json", "five.json", tree, "race with --memory-runs 5");
+    let none = "peak_tree has no run in the new result";
+    refused("five.json", "none.json", tree, none);
+    let few = "wall has 4 runs in the new result";
+    refused("five.json", "few.json", "any wall > 2%", few);
+    refused(
+        "few.json",
+        "five.json",
+        "mimalloc3 wall > 2%",
+        "race with --rounds 5",
+    );
+    compare("five.json", "five.json", tree).ends_with(0);
+    // Who fails needs no interval.
+    let rows = race["entrants"].as_array_mut().expect("rows");
+    let own = rows.iter_mut().find(|row| row["allocator"] == "rpmalloc");
+    own.expect("rpmalloc raced")["status"] = Value::from("failed");
+    site.file("failed.json", race.to_string());
+    compare("few.json", "failed.json", "any wall > 2%").complains(1, &["confirmed: any wall > 2%"]);
 }
 
 #[test]
@@ -231,7 +270,7 @@ fn files_that_are_no_results_are_named() {
     site.file("race.json", &race);
     site.file("cut.json", &race[..race.len() / 2]);
     site.file("foreign.json", "{\"name\": \"x\"}");
-    site.file("suite.json", published("suite-real.json").to_string());
+    site.file("suite.json", saved::text(SWEEP));
     let compare = |other: &str| site.run(&["compare", "race.json", other]);
     compare("cut.json").complains(2, &["cut.json", "cut short"]);
     compare("foreign.json").complains(2, &["foreign.json", "not a heapdrome result"]);
@@ -242,9 +281,9 @@ fn files_that_are_no_results_are_named() {
 #[test]
 fn results_without_races_are_not_compared_yet() {
     let site = Site::new();
-    site.file("r.json", published("misuse.json").to_string());
+    site.file("r.json", saved::text(EXPERIMENT));
     site.run(&["compare", "r.json", "r.json"]).complains(
         2,
-        &["a result of misuse has no races", "cannot be compared yet"],
+        &["a result of lgalloc has no races", "cannot be compared yet"],
     );
 }

@@ -13,6 +13,7 @@ mod readme;
 mod reports;
 mod results;
 mod resume;
+mod saved;
 mod servers;
 mod suites;
 mod support;

@@ -1,13 +1,10 @@
 //! `heapdrome report` and `heapdrome plot`: files where they were asked for, and one line otherwise.
 
-use std::path::{Path, PathBuf};
-
+use crate::saved::{self, RACE, SUITE, SWEEP};
 use crate::support::Site;
 
-/// A race that is kept in the repository.
 fn sample() -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/python.json");
-    std::fs::read_to_string(path).expect("the result is there")
+    saved::text(RACE)
 }
 
 #[test]
@@ -28,9 +25,7 @@ fn a_page_is_written_and_not_written_over() {
 #[test]
 fn an_experiment_without_races_has_a_page_and_plots_of_its_times() {
     let site = Site::new();
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
-    let suite = std::fs::read_to_string(path.join("suite-preload.json")).expect("a suite");
-    let mut experiment: serde_json::Value = serde_json::from_str(&suite).expect("JSON");
+    let mut experiment = saved::value(SUITE);
     experiment["races"] = serde_json::json!([]);
     site.file("empty.json", experiment.to_string());
     let outcome = site.run(&["report", "empty.json", "-o", "empty.html"]);
@@ -156,9 +151,7 @@ fn plots_are_drawn_in_the_forms_that_were_asked_for() {
 #[test]
 fn a_collection_of_nothing_is_refused_by_all_who_read_one() {
     let site = Site::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
-    let text = std::fs::read_to_string(folder.join("sweep-python.json")).expect("it is there");
-    let mut sweep: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let mut sweep = saved::value(SWEEP);
     sweep["races"] = serde_json::json!([]);
     site.file("empty.json", sweep.to_string());
     let told = "empty.json holds no complete round";

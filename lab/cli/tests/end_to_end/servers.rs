@@ -13,10 +13,22 @@ fn the_server_runs_under_the_allocator_and_the_load_does_not() {
         &serve,
         "--ready",
         "test -e ready",
+        "--idle",
+        "1s",
     ];
     let load = "test -z \"$LD_PRELOAD\" && sleep 0.2";
     let (outcome, result) = site.race(&[&sound], &settings, &["sh", "-c", load]);
     outcome.ends_with(0);
+    assert_eq!(result["options"]["server"]["idle"], 1_000_000_000);
+    for served in [baseline(&result), row(&result, &sound)] {
+        let rest = &served["after_idle"];
+        let idle = rest["idle"].as_u64();
+        assert!(idle.is_some_and(|idle| idle >= 1_000_000_000), "{rest}");
+        let anonymous = rest["parts"]["anonymous"].as_u64();
+        assert!(anonymous.is_some_and(|bytes| bytes > 0), "{rest}");
+    }
+    outcome.tells("after idle: anonymous memory after at least");
+    outcome.tells("in which the server was left alone after its load");
     let proof = &row(&result, &sound)["proof"];
     assert_eq!(proof["served_by"].as_str(), sound.to_str());
     assert!(

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::saved::{self, EXPERIMENT};
 use crate::support::{Outcome, Site, program};
 
 /// What a search for `command` says, with the JSON; `None` where no limit can be made here, which must
@@ -44,15 +45,10 @@ fn mistakes_are_told_in_one_line() {
 #[test]
 fn the_limits_of_a_saved_search_are_written_as_csv() {
     let site = Site::new();
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/results/misuse.json"
-    );
-    let text = std::fs::read_to_string(path).expect("the result is there");
-    let mut result: Value = serde_json::from_str(&text).expect("JSON");
-    site.file("misuse.json", result.to_string());
-    site.run(&["show", "misuse.json", "--csv", "-"])
-        .complains(2, &["misuse has no samples"]);
+    let mut result = saved::value(EXPERIMENT);
+    site.file("experiment.json", result.to_string());
+    site.run(&["show", "experiment.json", "--csv", "-"])
+        .complains(2, &["lgalloc has no samples"]);
     let trial = |bytes: u64, failure: Value| {
         serde_json::json!({
             "limit_bytes": bytes, "wall_s": [2.0, 4.0, 3.0], "failure": failure, "limit_hits": 5,
