@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use heapdrome_record::{Redaction, Saved, is_stdin, make_folder};
-use heapdrome_report::{Plot, Source, page, plots};
+use heapdrome_report::{Plot, Source, page, plots, stem};
 
 use crate::destinations::{Destinations, is_stdout, refuse_stdout};
 use crate::failure::Failure;
@@ -221,16 +221,8 @@ fn unique(name: String, taken: &mut HashSet<String>) -> String {
 
 /// The name of a result's file, fit for the names of others.
 fn prefix(source: &Source) -> String {
-    let stem = source.name.strip_suffix(".json").unwrap_or(&source.name);
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-            c
-        } else {
-            '-'
-        }
-    };
-    let stem: String = stem.chars().map(plain).collect();
-    format!("{}-", stem.trim_start_matches(['.', '-']))
+    let name = source.name.strip_suffix(".json").unwrap_or(&source.name);
+    format!("{}-", stem(name))
 }
 
 fn read_all(paths: &[PathBuf], redact: bool) -> Result<Vec<Source>, Failure> {

@@ -51,6 +51,32 @@ impl Rival<'_> {
 
 /// What the reader should conclude, in plain words.
 pub(crate) fn conclusion(sheet: &Sheet<'_>) -> String {
+    let mut sentences = sentences(sheet, Told::Everyone);
+    let out: Vec<_> = sheet
+        .out
+        .iter()
+        .map(|out| foreign::name(&out.allocator))
+        .collect();
+    if !out.is_empty() {
+        let verb = if out.len() == 1 { "does" } else { "do" };
+        sentences.push(format!("{} {verb} not count: see below.", listed(&out)));
+    }
+    sentences.join(" ")
+}
+
+/// The same without those who are not recommended, for one race among many.
+pub(crate) fn in_brief(sheet: &Sheet<'_>) -> String {
+    sentences(sheet, Told::Recommended).join(" ")
+}
+
+/// Whom a conclusion tells of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Everyone,
+    Recommended,
+}
+
+fn sentences(sheet: &Sheet<'_>, told: Told) -> Vec<String> {
     let rivals = compared(sheet);
     let mut sentences = Vec::new();
     if sheet.result.rounds == 0 {
@@ -65,21 +91,14 @@ pub(crate) fn conclusion(sheet: &Sheet<'_>) -> String {
             rivals.iter().partition(|rival| rival.entrant.hardened);
         let taken = taken(sheet, &plain);
         sentences.extend(recommendation(sheet, &plain, taken));
-        sentences.extend(others(sheet, &plain, taken));
-        sentences.extend(on_hardened(&hardened));
+        if told == Told::Everyone {
+            sentences.extend(others(sheet, &plain, taken));
+            sentences.extend(on_hardened(&hardened));
+        }
         sentences.extend(on_noise(sheet, &rivals, taken));
-        sentences.extend(taken.and_then(|taken| caveats(sheet, &taken)));
+        sentences.extend(taken.and_then(|taken| caveats(sheet, &taken, told)));
     }
-    let out: Vec<_> = sheet
-        .out
-        .iter()
-        .map(|out| foreign::name(&out.allocator))
-        .collect();
-    if !out.is_empty() {
-        let verb = if out.len() == 1 { "does" } else { "do" };
-        sentences.push(format!("{} {verb} not count: see below.", listed(&out)));
-    }
-    sentences.join(" ")
+    sentences
 }
 
 /// The rivals whose time was compared, with the memory of their largest process, or of their trees
@@ -340,7 +359,7 @@ fn half_width(compared: &Comparison) -> f64 {
 }
 
 /// What to know of the one to take before taking it.
-fn caveats(sheet: &Sheet<'_>, taken: &Rival<'_>) -> Option<String> {
+fn caveats(sheet: &Sheet<'_>, taken: &Rival<'_>, told: Told) -> Option<String> {
     let row = taken.entrant;
     let mut known = Vec::new();
     if row.output == "different" {
@@ -364,8 +383,13 @@ fn caveats(sheet: &Sheet<'_>, taken: &Rival<'_>) -> Option<String> {
     if known.is_empty() {
         return None;
     }
+    // Where many races are told of, their notes are not.
+    let more = match told {
+        Told::Everyone => " (see the notes)",
+        Told::Recommended => "",
+    };
     Some(format!(
-        "Before you take {}: {} (see the notes).",
+        "Before you take {}: {}{more}.",
         taken.name(),
         listed(&known)
     ))

@@ -9,11 +9,12 @@ use heapdrome_record::{Collection, Member, MisuseRun, RaceResult, Role, Scale, S
 use claims::ORDER;
 pub(crate) use claims::{Kind, claims};
 
+use crate::advice;
 use crate::foreign;
 use crate::markdown;
 use crate::prose;
 use crate::reproduce;
-use crate::sheet::why_out;
+use crate::sheet::{Sheet, why_out};
 use crate::sweep::{sweep_markdown, sweep_text};
 use crate::table::Column;
 use crate::terminal::{Page, Terminal};
@@ -61,10 +62,11 @@ fn suite_text(collection: &Collection, scale: Scale, terminal: Terminal) -> Stri
             page.list(&kind.capital(holds), lines.collect());
         }
     }
+    page.list("Conclusions", conclusions(collection));
     page.list("Not raced", absent(collection));
     page.list("Not counted", not_counted(collection));
     page.list("Factor", factors(collection));
-    page.list("Remarks", remarks(collection));
+    page.list("Remarks", prose::remarks_of_collection(collection));
     page.section("Machine", &prose::machine(&collection.machine));
     page.command("Again", &reproduce::collection_line(collection));
     page.text.trim_start().to_owned()
@@ -80,7 +82,7 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
     page.labelled("Started", &foreign::line(&collection.started));
     page.paragraph("Run it again:");
     page.code(&reproduce::collection_line(collection).join(" "));
-    page.list("Remarks", &remarks(collection));
+    page.list("Remarks", &prose::remarks_of_collection(collection));
     page.list("Not raced", &absent(collection));
     page.list("Not counted", &flat(not_counted(collection)));
     for kind in Kind::of(collection) {
@@ -100,6 +102,7 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
     if !collection.races.is_empty() {
         page.paragraph("## Races");
         page.table(&races(collection));
+        page.list("Conclusions", &conclusions(collection));
     }
     page.0
 }
@@ -255,9 +258,13 @@ fn factor(race: &Member) -> String {
     }
 }
 
-pub(crate) fn remarks(collection: &Collection) -> Vec<String> {
-    let all = collection.remarks.iter().chain(&collection.machine.remarks);
-    all.map(|remark| foreign::line(remark)).collect()
+/// What each race recommends, in its order.
+fn conclusions(collection: &Collection) -> Vec<String> {
+    let told = |race: &Member| {
+        let sheet = Sheet::new(&race.result);
+        format!("{}: {}", place(race), advice::in_brief(&sheet))
+    };
+    collection.races.iter().map(told).collect()
 }
 
 pub(crate) fn races(collection: &Collection) -> Vec<Column> {

@@ -36,7 +36,7 @@ pub use json::Json;
 pub use listing::{listing, wrapped};
 pub use markdown::Markdown;
 pub use page::{Source, page};
-pub use plot::{Plot, plots};
+pub use plot::{Plot, plots, stem};
 pub use terminal::{Terminal, interim};
 
 use heapdrome_record::RaceResult;

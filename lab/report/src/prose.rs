@@ -1,6 +1,6 @@
 //! What a race shows, in sentences: the noise floor, the machine, the race itself.
 
-use heapdrome_record::{Bytes, EntrantResult, Machine, RaceResult, Role, Verdict};
+use heapdrome_record::{Bytes, Collection, EntrantResult, Machine, RaceResult, Role, Verdict};
 
 use crate::foreign;
 use crate::grid::Extent;
@@ -147,4 +147,10 @@ pub(crate) fn remarks_of_race(result: &RaceResult) -> Vec<String> {
         remarks.push(told.to_owned());
     }
     remarks
+}
+
+/// What bears on all races of a collection: its own remarks, and those on the machine.
+pub(crate) fn remarks_of_collection(collection: &Collection) -> Vec<String> {
+    let all = collection.remarks.iter().chain(&collection.machine.remarks);
+    all.map(|remark| foreign::line(remark)).collect()
 }

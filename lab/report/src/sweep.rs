@@ -57,6 +57,8 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
         let sheet = Sheet::new(&race.result);
         page.title(&race.result, &format!("{}, after {rounds}", race.cell));
         page.main_table(&sheet);
+        page.bars(&sheet);
+        page.memory(&sheet);
         page.section("Conclusion", &advice::conclusion(&sheet));
         let out = sheet.out.iter().map(|out| terminal::not_counted(out));
         page.list("Not counted", out.collect());
@@ -80,7 +82,7 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
         page.proof(&Sheet::new(&first.result));
     }
     page.list("Processors", placements(collection));
-    page.list("Remarks", remarks(collection));
+    page.list("Remarks", prose::remarks_of_collection(collection));
     page.section("Machine", &prose::machine(&collection.machine));
     page.command("Again", &reproduce::collection_line(collection));
     page.text
@@ -108,7 +110,7 @@ pub(crate) fn sweep_markdown(collection: &Collection) -> String {
     }
     page.list("Notes", &scaling::notes(collection));
     page.list("Processors", &placements(collection));
-    page.list("Remarks", &remarks(collection));
+    page.list("Remarks", &prose::remarks_of_collection(collection));
     page.labelled("Machine", &prose::machine(&collection.machine));
     for race in &collection.races {
         let rounds = words::count(u64::from(race.result.rounds), "round");
@@ -201,13 +203,18 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
+/// The parameter that pins a race to as many processors, where the machine has as many.
+const THREADS: &str = "threads";
+
 /// The processors of each race.
 pub(crate) fn placements(collection: &Collection) -> Vec<String> {
+    let mut swept = collection.sweep.iter().flat_map(|sweep| &sweep.parameters);
+    let by_threads = swept.any(|parameter| parameter.name == THREADS);
     let told = |race: &Member| {
         let list: Vec<_> = race.processors.iter().map(usize::to_string).collect();
         let cell = foreign::line(&race.cell);
         match list.as_slice() {
-            [] if cell.contains("threads=") => {
+            [] if by_threads => {
                 format!("{cell}: all; the machine has fewer processors than threads")
             }
             [] => format!("{cell}: all"),
@@ -215,10 +222,4 @@ pub(crate) fn placements(collection: &Collection) -> Vec<String> {
         }
     };
     collection.races.iter().map(told).collect()
-}
-
-/// What bears on the whole: remarks of the sweep, and of the machine.
-pub(crate) fn remarks(collection: &Collection) -> Vec<String> {
-    let all = collection.remarks.iter().chain(&collection.machine.remarks);
-    all.map(|remark| foreign::line(remark)).collect()
 }

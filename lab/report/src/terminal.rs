@@ -211,7 +211,7 @@ impl Page {
     }
 
     /// The intervals on wall time, drawn.
-    fn bars(&mut self, sheet: &Sheet<'_>) {
+    pub(crate) fn bars(&mut self, sheet: &Sheet<'_>) {
         let lines = bars::lines(sheet, self.width, self.paint);
         if !lines.is_empty() {
             let heading = format!("Wall time relative to {} (log scale)", sheet.baseline());
@@ -221,7 +221,7 @@ impl Page {
     }
 
     /// The memory of the process trees, over time and in parts.
-    fn memory(&mut self, sheet: &Sheet<'_>) {
+    pub(crate) fn memory(&mut self, sheet: &Sheet<'_>) {
         let sparkline = if self.width >= 60 { 24 } else { 12 };
         let (names, columns) = memory::table(sheet, 16, sparkline);
         if !columns.is_empty() {

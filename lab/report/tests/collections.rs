@@ -3,10 +3,12 @@
 #[path = "races/golden.rs"]
 mod golden;
 mod races;
+#[path = "races/watched.rs"]
+mod watched;
 #[path = "races/workload.rs"]
 mod workload;
 
-use heapdrome_record::{Collection, Verdict};
+use heapdrome_record::{Collection, SweepResult, SweptParameter, Verdict};
 use heapdrome_report::{
     Csv, Exporter, Markdown, Terminal, collection_csv, collection_markdown, collection_text,
 };
@@ -57,6 +59,52 @@ fn a_sweep_in_markdown_and_csv_has_every_race() {
     }
     let columns = csv.lines().map(|line| line.matches(',').count());
     assert!(columns.into_iter().all(|commas| commas == 7), "{csv}");
+}
+
+#[test]
+fn each_race_of_a_sweep_has_its_intervals_and_its_memory() {
+    let mut sweep = workload::sweep();
+    let watched = sweep.races[1].result.entrants.iter_mut();
+    watched.for_each(|entrant| watched::watch_closely(entrant, 40));
+    let told = collection_text(&sweep, plain(100));
+    let races: Vec<&str> = told.split(", after 3 rounds").skip(1).collect();
+    assert_eq!(races.len(), 3, "{told}");
+    for (place, race) in races.iter().enumerate() {
+        let words: Vec<&str> = race.split_whitespace().collect();
+        let words = words.join(" ");
+        let has_bars = words.contains("Wall time relative to system (log scale)");
+        assert!(has_bars && race.contains('●'), "{race}");
+        for part in [
+            "Memory of the process tree (untimed runs)",
+            "mimalloc3: resident memory overstates: up to",
+            "mimalloc3: resident memory hides: up to",
+        ] {
+            assert_eq!(words.contains(part), place == 1, "{part}\n{race}");
+        }
+    }
+}
+
+/// By the parameters that were swept, whatever a cell is called.
+#[test]
+fn threads_beyond_the_processors_are_told() {
+    let mut sweep = workload::sweep();
+    let told = "threads=8: all; the machine has fewer processors than threads";
+    for (name, is_told) in [("threads", true), ("jobs", false)] {
+        sweep.sweep = Some(SweepResult {
+            parameters: vec![SweptParameter {
+                name: name.to_owned(),
+                values: ["1", "2", "8"].map(str::to_owned).to_vec(),
+            }],
+            along: name.to_owned(),
+            work: "the same".to_owned(),
+            share: 0.25,
+            paired: true,
+            curves: Vec::new(),
+        });
+        let markdown = collection_markdown(&sweep);
+        assert_eq!(markdown.contains(told), is_told, "{markdown}");
+        assert!(markdown.contains("- threads=8: all"), "{markdown}");
+    }
 }
 
 /// What a sweep says of all its races together.

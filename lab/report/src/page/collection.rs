@@ -48,7 +48,7 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
             @if !collection.races.is_empty() { (races(collection, drawn, place)) }
             (parts::heading(inner, "Machine"))
             p { (prose::machine(&collection.machine)) }
-            (parts::list(inner.below(), "Warnings and remarks", &suite::remarks(collection)))
+            (parts::list(inner.below(), "Warnings and remarks", &prose::remarks_of_collection(collection)))
             (parts::heading(inner, "Run it again"))
             (parts::command(&reproduce::collection_line(collection)))
         }

@@ -153,7 +153,7 @@ pub(crate) fn of_group(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Pl
 }
 
 /// `text` with nothing in it that a file's name or an identifier of the page could stumble over.
-pub(crate) fn stem(text: &str) -> String {
+pub fn stem(text: &str) -> String {
     stem_within(text, 60)
 }
 
