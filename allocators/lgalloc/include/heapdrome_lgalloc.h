@@ -20,14 +20,16 @@ int heapdrome_lgalloc_allocate(size_t bytes, heapdrome_region *region);
 /* Takes a region back, from any thread. */
 void heapdrome_lgalloc_deallocate(heapdrome_region region);
 
-/* Grows or shrinks a region, contents kept; it may move. 0, or ENOMEM and nothing has changed. */
+/* Grows or shrinks a region, contents kept; it may move. 0, or EINVAL (no region)
+   or ENOMEM and nothing has changed. */
 int heapdrome_lgalloc_resize(heapdrome_region *region, size_t bytes);
 
-/* Begins to bring bytes into memory that may be in swap. 0, ERANGE, or what madvise reports. */
+/* Begins to bring bytes into memory that may be in swap. 0, EINVAL (no region), ERANGE, or
+   what madvise reports. */
 int heapdrome_lgalloc_prefetch(heapdrome_region region, size_t offset, size_t length);
 
 /* Drops what is in bytes that nobody needs: the pages that lie wholly among them go back to the system and read
-   as zero. 0, ERANGE, or what madvise reports. */
+   as zero. 0, ERANGE, or EINVAL (no region, or madvise refuses). */
 int heapdrome_lgalloc_purge(heapdrome_region region, size_t offset, size_t length);
 
 /* Settings of the whole process. */

@@ -35,7 +35,7 @@ extern "C" fn child() {
     // The worker did not come along. What this thread frees next finds no lease, takes the slow path,
     // and there a worker is started if one is wanted.
     if let Some(slot) = own {
-        slot.revoke(&SHARED.cap);
+        slot.end_lease(&SHARED.cap);
     }
     worker::forget();
     parent();

@@ -110,7 +110,8 @@ impl Slot {
         let top = stack.top.load(Relaxed).wrapping_sub(1);
         let place = stack.places.get(top)?;
         let word = place.load(Relaxed);
-        self.taking.store(word, Relaxed);
+        // Release, as every value of it: a thief that reads this one sees the places of the words before as empty.
+        self.taking.store(word, Release);
         // Pairs with the heavy fence in `share`.
         light_fence();
         // Relaxed: the fence orders it. A thief, or a fork, may have left a gap.
@@ -199,8 +200,8 @@ impl Slot {
 
     /// Counts again after thefts; whether there were any. Only the owner calls this.
     pub fn settle(&self) -> bool {
-        // Relaxed: what is counted too much because a theft is seen late is counted again later.
-        let robbed = self.robbed.swap(false, Relaxed);
+        // Acquire: pairs with the release in `steal_if`, so that the place is counted as empty.
+        let robbed = self.robbed.swap(false, Acquire);
         if robbed {
             self.recount();
         }
@@ -253,8 +254,9 @@ impl Slot {
         // The cap counts it before the lease covers it: whoever takes the lease back meanwhile must not
         // take from the cap what is not in it yet. The slot may hold more than its lease was.
         cap.admit(held);
-        self.lease.fetch_add(held, Relaxed);
-        cap.unlease(before);
+        // The owner may have borrowed meanwhile, for all that it holds: that is not lent twice.
+        let lent = self.lease.fetch_max(held, Relaxed);
+        cap.unlease(before + lent.min(held));
     }
 
     /// When the owner last took a region, in milliseconds.
@@ -306,8 +308,8 @@ impl Slot {
             }
             // Acquire: pairs with the release in `push`.
             if place.compare_exchange(word, 0, Acquire, Relaxed).is_ok() {
-                // Relaxed: see `settle`.
-                self.robbed.store(true, Relaxed);
+                // Release: see `settle`.
+                self.robbed.store(true, Release);
                 return Some(Region(word));
             }
         }

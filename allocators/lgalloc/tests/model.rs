@@ -15,7 +15,8 @@ mod sync {
 
     pub use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 
-    /// The two halves order what they promise to order together, and no more.
+    /// loom's fence orders more than the two halves promise: each is an acquire and a release of all that came before.
+    /// What these hide is left to reading: an ordering that is missing elsewhere in `pop`.
     pub fn light_fence() {
         fence(SeqCst);
     }
