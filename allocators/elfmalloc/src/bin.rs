@@ -1,6 +1,6 @@
 //! Bins: the slabs of one class that belong together, under one lock.
 //!
-//! Each thread heap has a bin for each small class; all threads share one bin for each larger class.
+//! Each host has a bin for each small class, which its guests share; all threads share one bin for each larger class.
 //! A bin serves from its active slab; when that is used up, from the fullest of its partial slabs,
 //! so that nearly empty ones become empty.
 
@@ -31,7 +31,7 @@ pub struct Slabs {
     listed: u32,
     /// Slabs that belong to the bin, full ones too.
     pub slabs: u32,
-    /// True for the bin of a thread heap that no thread has.
+    /// True for the bin of a host without guests.
     pub idle: bool,
     /// True where empty slabs stay until others want their memory: a thread that frees what it
     /// allocates, over and over, then leaves the pool alone, which all threads share.
@@ -76,8 +76,7 @@ impl Slabs {
         }
     }
 
-    /// Says whether this is the bin of a thread heap that no thread has, or that one has: only that keeps
-    /// empty slabs.
+    /// Says whether this is the bin of a host without guests, or with some: only that keeps empty slabs.
     pub fn set_idle(&mut self, idle: bool) {
         self.idle = idle;
         self.keeps = !idle;
@@ -161,8 +160,8 @@ impl Slabs {
         self.slabs += 1;
     }
 
-    /// Gives the first blocks of `blocks`, which lie in `slab`, back to it. With `own`, it is the bin's
-    /// thread that does so, and the bin may keep the slab if it is empty then.
+    /// Gives the first blocks of `blocks`, which lie in `slab`, back to it. With `own`, it is a guest of the
+    /// bin's host that does so, and the bin may keep the slab if it is empty then.
     ///
     /// # Errors
     ///

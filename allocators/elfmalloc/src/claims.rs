@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 
 use crate::bin::{BUCKETS, Slabs};
 use crate::size_class::SizeClass;
-use crate::slab::{MOST_WORDS, Place, Slab};
+use crate::slab::{Drawn, MOST_WORDS, Place, Slab};
 
 /// So many bytes of free blocks are worth a call: a block that has as many, or as many more of a slab in use.
 const WORTH: usize = 16 << 10;
@@ -54,6 +54,9 @@ impl Slabs {
         // SAFETY: the caller's promise.
         unsafe {
             (*slab).purged = purged;
+            if (*slab).drawn == Drawn::BeforeLook {
+                (*slab).drawn = Drawn::NotSincePurge;
+            }
             if (*slab).free != (*slab).class.geometry().blocks {
                 self.link(slab);
                 return false;
@@ -67,18 +70,22 @@ impl Slabs {
 }
 
 impl Slab {
-    /// Looks at a slab: how many blocks were free all the time since that was last done, and whether any was taken.
+    /// Looks at a slab: how many blocks were free all the time since that was last done, and when any was taken.
     ///
     /// # Safety
     ///
     /// The caller holds the lock of the slab's bin.
-    unsafe fn look(slab: *mut Self) -> (u16, bool) {
+    unsafe fn look(slab: *mut Self) -> (u16, Drawn) {
         // SAFETY: the lock makes the descriptor the caller's.
         unsafe {
             let least = replace(&mut (*slab).least, (*slab).free);
             (*slab).purged = (*slab).purged.min(least);
             (*slab).due = 0;
-            (least, take(&mut (*slab).drawn))
+            let drawn = (*slab).drawn;
+            if drawn == Drawn::SinceLook {
+                (*slab).drawn = Drawn::BeforeLook;
+            }
+            (least, drawn)
         }
     }
 
@@ -97,9 +104,12 @@ impl Slab {
                 return false;
             }
             // Where none was taken, what came back since was idle as well, as a rule: it lay in depots and magazines.
-            let idle = if drawn { least } else { (*slab).free };
-            let more = usize::from(idle - (*slab).purged) * class.size();
-            let enough = if drawn { WORTH } else { 1 };
+            let (idle, purged, enough) = match drawn {
+                Drawn::SinceLook => (least, (*slab).purged, WORTH),
+                Drawn::BeforeLook => ((*slab).free, 0, 1),
+                Drawn::NotSincePurge => ((*slab).free, (*slab).purged, 1),
+            };
+            let more = usize::from(idle - purged) * class.size();
             if more >= enough {
                 (*slab).due = idle;
             }
@@ -115,8 +125,8 @@ impl Slab {
     pub(crate) unsafe fn mark_free(slab: *mut Self) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            Self::look(slab);
-            if (*slab).purged != (*slab).free {
+            let (_, drawn) = Self::look(slab);
+            if drawn != Drawn::NotSincePurge || (*slab).purged != (*slab).free {
                 (*slab).due = (*slab).free;
             }
             (*slab).due != 0

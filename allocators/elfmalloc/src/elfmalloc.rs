@@ -71,8 +71,9 @@ fn start() {
         let settings = Settings {
             // Relaxed: set by this thread, or by none.
             states: STATES.load(Relaxed),
-            // More threads than that do not run at once: they can share slabs and seldom meet.
-            hosts: system::processors().unwrap_or(usize::MAX),
+            // As many as processors, which `first_heap` says: more threads do not run at once, so that they can
+            // share slabs and seldom meet.
+            hosts: 1,
             ..Settings::from_environment()
         };
         background::want(settings.background);
@@ -88,6 +89,7 @@ pub(crate) fn want_states() {
 #[cold]
 fn first_heap() -> Option<NonNull<ThreadHeap>> {
     start();
+    BACKEND.widen(system::processors().unwrap_or(usize::MAX));
     let heap = BACKEND.attach()?;
     HEAP::set(heap.as_ptr().cast());
     // Arming may allocate, which the heap in place can serve. Where it fails, the heap of this thread

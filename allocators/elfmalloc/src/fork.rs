@@ -9,7 +9,7 @@ use crate::backend::Backend;
 use crate::bin::Bin;
 use crate::depot::Depot;
 use crate::heap::{Front, ThreadHeap};
-use crate::heaps::AllHeaps;
+use crate::heaps::{AllHeaps, guests_of};
 use crate::magazine::Magazine;
 
 impl<P: Pages> Backend<P> {
@@ -118,8 +118,8 @@ impl<P: Pages> Backend<P> {
         self.threads.store(usize::from(own.is_some()), Relaxed);
         for heap in all {
             // SAFETY: heaps live for ever, bins may be used by any thread, and there is no other.
-            let (guests, bins) = unsafe { ((*heap.as_ptr()).guests, &(*heap.as_ptr()).bins) };
-            if guests == 0 {
+            let bins = unsafe { &(*heap.as_ptr()).bins };
+            if guests_of(heap.as_ptr()) == 0 {
                 bins.iter().for_each(|bin| bin.lock().set_idle(true));
                 self.evacuate_all(bins);
             }

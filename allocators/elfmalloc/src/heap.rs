@@ -12,7 +12,7 @@
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
-use heapdrome_pages::atomic::{AtomicPtr, AtomicU16, Ordering::Relaxed};
+use heapdrome_pages::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering::Acquire};
 
 use heapdrome_pages::Lock;
 
@@ -261,8 +261,10 @@ pub struct ThreadHeap {
     /// The heap whose bins this one's thread uses. Others may read it, and be late: any answer was right once,
     /// and every bin will do.
     pub(crate) host: AtomicPtr<ThreadHeap>,
-    /// How many threads use the bins. The lock of the lists of heaps guards it.
-    pub(crate) guests: usize,
+    /// How many threads use the bins. Changed under the lock of the lists of heaps, read by guests without.
+    pub(crate) guests: AtomicUsize,
+    /// Whether the heap is in the list of hosts. The same lock guards it.
+    pub(crate) is_host: AtomicBool,
     /// The next heap that is a host.
     pub(crate) next_host: *mut ThreadHeap,
     /// By class: how many blocks the magazine held after its last slow path. Others may read it.
@@ -310,7 +312,8 @@ impl ThreadHeap {
                 (&raw mut (*place).bins[class]).write(Lock::new(Slabs::new()));
             }
             (&raw mut (*place).host).write(AtomicPtr::new(place));
-            (&raw mut (*place).guests).write(0);
+            (&raw mut (*place).guests).write(AtomicUsize::new(0));
+            (&raw mut (*place).is_host).write(AtomicBool::new(false));
             (&raw mut (*place).next_host).write(null_mut());
             (&raw mut (*place).depot).write(Lock::new(Depot::new()));
             (&raw mut (*place).coalescer).write(null_mut());
@@ -332,8 +335,9 @@ impl ThreadHeap {
     /// The heap is one.
     #[inline]
     pub(crate) unsafe fn bins_of<'a>(heap: NonNull<Self>) -> &'a [Bin; FIRST_SHARED] {
-        // SAFETY: heaps live for ever, and bins may be used by any thread. Relaxed: see the field.
-        unsafe { &(*(*heap.as_ptr()).host.load(Relaxed)).bins }
+        // SAFETY: heaps live for ever, and bins may be used by any thread. Acquire: pairs with the release in
+        // `Heaps::enter`, since the host may be younger than the heap.
+        unsafe { &(*(*heap.as_ptr()).host.load(Acquire)).bins }
     }
 
     /// Sets the next heap without a thread.

@@ -1,7 +1,7 @@
 //! The lists of thread heaps.
 
 use core::ptr::{NonNull, null_mut};
-use heapdrome_pages::atomic::Ordering::Relaxed;
+use heapdrome_pages::atomic::Ordering::{Relaxed, Release};
 
 use crate::heap::ThreadHeap;
 
@@ -10,7 +10,7 @@ use crate::heap::ThreadHeap;
 pub struct Heaps {
     all: *mut ThreadHeap,
     idle: *mut ThreadHeap,
-    /// Heaps whose bins threads use.
+    /// Heaps that may have guests.
     hosts: *mut ThreadHeap,
     host_count: usize,
     /// Where `all` began when the locks of all heaps were last taken for a fork.
@@ -33,41 +33,60 @@ impl Heaps {
         }
     }
 
-    /// Adds a new heap, which belongs to the calling thread. It is a host too, while these are fewer than `hosts`.
-    pub fn add(&mut self, heap: NonNull<ThreadHeap>, hosts: usize) {
-        let place = heap.as_ptr();
+    /// Adds a new heap, which belongs to the calling thread.
+    pub fn add(&mut self, heap: NonNull<ThreadHeap>) {
         // SAFETY: the heap is the caller's, and heaps live for ever.
-        unsafe {
-            (*place).next = self.all;
-            if self.host_count < hosts {
-                (*place).next_host = self.hosts;
-                self.hosts = place;
-                self.host_count += 1;
-            }
-        }
-        self.all = place;
+        unsafe { (*heap.as_ptr()).next = self.all };
+        self.all = heap.as_ptr();
     }
 
-    /// Gives a thread that begins the host with the fewest guests. True where it had none: its bins are idle.
+    /// Gives a thread that begins a host: its own heap if that may be one and is nobody's, else the one with the fewest
+    /// guests. There are at most `hosts`, which are at least one. True where the host had no guest: its bins are idle.
     ///
     /// # Safety
     ///
     /// The heap is in the list, and the calling thread's.
-    pub unsafe fn enter(&mut self, heap: NonNull<ThreadHeap>) -> bool {
-        // SAFETY: hosts live for ever, and the lock guards their counts. Relaxed: see the field.
+    pub unsafe fn enter(&mut self, heap: NonNull<ThreadHeap>, hosts: usize) -> bool {
+        // SAFETY: heaps live for ever, and their links are written under the lock. Relaxed: the lock orders the counts.
         unsafe {
-            let mut best = self.hosts;
-            let mut host = best;
-            while !host.is_null() && (*best).guests != 0 {
-                if (*host).guests < (*best).guests {
-                    best = host;
-                }
-                host = (*host).next_host;
+            let own = heap.as_ptr();
+            if self.host_count < hosts && !(*own).is_host.swap(true, Relaxed) {
+                (*own).next_host = self.hosts;
+                self.hosts = own;
+                self.host_count += 1;
             }
-            (*heap.as_ptr()).host.store(best, Relaxed);
-            (*best).guests += 1;
-            (*best).guests == 1
+            let is_free = (*own).is_host.load(Relaxed) && guests_of(own) == 0;
+            let host = if is_free { own } else { self.emptiest() };
+            // Release: pairs with the acquire of `ThreadHeap::bins_of`.
+            (*own).host.store(host, Release);
+            (*host).guests.fetch_add(1, Relaxed) == 0
         }
+    }
+
+    /// The host with the fewest guests, the oldest of them: the first thread of a process waits for others, as a rule.
+    fn emptiest(&self) -> *mut ThreadHeap {
+        let mut best = self.hosts;
+        let mut host = best;
+        while !host.is_null() && guests_of(best) != 0 {
+            if guests_of(host) <= guests_of(best) {
+                best = host;
+            }
+            // SAFETY: hosts live for ever, and the lock guards the links.
+            host = unsafe { (*host).next_host };
+        }
+        best
+    }
+
+    /// Whether the thread of `heap` would have fewer neighbours elsewhere.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, and has entered.
+    #[must_use]
+    pub unsafe fn is_crowded(&self, heap: NonNull<ThreadHeap>) -> bool {
+        // SAFETY: the caller's promise.
+        let host = unsafe { (*heap.as_ptr()).host.load(Relaxed) };
+        guests_of(host) > guests_of(self.emptiest()) + 1
     }
 
     /// Takes a thread that ends from its host. True where it was the last: the bins are idle then.
@@ -76,11 +95,12 @@ impl Heaps {
     ///
     /// The heap is the calling thread's, and has entered.
     pub unsafe fn leave(&mut self, heap: NonNull<ThreadHeap>) -> bool {
-        // SAFETY: as above.
+        // SAFETY: heaps live for ever. Relaxed: as above.
         unsafe {
-            let host = (*heap.as_ptr()).host.load(Relaxed);
-            (*host).guests -= 1;
-            (*host).guests == 0
+            (*(*heap.as_ptr()).host.load(Relaxed))
+                .guests
+                .fetch_sub(1, Relaxed)
+                == 1
         }
     }
 
@@ -88,15 +108,19 @@ impl Heaps {
     pub fn forget_guests(&mut self, own: Option<NonNull<ThreadHeap>>) {
         let mut host = self.hosts;
         while !host.is_null() {
-            // SAFETY: as above.
+            // SAFETY: heaps live for ever, and the lock guards the links. Relaxed: as above.
             unsafe {
-                (*host).guests = 0;
+                (*host).guests.store(0, Relaxed);
                 host = (*host).next_host;
             }
         }
         if let Some(own) = own {
             // SAFETY: as above; the heap has entered before.
-            unsafe { (*(*own.as_ptr()).host.load(Relaxed)).guests = 1 };
+            unsafe {
+                (*(*own.as_ptr()).host.load(Relaxed))
+                    .guests
+                    .store(1, Relaxed)
+            };
         }
     }
 
@@ -142,6 +166,12 @@ impl Heaps {
     pub const fn all(&self) -> AllHeaps {
         AllHeaps(self.all)
     }
+}
+
+/// How many threads use the bins of `host`; it may be late.
+pub(crate) fn guests_of(host: *const ThreadHeap) -> usize {
+    // SAFETY: a pointer to a heap is to one for ever. Relaxed: the lock orders it, or nothing depends on it.
+    unsafe { (*host).guests.load(Relaxed) }
 }
 
 /// All heaps that there were at some moment.

@@ -31,6 +31,7 @@ impl<P: Pages> Backend<P> {
             (*place).front.set_ticks((*place).clock.1);
             if now.wrapping_sub((*place).looked) >= self.decay.load(Relaxed) / 4 {
                 (*place).looked = now;
+                self.spread(heap);
                 self.as_idle(|| self.empty_unused(heap));
             }
         }

@@ -13,6 +13,18 @@ pub const INLINE_WORDS: usize = 8;
 /// Words of the largest bitmap: that of a unit of the smallest blocks.
 pub const MOST_WORDS: usize = UNIT / 16 / 64;
 
+/// When blocks of a slab were last taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Drawn {
+    /// Before free blocks of it were last purged.
+    NotSincePurge,
+    /// Since then, but before the last look of whoever purges.
+    BeforeLook,
+    /// Since that look.
+    SinceLook,
+}
+
 /// Where a slab stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -70,11 +82,12 @@ pub struct Slab {
     pub bucket: u8,
     /// Where the slab stands.
     pub place: Place,
-    /// Whether blocks were taken since the slab was last looked at by whoever purges.
-    pub drawn: bool,
+    /// When blocks were last taken, for whoever purges.
+    pub drawn: Drawn,
     /// The fewest blocks that were free since then: blocks are taken lowest first, so that the last ones lay idle.
     pub least: u16,
-    /// How many of the last free blocks were purged, and not in use since then, as of that look.
+    /// How many of the last free blocks were purged. Exact where none was taken since: what comes back behind them is
+    /// taken for one of them.
     pub purged: u16,
     /// How many of the last free blocks are to be purged.
     pub due: u16,
@@ -123,7 +136,7 @@ impl Slab {
             (*slab).free = shape.blocks;
             (*slab).hint = 0;
             (*slab).class = class;
-            (*slab).drawn = false;
+            (*slab).drawn = Drawn::NotSincePurge;
             (*slab).least = 0;
             (*slab).purged = 0;
             (*slab).due = 0;
@@ -208,7 +221,7 @@ impl Slab {
             (*slab).hint = word as u16;
             (*slab).free -= taken as u16;
             (*slab).least = (*slab).least.min((*slab).free);
-            (*slab).drawn = true;
+            (*slab).drawn = Drawn::SinceLook;
             taken
         }
     }

@@ -221,13 +221,13 @@ impl<P: Pages> Backend<P> {
         }
     }
 
-    /// How many bytes more the magazines of a heap may hold: with those of all other threads together
+    /// How many bytes more the magazines of a heap may hold that has so much of its budget left: with those of all other threads together
     /// not much more than a part of what lives.
-    fn may_grow_by(&self, heap: &ThreadHeap) -> usize {
+    fn may_grow_by(&self, budget: usize) -> usize {
         let share = self.share_of_live(LIVE_PART);
         // Relaxed: a number that stands alone.
         let whole = self.budget.load(Relaxed);
-        let spent = whole.saturating_sub(heap.budget);
+        let spent = whole.saturating_sub(budget);
         share.max(LEAST_SHARE).min(whole).saturating_sub(spent)
     }
 
@@ -262,7 +262,7 @@ impl<P: Pages> Backend<P> {
             let large =
                 class.number() >= FIRST_SHARED && class.size() > self.share_of_live(FIRST_PART);
             let bound = old != 0 || large;
-            if wanted <= old || (bound && cost > self.may_grow_by(&*place)) {
+            if wanted <= old || (bound && cost > self.may_grow_by((*place).budget)) {
                 return false;
             }
             let front = &(*place).front;

@@ -7,7 +7,7 @@ use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
 use crate::heap::ThreadHeap;
-use crate::heaps::Heaps;
+use crate::heaps::{Heaps, guests_of};
 use crate::size_class::{CLASSES, SizeClass};
 
 impl<P: Pages> Backend<P> {
@@ -21,7 +21,7 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's now.
         unsafe {
             // Under the lock of the lists: a last guest who leaves meanwhile would say the opposite later.
-            if heaps.enter(heap) {
+            if heaps.enter(heap, self.most_hosts()) {
                 self.set_idle(heap, false);
             }
         }
@@ -31,13 +31,51 @@ impl<P: Pages> Backend<P> {
         Some(heap)
     }
 
+    /// Says that so many threads may run at once. What was said before stays true: the caller may be a thread that was
+    /// bound to a processor.
+    pub fn widen(&self, processors: usize) {
+        // Relaxed: a number that stands alone. Of two threads that say so at one moment, the next tells it again.
+        if self.hosts.load(Relaxed) < processors {
+            self.hosts.store(processors, Relaxed);
+        }
+    }
+
+    fn most_hosts(&self) -> usize {
+        // Relaxed: as above.
+        self.hosts.load(Relaxed).max(1)
+    }
+
+    /// Moves the thread to a host with fewer guests, if there is one: threads have ended since it began.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    pub(crate) unsafe fn spread(&self, heap: NonNull<ThreadHeap>) {
+        // SAFETY: the caller's promise. Relaxed: this thread's own.
+        if guests_of(unsafe { (*heap.as_ptr()).host.load(Relaxed) }) < 2 {
+            return;
+        }
+        let Some(mut heaps) = self.heaps.try_lock() else {
+            return;
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            if heaps.is_crowded(heap) {
+                // It is not the last there.
+                heaps.leave(heap);
+                if heaps.enter(heap, self.most_hosts()) {
+                    self.set_idle(heap, false);
+                }
+            }
+        }
+    }
+
     fn new_heap(&self, heaps: &mut Heaps) -> Option<NonNull<ThreadHeap>> {
         let bytes = size_of::<ThreadHeap>();
         let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
         // SAFETY: the memory is new, large enough, and aligned to its size or a page.
         let heap = unsafe { ThreadHeap::write(memory, self.budget.load(Relaxed)) };
-        // One host at least, whatever was asked for. Relaxed: a number that stands alone.
-        heaps.add(heap, self.hosts.load(Relaxed).max(1));
+        heaps.add(heap);
         Some(heap)
     }
 

@@ -98,3 +98,46 @@ fn in_the_child_of_a_fork_the_host_keeps_its_one_guest() {
     }
     backend.check();
 }
+
+#[test]
+fn a_thread_moves_to_a_host_that_others_left() {
+    let backend = backend_with(2);
+    let class = SizeClass::of(64);
+    let heaps = [(); 4].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are this thread's, which uses two of them no more.
+    unsafe {
+        let bin_of = |heap| ptr::from_ref::<Bin>(backend.bin(heap, class));
+        let first = bin_of(heaps[0]);
+        let (gone, left): (Vec<_>, Vec<_>) = heaps.iter().partition(|heap| bin_of(**heap) == first);
+        assert_eq!((gone.len(), left.len()), (2, 2));
+        for heap in gone {
+            backend.detach(heap);
+        }
+        assert_eq!(bin_of(left[0]), bin_of(left[1]));
+        for heap in &left {
+            (*heap.as_ptr()).looked = u64::MAX / 2;
+            backend.look_around(*heap);
+        }
+        assert_ne!(bin_of(left[0]), bin_of(left[1]));
+        assert!(
+            left.iter()
+                .all(|heap| !backend.bin(*heap, class).lock().idle)
+        );
+    }
+    backend.check();
+}
+
+#[test]
+fn more_processors_make_more_hosts_and_fewer_take_none_away() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let first = backend.attach().expect("there is memory");
+    backend.widen(2);
+    backend.widen(1);
+    let second = backend.attach().expect("there is memory");
+    // SAFETY: the heaps are such.
+    let bins = unsafe { [first, second].map(|heap| backend.bin(heap, class)) };
+    assert!(!ptr::eq(bins[0], bins[1]));
+    assert!(!bins[1].lock().idle);
+    backend.check();
+}

@@ -222,6 +222,30 @@ fn a_small_heap_keeps_little_that_is_idle() {
 }
 
 #[test]
+fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
+    let backend = backend();
+    let blocks = slab_of_nobody(backend);
+    let bin = &backend.bins[class().number()];
+    give(backend, &blocks[..40]);
+    while backend.snapshot().purges == 0 {
+        backend.tick();
+    }
+    let purged = backend.snapshot().purged as usize;
+    // The last of the free blocks are resident now, and no more are free than were purged.
+    give(backend, &blocks[40..50]);
+    let mut first = [null_mut(); 10];
+    // SAFETY: the bin is one for the class, and there is room for as many blocks.
+    let taken = unsafe { backend.take(bin, class(), first.as_mut_ptr(), 10) };
+    assert_eq!(taken, 10);
+    (0..4).for_each(|_| backend.tick());
+    let more = backend.snapshot().purged as usize - purged;
+    assert!(more >= 8 * class().size(), "{more}");
+    (0..4).for_each(|_| backend.tick());
+    assert_eq!(backend.snapshot().purged as usize - purged, more, "once");
+    backend.check();
+}
+
+#[test]
 fn units_that_are_being_purged_are_not_lost_in_the_child_of_a_fork() {
     let backend = backend();
     let run = backend.allocate_run(64, UNIT).expect("there is memory");

@@ -8,6 +8,10 @@ use serde_json::Value;
 
 use crate::libraries::build;
 
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Runs a program of eight threads that free each other's blocks, and asks for statistics.
 fn run(form: &str, file: Option<&Path>, folder: &Path) -> Output {
     let library = build("heapdrome-preload-elfmalloc", "libelfmalloc.so");
@@ -50,7 +54,9 @@ fn the_report_at_exit_is_one_line_of_json_whose_parts_add_up() {
         for name in ["cached", "refills", "remote_frees"] {
             assert_eq!(sum(name), number(&report, name), "{name}");
         }
-        assert!(sum("refills") > 100 && sum("remote_frees") > 100, "{line}");
+        assert!(sum("refills") > 100, "{line}");
+        // On one processor all threads share slabs, and none is remote.
+        assert!(sum("remote_frees") > 100 || processors() == 1, "{line}");
         let blocks = number(&report, "large") + number(&report, "live_mapped");
         assert_eq!(sum("live") + blocks, number(&report, "live"));
         assert!(sum("mapped") <= number(&report, "mapped"));
