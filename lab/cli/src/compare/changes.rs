@@ -87,12 +87,15 @@ impl Family {
 /// The factors that a verdict on a change rests on; all of them must show it.
 ///
 /// Between machines only the ratio to the baseline tells anything. On one machine the figure itself must
-/// show it, too; and a time alone proves nothing, as the machine's speed wanders from race to race.
+/// show it, too; and a time alone proves nothing, as the machine's speed wanders from race to race. Bytes do not
+/// depend on that: a program that holds more under every allocator holds more.
 pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     let time = Kind::of(&change.figure) == Kind::Time;
+    let bytes = change.figure.ends_with("_bytes");
     match (same_machine, change.beside_baseline) {
         (false, beside) => beside.into_iter().collect(),
         (true, None) if time => Vec::new(),
+        (true, Some(_)) if bytes => change.itself.into_iter().collect(),
         (true, beside) => change.itself.into_iter().chain(beside).collect(),
     }
 }

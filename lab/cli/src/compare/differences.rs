@@ -113,7 +113,8 @@ pub fn rests_on(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
         told.push(format!(
             "The machines are described alike, so each figure is compared with itself, which rests on \
              the machine running at the same speed in both races. No interval covers that; therefore \
-             a change of time is shown only where the ratio to {baseline} shows it, too."
+             a change is shown only where the ratio to {baseline} shows it, too, but for memory, which \
+             does not depend on speed."
         ));
     } else {
         told.push(format!(

@@ -11,14 +11,19 @@ fn race() -> Value {
 
 /// Multiplies the wall times of an allocator; an empty name means everyone's.
 fn slow_down(result: &mut Value, allocator: &str, factor: f64) {
+    multiply(result, "wall_s", allocator, factor);
+}
+
+/// The same of any figure.
+fn multiply(result: &mut Value, figure: &str, allocator: &str, factor: f64) {
     let rows = result["entrants"].as_array_mut().expect("rows");
     for row in rows {
         let own = allocator.is_empty() || row["allocator"] == allocator;
-        let Some(samples) = row["wall_s"]["samples"].as_array_mut().filter(|_| own) else {
+        let Some(samples) = row[figure]["samples"].as_array_mut().filter(|_| own) else {
             continue;
         };
         for sample in samples {
-            *sample = Value::from(sample.as_f64().expect("a time") * factor);
+            *sample = Value::from(sample.as_f64().expect("a figure") * factor);
         }
     }
 }
@@ -72,6 +77,13 @@ fn what_slowed_down_everyone_is_the_machines_change() {
     let (_, outcome) = compared(slower, &["--fail-if", "any wall > 2%"]);
     outcome.ends_with(0).tells("any wall > 2%: undecided");
     outcome.tells("took 1.500 times as long");
+}
+
+#[test]
+fn a_program_that_holds_more_under_everyone_holds_more() {
+    let larger = |new: &mut Value| multiply(new, "peak_rss_bytes", "", 3.0);
+    let (_, outcome) = compared(larger, &["--fail-if", "any peak_rss > 10%"]);
+    outcome.ends_with(1).tells("any peak_rss > 10%: confirmed");
 }
 
 #[test]
