@@ -98,10 +98,10 @@ use sync::{AtomicBool, AtomicUsize};
 
 const CLASS: SizeClass = SizeClass;
 
-/// For three threads: every order with at most two interruptions, since all of them take minutes.
+/// For three threads: every order with at most three interruptions, since all of them take minutes.
 fn model_of_many(body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
+    model.preemption_bound = Some(3);
     model.check(body);
 }
 

@@ -28,7 +28,7 @@ const MARGIN: f64 = 12.0;
 /// Between two intervals at one value, where there is room, and the part of the way to the next value that all
 /// of them may take.
 const BESIDE: f64 = 9.0;
-const SPREAD: f64 = 0.35;
+const SPREAD: f64 = 0.42;
 
 /// What the values of a parameter are drawn on.
 pub(super) struct Across {

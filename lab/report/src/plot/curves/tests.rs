@@ -37,8 +37,7 @@ fn intervals_at_one_value_stand_side_by_side_within_the_drawing() {
         let mut shifts = shifts(&on, &curves, 490.0);
         shifts.remove(1);
         let apart = shifts.windows(2).map(|pair| pair[1] - pair[0]);
-        // A stroke is 1.2 wide.
-        assert!(apart.fold(f64::INFINITY, f64::min) > 3.0, "{shifts:?}");
+        assert!(apart.fold(f64::INFINITY, f64::min) > 4.0, "{shifts:?}");
         assert!((shifts[0] + shifts[count - 1]).abs() < 1e-9, "{shifts:?}");
         let drawn = draw(&on, &curves, ("x", Unit::Number, "x"), "x").expect("curves");
         let svg = drawn.drawing.0;
