@@ -91,21 +91,8 @@ impl<P: Pages> Backend<P> {
             }
             // SAFETY: no thread uses the heap, nor a list of idle ones.
             unsafe {
-                let place = heap.as_ptr();
-                (&raw mut (*place).front).write(Front::new());
-                (*place).magazines = [Magazine::NONE; _];
-                (*place)
-                    .cached
-                    .iter()
-                    .for_each(|count| count.store(0, Relaxed));
-                if let Some(mut coalescer) = NonNull::new((*place).coalescer) {
-                    coalescer.as_mut().forget();
-                }
-                if let Some(mut quarantine) = NonNull::new((*place).quarantine) {
-                    quarantine.as_mut().empty(|_| ());
-                }
-                (*place).budget = self.budget.load(Relaxed);
-                (*place).set_next_idle(idle);
+                self.forget_owner(heap);
+                (*heap.as_ptr()).set_next_idle(idle);
             }
             idle = Some(heap);
         }
@@ -123,6 +110,32 @@ impl<P: Pages> Backend<P> {
                 bins.iter().for_each(|bin| bin.lock().set_idle(true));
                 self.evacuate_all(bins);
             }
+        }
+    }
+
+    /// Makes a heap what it is for a thread that begins.
+    ///
+    /// # Safety
+    ///
+    /// No thread uses the heap.
+    unsafe fn forget_owner(&self, heap: NonNull<ThreadHeap>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let place = heap.as_ptr();
+            (&raw mut (*place).front).write(Front::new());
+            (*place).magazines = [Magazine::NONE; _];
+            // Relaxed: there is no other thread.
+            (*place)
+                .cached
+                .iter()
+                .for_each(|count| count.store(0, Relaxed));
+            if let Some(mut coalescer) = NonNull::new((*place).coalescer) {
+                coalescer.as_mut().forget();
+            }
+            if let Some(mut quarantine) = NonNull::new((*place).quarantine) {
+                quarantine.as_mut().empty(|_| ());
+            }
+            (*place).budget = self.budget.load(Relaxed);
         }
     }
 }

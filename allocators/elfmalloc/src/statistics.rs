@@ -147,30 +147,7 @@ impl<P: Pages> Backend<P> {
     /// ([`note_cached`](Self::note_cached)).
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let mut classes = [ClassStatistics::default(); CLASSES + 1];
-        for (number, class) in classes.iter_mut().enumerate().skip(1) {
-            class.add_bin(
-                &self.bins[number].lock(),
-                SizeClass::from_number(number as u8),
-            );
-        }
-        for heap in self.all_heaps() {
-            // SAFETY: heaps live for ever; bins, depots and counts may be used by any thread.
-            let (bins, depot, cached) = unsafe {
-                let place = heap.as_ptr();
-                (&(*place).bins, &(*place).depot, &(*place).cached)
-            };
-            for (number, bin) in bins.iter().enumerate().skip(1) {
-                let class = SizeClass::from_number(number as u8);
-                classes[number].cached += depot.lock().count(class) * class.size();
-                classes[number].add_bin(&bin.lock(), class);
-            }
-            for (number, count) in cached.iter().enumerate().skip(1) {
-                let size = SizeClass::from_number(number as u8).size();
-                // Relaxed: a number that stands alone.
-                classes[number].cached += usize::from(count.load(Relaxed)) * size;
-            }
-        }
+        let mut classes = self.count_classes();
         let mut all = ClassStatistics::default();
         for class in &mut classes {
             // Blocks may have moved between the counts.
@@ -196,5 +173,34 @@ impl<P: Pages> Backend<P> {
             purges: self.purges.load(Relaxed),
             purged: self.purged.load(Relaxed),
         }
+    }
+
+    /// What bins, depots and magazines hold of each class, where blocks that are kept count as live, too.
+    fn count_classes(&self) -> [ClassStatistics; CLASSES + 1] {
+        let mut classes = [ClassStatistics::default(); CLASSES + 1];
+        for (number, class) in classes.iter_mut().enumerate().skip(1) {
+            class.add_bin(
+                &self.bins[number].lock(),
+                SizeClass::from_number(number as u8),
+            );
+        }
+        for heap in self.all_heaps() {
+            // SAFETY: heaps live for ever; bins, depots and counts may be used by any thread.
+            let (bins, depot, cached) = unsafe {
+                let place = heap.as_ptr();
+                (&(*place).bins, &(*place).depot, &(*place).cached)
+            };
+            for (number, bin) in bins.iter().enumerate().skip(1) {
+                let class = SizeClass::from_number(number as u8);
+                classes[number].cached += depot.lock().count(class) * class.size();
+                classes[number].add_bin(&bin.lock(), class);
+            }
+            for (number, count) in cached.iter().enumerate().skip(1) {
+                let size = SizeClass::from_number(number as u8).size();
+                // Relaxed: a number that stands alone.
+                classes[number].cached += usize::from(count.load(Relaxed)) * size;
+            }
+        }
+        classes
     }
 }

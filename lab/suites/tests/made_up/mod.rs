@@ -6,6 +6,7 @@ use heapdrome_record::{
     Collection, EntrantResult, Machine, Member, Options, RaceResult, Role, SCHEMA, Scale, Series,
     Status,
 };
+use heapdrome_suites::Suite;
 
 /// A row of a made-up race.
 pub struct Row(EntrantResult);
@@ -114,4 +115,51 @@ pub fn collection(races: Vec<Member>) -> Collection {
         absent: Vec::new(),
         remarks: Vec::new(),
     }
+}
+
+const SUITE: &str = r#"
+name = "t"
+title = "T"
+summary = "made up"
+baseline = "system"
+[document]
+title = "D"
+machine = "M"
+[[entrant]]
+name = "libc"
+allocator = "system"
+[[entrant]]
+name = "quick"
+allocator = "a"
+[[entrant]]
+name = "slow"
+allocator = "b"
+[[entrant]]
+name = "lost"
+absent = "in no registry"
+[[entrant]]
+name = "modern"
+allocator = "c"
+added = true
+[[cell]]
+name = "one"
+title = "one"
+workload = "w"
+quick = { rounds = 5 }
+[[cell]]
+name = "two"
+title = "two"
+workload = "w"
+quick = { rounds = 5 }
+[[cell]]
+name = "swept"
+title = "swept"
+workload = "w"
+sweep = { parameter = "threads", values = [1, 2] }
+quick = { rounds = 5 }
+"#;
+
+/// A suite of three cells and five entrants, and what `more` adds to it.
+pub fn suite(more: &str) -> Suite {
+    Suite::read(&format!("{SUITE}\n{more}")).expect("a suite")
 }

@@ -2,5 +2,6 @@
 
 mod bench;
 mod counts;
+mod ending;
 mod requests;
 mod tree;
