@@ -31,6 +31,11 @@ impl Cap {
         self.held.fetch_add(bytes, Relaxed);
     }
 
+    /// Replaces the count, where nobody else can count meanwhile.
+    pub fn count_anew(&self, bytes: usize) {
+        self.held.store(bytes, Relaxed);
+    }
+
     /// Bytes that are spoken for.
     pub fn held(&self) -> usize {
         self.held.load(Relaxed)

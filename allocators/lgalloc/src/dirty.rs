@@ -110,6 +110,12 @@ impl Dirty {
         found
     }
 
+    /// Bytes of all regions.
+    pub fn bytes(&self) -> usize {
+        let entries = self.entries[..self.count].iter();
+        entries.map(|entry| entry.1.bytes()).sum()
+    }
+
     /// Regions of a class.
     pub fn count(&self, class: SizeClass) -> usize {
         let entries = self.entries[..self.count].iter();

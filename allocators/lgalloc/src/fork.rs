@@ -1,4 +1,5 @@
-//! A fork finds the pool at rest; in the child the caches of the other threads have no owner.
+//! A fork finds the pool at rest; in the child the caches of the other threads have no owner, and what is held is
+//! counted anew.
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -25,20 +26,12 @@ extern "C" fn parent() {
 }
 
 extern "C" fn child() {
-    let own = thread::own_slot();
-    for slot in SHARED.claimed() {
-        // Regions that their threads kept stay where they are: to be stolen, or for the next owner.
-        if !own.is_some_and(|own| std::ptr::eq(own, slot)) {
-            slot.abandon();
-        }
-    }
-    // The worker did not come along. What this thread frees next finds no lease, takes the slow path,
-    // and there a worker is started if one is wanted.
-    if let Some(slot) = own {
-        slot.end_lease(&SHARED.cap);
-    }
-    worker::forget();
+    // Nobody else is here to take what is let go of.
     parent();
+    SHARED.outlive_fork(thread::own_slot());
+    // The worker did not come along either. What this thread frees next takes the slow path, where one is
+    // started if it is wanted.
+    worker::forget();
 }
 
 /// Registers the handlers, once.

@@ -54,7 +54,20 @@ impl<P: Policy> Shared<P> {
     /// A region that somebody has freed.
     pub fn take(&self, class: SizeClass) -> Option<Region> {
         let found = self.dirty.lock().take(class, &self.cap);
-        found.or_else(|| self.claimed().iter().find_map(|slot| slot.steal(class)))
+        found.or_else(|| {
+            let mut slots = self.claimed().iter();
+            slots.find_map(|slot| self.steal(slot, class))
+        })
+    }
+
+    /// Takes a region of a cache.
+    fn steal(&self, slot: &Slot, class: SizeClass) -> Option<Region> {
+        let found = slot.steal(class)?;
+        if !slot.is_owned() {
+            // The owner was lost in a fork: nobody else would give back what is covered no more.
+            slot.revoke(&self.cap);
+        }
+        Some(found)
     }
 
     /// Takes a region into the table; older ones make room where there is none.
@@ -118,6 +131,23 @@ impl<P: Policy> Shared<P> {
         slot.end_lease(&self.cap);
         self.give_all(slot);
         slot.leave();
+    }
+
+    /// Takes stock in the child of a fork, whose one thread calls this and owns `own`. The other threads may have been
+    /// anywhere, also between a lease and its count: what is held is counted anew. The region that one of
+    /// them was moving is lost.
+    pub fn outlive_fork(&self, own: Option<&Slot>) {
+        let mut held = self.dirty.lock().bytes();
+        for slot in self.claimed() {
+            if own.is_some_and(|own| core::ptr::eq(own, slot)) {
+                slot.outlive();
+            } else {
+                // What is in it stays there, to be stolen, or for the next owner.
+                slot.abandon();
+            }
+            held += slot.lease();
+        }
+        self.cap.count_anew(held);
     }
 
     /// Moves all of a slot's regions to the table. Only the owner calls this.

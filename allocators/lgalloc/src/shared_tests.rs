@@ -134,6 +134,32 @@ fn only_what_is_old_is_emptied() {
     assert_eq!(SHARED.cap.held(), 0);
 }
 
+/// The other threads were anywhere: between a lease and its count, or in the middle of a theft.
+#[test]
+fn the_child_of_a_fork_counts_anew_what_is_held() {
+    static SHARED: Shared<Rules> = shared();
+    let [own, other, third] = [(); 3].map(|()| SHARED.claim().expect("a slot"));
+    (1..=3).for_each(|unit| SHARED.free(own, unit, 0));
+    (11..=13).for_each(|unit| SHARED.free(other, unit, 0));
+    SHARED.put(Region::new(21 * UNIT, 0), TWO);
+    SHARED.cap.admit(5 * UNIT);
+    third.lease.store(7 * UNIT, Relaxed);
+    own.stacks[0].places[0].store(0, Relaxed);
+    SHARED.outlive_fork(Some(own));
+    let leases = [own, other, third].map(|slot| slot.lease() / UNIT);
+    assert_eq!((leases, SHARED.cap.held()), ([0, 3, 0], 4 * UNIT));
+    SHARED.free(own, 4, 0);
+    SHARED.check();
+    assert_eq!(own.lease(), 3 * UNIT, "what it holds is paid for");
+    assert_eq!(std::iter::from_fn(|| own.pop(TWO)).count(), 3);
+    assert_eq!([SHARED.taken(), SHARED.taken()], [Some(21), Some(11)]);
+    SHARED.check();
+    assert_eq!(other.lease(), 2 * UNIT, "what was taken is not covered");
+    let next = SHARED.claim().expect("a slot");
+    assert!(core::ptr::eq(next, other), "it goes to the next thread");
+    assert_eq!(next.cached(), 2 * UNIT);
+}
+
 #[test]
 fn a_lowered_cap_is_met_by_the_table_first() {
     static SHARED: Shared<Rules> = shared();

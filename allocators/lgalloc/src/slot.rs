@@ -231,12 +231,18 @@ impl Slot {
         let lease = self.lease();
         let missing = wanted.saturating_sub(lease);
         let step = missing.max(LEASE_STEP).min(budget.saturating_sub(lease));
-        let lent = step >= missing && cap.lease(step, most);
-        if lent {
-            // Relaxed: a count; an exchange by `revoke` comes before or after it as a whole.
-            self.lease.fetch_add(step, Relaxed);
+        if step < missing || !cap.lease(step, most) {
+            return false;
         }
-        lent
+        // Relaxed: a count. Where the lease was revoked since it was read, and counted again, the step on top of it
+        // might exceed the budget.
+        let lent = self
+            .lease
+            .compare_exchange(lease, lease + step, Relaxed, Relaxed);
+        if lent.is_err() {
+            cap.unlease(step);
+        }
+        lent.is_ok()
     }
 
     /// Gives the whole lease back to the cap; the owner puts nothing in from then on.
@@ -353,11 +359,27 @@ impl Slot {
         self.cached.store(self.held(), Relaxed);
     }
 
-    /// Gives up the slot of a thread that did not come along into the child of a fork.
+    /// Gives up the slot of a thread that did not come along into the child of a fork. Its lease is what is in it,
+    /// which the cap must count anew.
     pub fn abandon(&self) {
         // Relaxed: the child has one thread. The region that was being taken is lost, or still here.
         self.taking.store(0, Relaxed);
+        self.lease.store(self.held(), Relaxed);
         self.leave();
+    }
+
+    /// Readies the slot of the thread that is alone in the child of a fork. It has no lease, so that what is
+    /// freed next takes the slow path and pays for all that is here; the cap must be counted anew.
+    pub fn outlive(&self) {
+        // Relaxed: as above. A thief that did not come along may have taken a region and not yet said so.
+        self.lease.store(0, Relaxed);
+        self.robbed.store(true, Relaxed);
+    }
+
+    /// Whether the slot has an owner, who looks after its lease.
+    pub fn is_owned(&self) -> bool {
+        // Acquire: pairs with the release in `leave`: who sees that the owner has left sees its places as it left them.
+        self.owned.load(Acquire)
     }
 
     /// Gives the slot up.

@@ -41,7 +41,8 @@ pub struct Stats {
     pub reserved_bytes: usize,
     /// Free memory with contents, and what caches may still fill. It is above the cap until a lowered
     /// cap has returned the excess, while what a cache holds is counted anew (and thus twice), and by
-    /// what a thread was just freeing when the cap was lowered, until that thread frees the next.
+    /// what a thread was just freeing when the cap was lowered, until that thread frees the next. In the child
+    /// of a fork it lacks what the thread that forked had cached, until that thread frees a region.
     pub dirty_bytes: usize,
     /// Bytes whose memory went back to the system, in all.
     pub purged_bytes: usize,

@@ -82,6 +82,7 @@ mod dirty;
 #[allow(dead_code, reason = "the models use part of it")]
 #[path = "../src/region.rs"]
 mod region;
+#[allow(dead_code, reason = "the models use part of it")]
 #[path = "../src/shared.rs"]
 mod shared;
 #[path = "model/shared.rs"]
@@ -325,6 +326,27 @@ fn a_lease_that_is_revoked_meanwhile_is_paid_for_again() {
         let left = std::iter::from_fn(|| world.pop()).count();
         let put = 1 + usize::from(kept) + usize::from(third);
         assert_eq!(left + usize::from(stolen.is_some()), put);
+    });
+}
+
+/// The owner borrows while another counts again what it holds: the lease covers that once, within the budget.
+#[test]
+fn what_is_counted_again_is_not_lent_twice() {
+    loom::model(|| {
+        let world = World::new();
+        assert!(world.slot.claim());
+        // Room for all that could be lent twice: a refusal would hide it.
+        let most = 8 * UNIT;
+        assert!(world.put(1, most));
+        let other = thread::spawn({
+            let world = Arc::clone(&world);
+            move || world.slot.revoke(&world.cap)
+        });
+        world.put(2, most);
+        other.join().expect("the other ends well");
+        let lease = world.slot.lease();
+        assert!(lease <= 2 * UNIT, "{lease} bytes are beyond the budget");
+        assert_eq!(world.cap.held(), lease);
     });
 }
 

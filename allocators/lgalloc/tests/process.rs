@@ -1,11 +1,11 @@
-//! What concerns the whole process: its memory, forks, ends of threads. Each test runs in a process of
+//! What concerns the whole process: its memory, ends of threads. Each test runs in a process of
 //! its own: this program starts itself again.
 
 #[path = "support/memory.rs"]
 mod memory;
 mod support;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use heapdrome_lgalloc::{
     Config, RangeError, UNIT, allocate, configure, deallocate, empty_everything, stats,
@@ -83,67 +83,6 @@ fn what_was_freed_last_is_handed_out_first() {
         .for_each(|(_, _, handle)| deallocate(handle));
 }
 
-fn wait_for(child: libc::pid_t) -> i32 {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    loop {
-        let mut status = 0;
-        // SAFETY: the status is a local variable, the child our own.
-        if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
-            return status;
-        }
-        if Instant::now() > deadline {
-            // SAFETY: the child is our own.
-            unsafe { libc::kill(child, libc::SIGKILL) };
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-#[test]
-fn a_busy_program_forks() {
-    if !alone("a_busy_program_forks") {
-        return;
-    }
-    // Small caches and a small cap: the pool's lock is busy.
-    configure(&Config {
-        dirty_cap: 8 << 20,
-        thread_budget: 2 << 20,
-        ..Config::default()
-    });
-    let until = Instant::now() + Duration::from_secs(2);
-    let busy = move || {
-        while Instant::now() < until {
-            let all: Vec<_> = (0..6).filter_map(|_| allocate::<u8>(UNIT).ok()).collect();
-            all.into_iter()
-                .for_each(|(_, _, handle)| deallocate(handle));
-        }
-    };
-    let threads: Vec<_> = (0..3).map(|_| std::thread::spawn(busy)).collect();
-    let mut forks = 0;
-    while Instant::now() < until && forks < 100 {
-        // SAFETY: the child uses this allocator and the kernel only.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            for _ in 0..20 {
-                let Ok((start, _, handle)) = allocate::<u8>(8 << 20) else {
-                    // SAFETY: it ends the process.
-                    unsafe { libc::_exit(1) };
-                };
-                touch(start.as_ptr(), UNIT);
-                deallocate(handle);
-            }
-            // SAFETY: as above.
-            unsafe { libc::_exit(0) };
-        }
-        assert_eq!(wait_for(child), 0, "a child of the fork failed or hung");
-        forks += 1;
-    }
-    threads
-        .into_iter()
-        .for_each(|thread| thread.join().expect("no thread fails"));
-    assert!(forks > 0);
-}
-
 struct Late(Option<heapdrome_lgalloc::Handle>);
 
 impl Drop for Late {
@@ -175,34 +114,6 @@ fn threads_past_their_end_are_served() {
         thread.join().expect("no thread fails");
     }
     assert!(stats().classes[0].clean_regions + stats().classes[0].dirty_regions > 0);
-}
-
-#[test]
-fn the_worker_returns_memory_also_after_a_fork() {
-    if !alone("the_worker_returns_memory_also_after_a_fork") {
-        return;
-    }
-    configure(&Config {
-        worker_interval: Some(Duration::from_millis(20)),
-        ..Config::default()
-    });
-    // From the caches too: nobody but the worker takes anything out of an idle thread's.
-    let idle = || {
-        burst(32);
-        let until = Instant::now() + Duration::from_secs(60);
-        while stats().dirty_bytes > 0 && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        stats().dirty_bytes == 0
-    };
-    assert!(idle());
-    // SAFETY: the child uses this allocator, a thread and the kernel.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: it ends the process.
-        unsafe { libc::_exit(i32::from(!idle())) };
-    }
-    assert_eq!(wait_for(child), 0, "no worker in the child");
 }
 
 #[test]

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::system::System;
 use crate::{Error, members, setting};
 
 /// What the names of all files and groups that the lab makes begin with.
 pub(crate) const PREFIX: &str = "heapdrome-paging-";
-/// Where the kernel shows its devices.
-const SYSTEM: &str = "/sys";
 /// The end of the first page of a swap area.
 pub(crate) const SWAP_MARK: &[u8; 10] = b"SWAPSPACE2";
 
@@ -88,11 +87,11 @@ impl Item {
     }
 
     /// Takes it away. What is not there, or is not what was made, is left as it is.
-    pub(crate) fn undo(&self) -> Result<Undone, Error> {
+    pub(crate) fn undo(&self, system: &System) -> Result<Undone, Error> {
         match self {
             Self::SwapFile { path } => remove_swap_file(path),
-            Self::Zram { number, bytes } => remove_zram(Path::new(SYSTEM), *number, *bytes),
-            Self::UnsizedZram { number } => remove_zram(Path::new(SYSTEM), *number, 0),
+            Self::Zram { number, bytes } => remove_zram(system, *number, *bytes),
+            Self::UnsizedZram { number } => remove_zram(system, *number, 0),
             Self::Group { folder } => remove_group(folder),
             Self::Setting {
                 path,
@@ -129,9 +128,9 @@ fn remove_swap_file(path: &Path) -> io::Result<Undone> {
     Ok(Undone::Removed)
 }
 
-/// Removes a device that has this size, or none yet. `system` is where the kernel shows its devices.
-fn remove_zram(system: &Path, number: u32, bytes: u64) -> io::Result<Undone> {
-    let block = system.join(format!("block/zram{number}"));
+/// Removes a device that has this size, or none yet.
+fn remove_zram(system: &System, number: u32, bytes: u64) -> io::Result<Undone> {
+    let block = system.shown.join(format!("block/zram{number}"));
     let size = match fs::read_to_string(block.join("disksize")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Undone::Absent),
         size => size.unwrap_or_default(),
@@ -140,16 +139,16 @@ fn remove_zram(system: &Path, number: u32, bytes: u64) -> io::Result<Undone> {
         // Nobody can swap to it, and the kernel refuses to remove what somebody has open.
         Ok(0) => {}
         Ok(size) if size == bytes => {
-            let device = PathBuf::from(format!("/dev/zram{number}"));
+            let device = system.devices.join(format!("zram{number}"));
             if is_active(&device) {
                 swap_off(&device)?;
             }
-            fs::write(block.join("reset"), "1")?;
+            (system.ask)(&block.join("reset"), "1")?;
         }
         _ => return Ok(Undone::Foreign),
     }
-    let control = system.join("class/zram-control/hot_remove");
-    fs::write(control, number.to_string())?;
+    let control = system.shown.join("class/zram-control/hot_remove");
+    (system.ask)(&control, &number.to_string())?;
     Ok(Undone::Removed)
 }
 
@@ -226,6 +225,10 @@ mod tests {
         assert!(!is_listed(swaps, Path::new("Filename")));
     }
 
+    fn undone(item: &Item) -> Result<Undone, Error> {
+        item.undo(&System::real())
+    }
+
     #[test]
     fn what_the_lab_did_not_make_is_left_alone() {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -234,37 +237,41 @@ mod tests {
         let item = Item::SwapFile {
             path: foreign.clone(),
         };
-        assert_eq!(item.undo().expect("nothing to do"), Undone::Foreign);
+        assert_eq!(undone(&item).expect("nothing to do"), Undone::Foreign);
         assert!(foreign.exists());
         let group = folder.path().join("not-ours");
         fs::create_dir(&group).expect("made");
         let item = Item::Group {
             folder: group.clone(),
         };
-        assert_eq!(item.undo().expect("nothing to do"), Undone::Foreign);
+        assert_eq!(undone(&item).expect("nothing to do"), Undone::Foreign);
         assert!(group.exists());
         let link = folder.path().join(format!("{PREFIX}link"));
         std::os::unix::fs::symlink(&foreign, &link).expect("linked");
         let item = Item::SwapFile { path: link.clone() };
-        assert_eq!(item.undo().expect("nothing to do"), Undone::Foreign);
+        assert_eq!(undone(&item).expect("nothing to do"), Undone::Foreign);
         assert!(foreign.exists() && fs::symlink_metadata(&link).is_ok());
         fs::remove_file(&link).expect("removed");
-        assert_eq!(item.undo().expect("nothing to do"), Undone::Absent);
+        assert_eq!(undone(&item).expect("nothing to do"), Undone::Absent);
     }
 
     /// Folders as the kernel shows them: a device that never got a size must not stay, and one of another size
     /// is somebody else's. No machine has a device of this number.
     #[test]
     fn a_device_without_a_size_is_removed_and_one_of_another_size_is_not() {
-        let system = tempfile::tempdir().expect("a temporary folder");
-        let block = system.path().join("block/zram4294967295");
-        let control = system.path().join("class/zram-control");
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let block = home.path().join("block/zram4294967295");
+        let control = home.path().join("class/zram-control");
+        let system = System {
+            shown: home.path().to_owned(),
+            ..System::real()
+        };
         fs::create_dir_all(&block).expect("made");
         fs::create_dir_all(&control).expect("made");
         let removed = |size: &str, bytes: u64| {
             fs::write(block.join("disksize"), size).expect("written");
             fs::write(control.join("hot_remove"), "").expect("written");
-            let undone = remove_zram(system.path(), u32::MAX, bytes).expect("nothing fails");
+            let undone = remove_zram(&system, u32::MAX, bytes).expect("nothing fails");
             let told = fs::read_to_string(control.join("hot_remove")).expect("read");
             assert_eq!(told.is_empty(), undone == Undone::Foreign);
             told == u32::MAX.to_string()
@@ -272,7 +279,7 @@ mod tests {
         assert!(removed("0\n", 0) && removed("0\n", 4096));
         assert!(!removed("4096\n", 0) && !removed("8192\n", 4096));
         assert!(removed("4096\n", 4096) && block.join("reset").exists());
-        let gone = remove_zram(system.path(), 0, 4096);
+        let gone = remove_zram(&system, 0, 4096);
         assert_eq!(gone.expect("what is not there need not go"), Undone::Absent);
     }
 
@@ -281,7 +288,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let group = folder.path().join(format!("{PREFIX}1"));
         fs::create_dir_all(group.join("inner")).expect("made");
-        let error = Item::Group { folder: group }.undo().expect_err("not empty");
+        let error = undone(&Item::Group { folder: group }).expect_err("not empty");
         assert!(error.to_string().contains("paging clean"), "{error}");
     }
 }

@@ -16,6 +16,7 @@ use fs4::fs_std::FileExt;
 use serde::{Deserialize, Serialize};
 
 use crate::item::Undone;
+use crate::system::System;
 use crate::{Error, Item};
 
 const ENDING: &str = "ledger";
@@ -38,6 +39,8 @@ pub struct Ledger {
     path: PathBuf,
     file: Mutex<File>,
     next: AtomicU64,
+    /// On which things are made.
+    system: System,
 }
 
 /// What became of things that killed labs had left.
@@ -59,10 +62,15 @@ impl Ledger {
     /// # Errors
     /// When the folder cannot be made or written to. What cannot be removed is no error.
     pub fn open(folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
-        let leftovers = remove_leftovers(folder)?;
+        Self::open_on(&System::real(), folder)
+    }
+
+    /// The same, for things that are made on this system.
+    pub(crate) fn open_on(system: &System, folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
+        let leftovers = remove_leftovers(system, folder)?;
         for attempt in 0..10 {
             let name = format!("{}-{attempt}.{ENDING}", unique_name());
-            if let Some(ledger) = Self::begin(&folder.join(name))? {
+            if let Some(ledger) = Self::begin(system, &folder.join(name))? {
                 return Ok((Arc::new(ledger), leftovers));
             }
         }
@@ -73,7 +81,7 @@ impl Ledger {
     }
 
     /// `None` where another lab found the file before it was locked.
-    fn begin(path: &Path) -> Result<Option<Self>, Error> {
+    fn begin(system: &System, path: &Path) -> Result<Option<Self>, Error> {
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
@@ -89,6 +97,7 @@ impl Ledger {
             path: path.to_owned(),
             file: Mutex::new(file),
             next: AtomicU64::new(0),
+            system: system.clone(),
         };
         ledger.write(&Line::Boot(boot()))?;
         Ok(Some(ledger))
@@ -109,6 +118,11 @@ impl Ledger {
             item,
             gone: false,
         })
+    }
+
+    /// The system on which things are made.
+    pub(crate) fn system(&self) -> &System {
+        &self.system
     }
 
     fn write(&self, line: &Line) -> Result<(), Error> {
@@ -168,7 +182,7 @@ impl Made {
         if self.gone {
             return Ok(());
         }
-        self.item.undo()?;
+        self.item.undo(self.ledger.system())?;
         self.gone = true;
         self.ledger.write(&Line::Gone(self.number))
     }
@@ -219,7 +233,7 @@ fn standing(text: &str) -> Vec<Item> {
     items.into_values().rev().filter(there).collect()
 }
 
-fn remove_leftovers(folder: &Path) -> Result<Leftovers, Error> {
+fn remove_leftovers(system: &System, folder: &Path) -> Result<Leftovers, Error> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder
@@ -240,7 +254,7 @@ fn remove_leftovers(folder: &Path) -> Result<Leftovers, Error> {
         }
         let failures = leftovers.failed.len();
         for item in standing(&fs::read_to_string(&path).unwrap_or_default()) {
-            match item.undo() {
+            match item.undo(system) {
                 Ok(Undone::Removed) => leftovers.removed.push(item),
                 Ok(Undone::Foreign) => leftovers.foreign.push(item),
                 Ok(Undone::Absent) => {}

@@ -27,6 +27,7 @@ mod rounds;
 mod setting;
 mod survive;
 mod swap;
+mod system;
 mod tables;
 mod targets;
 mod words;

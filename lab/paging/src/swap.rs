@@ -13,13 +13,12 @@ use std::sync::Arc;
 use crate::item::{PREFIX, SWAP_MARK};
 use crate::ledger::unique_name;
 use crate::rights::is_root;
+use crate::system::System;
 use crate::words::size;
 use crate::{Error, Item, Ledger, Made};
 
 /// What stays free on the disk.
 const LEAVE_FREE: u64 = 1 << 30;
-/// The highest priority that there is, so that this area is used before any other.
-const FIRST: i32 = 0x8000 | 0x7fff;
 
 /// On what to swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +110,10 @@ impl Swap {
                 "name another folder with --swap-folder, or less swap (1G stays free)",
             ));
         }
+        Self::swap_to_new_file(bytes, folder, ledger)
+    }
+
+    fn swap_to_new_file(bytes: u64, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         let folder = folder.canonicalize().map_err(Error::file("find", folder))?;
         let path = folder.join(format!("{PREFIX}swap-{}", unique_name()));
         let made = ledger.making(Item::SwapFile { path: path.clone() })?;
@@ -129,7 +132,7 @@ impl Swap {
         allocate(&file, bytes)
             .and_then(|()| format(&file, bytes))
             .map_err(Error::file("write", &path))?;
-        swap_on(&path).map_err(|error| {
+        (ledger.system().swap_on)(&path).map_err(|error| {
             refused(
                 &error,
                 "the file system of the folder",
@@ -142,16 +145,27 @@ impl Swap {
     fn make_zram(bytes: u64, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         let bytes = bytes.next_multiple_of(page());
         let (number, made) = own_zram(bytes, ledger)?;
-        let sized = format!("/sys/block/zram{number}/disksize");
-        fs::write(&sized, bytes.to_string()).map_err(Error::file("write", Path::new(&sized)))?;
-        let device = format!("/dev/zram{number}");
-        let device = Path::new(&device);
+        let System {
+            shown,
+            devices,
+            ask,
+            swap_on,
+        } = ledger.system();
+        let sized = shown.join(format!("block/zram{number}/disksize"));
+        ask(&sized, &bytes.to_string()).map_err(|error| {
+            let missing = format!(
+                "the kernel makes no zram device of {} ({error})",
+                size(bytes)
+            );
+            Error::missing(missing, "ask for less, or use --swap file:8G instead")
+        })?;
+        let device = devices.join(format!("zram{number}"));
         OpenOptions::new()
             .write(true)
-            .open(device)
+            .open(&device)
             .and_then(|file| format(&file, bytes))
-            .map_err(Error::file("write", device))?;
-        swap_on(device).map_err(|error| refused(&error, "the kernel", "use --swap file:8G"))?;
+            .map_err(Error::file("write", &device))?;
+        swap_on(&device).map_err(|error| refused(&error, "the kernel", "use --swap file:8G"))?;
         Ok(Self(made))
     }
 }
@@ -159,9 +173,10 @@ impl Swap {
 /// A device of our own, which is to get this size. Its number is known only when it is there, and a process that
 /// is killed right then must not leave it; so the number that it will get is written down before.
 fn own_zram(bytes: u64, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
-    let number = free_number(Path::new("/sys/block"));
+    let shown = &ledger.system().shown;
+    let number = free_number(&shown.join("block"));
     let asked = ledger.making(Item::UnsizedZram { number })?;
-    let number = match new_zram(Path::new("/sys/class/zram-control")) {
+    let number = match new_zram(&shown.join("class/zram-control")) {
         Ok(number) => number,
         Err(error) => {
             asked.forget()?;
@@ -244,15 +259,6 @@ fn header(page: u64, pages: u64) -> Vec<u8> {
     first
 }
 
-fn swap_on(path: &Path) -> io::Result<()> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the path ends with a zero and outlives the call.
-    match unsafe { libc::swapon(path.as_ptr(), FIRST) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Bytes of swap that are free on this machine, whoever made it.
 #[must_use]
 pub fn free_swap() -> u64 {
@@ -263,69 +269,5 @@ pub fn free_swap() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_are_read() {
-        let file: SwapRequest = "file:8G".parse().expect("a request");
-        assert_eq!((file.kind, file.bytes), (SwapKind::File, 8 << 30));
-        let zram: SwapRequest = "zram:512M".parse().expect("a request");
-        assert_eq!((zram.kind, zram.bytes), (SwapKind::Zram, 512 << 20));
-        for wrong in [
-            "",
-            "8G",
-            "disk:8G",
-            "file:",
-            "file:-1",
-            "file:1M",
-            "file:99999999999G",
-        ] {
-            assert!(wrong.parse::<SwapRequest>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn the_header_is_what_the_kernel_reads() {
-        let first = header(4096, 100);
-        assert_eq!(first.len(), 4096);
-        assert_eq!(&first[4086..], SWAP_MARK);
-        assert_eq!(first[1028..1032], 99_u32.to_ne_bytes());
-    }
-
-    #[test]
-    fn a_kernel_without_zram_is_told_of_with_what_mends_it() {
-        let home = tempfile::tempdir().expect("a temporary folder");
-        let refusal = || {
-            let error = new_zram(home.path()).expect_err("no device").to_string();
-            assert_eq!(error.lines().count(), 1, "{error}");
-            error
-        };
-        let without = refusal();
-        assert!(without.contains("modprobe zram") && without.contains("--swap file:8G"));
-        fs::write(home.path().join("hot_add"), "7\n").expect("written");
-        assert_eq!(new_zram(home.path()).expect("a number"), 7);
-        fs::write(home.path().join("hot_add"), "none\n").expect("written");
-        assert!(refusal().contains("--swap file:8G"));
-    }
-
-    #[test]
-    fn the_lowest_number_that_no_device_has_is_the_next() {
-        let blocks = tempfile::tempdir().expect("a temporary folder");
-        assert_eq!(free_number(blocks.path()), 0);
-        for number in [0, 1, 3] {
-            fs::create_dir(blocks.path().join(format!("zram{number}"))).expect("made");
-        }
-        assert_eq!(free_number(blocks.path()), 2);
-    }
-
-    #[test]
-    fn a_disk_without_room_is_told_of_and_nothing_is_made() {
-        let home = tempfile::tempdir().expect("a temporary folder");
-        let (ledger, _) = Ledger::open(&home.path().join("state")).expect("opened");
-        let error = Swap::make_file(1 << 60, home.path(), &ledger).expect_err("too much");
-        assert!(error.to_string().contains("--swap-folder"), "{error}");
-        let count = fs::read_dir(home.path()).expect("read").count();
-        assert_eq!(count, 1, "only the ledger's folder");
-    }
-}
+#[path = "swap_tests.rs"]
+mod tests;
