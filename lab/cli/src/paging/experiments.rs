@@ -191,3 +191,49 @@ pub fn strategies(arguments: &StrategyArguments) -> Result<(), Failure> {
     let part = parts::strategies(sizes, random.threads, ahead, &holdings, measuring(swap));
     in_swap("lgalloc strategies", swap, part)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use heapdrome_paging::{Job, Order};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        swap: SwapArguments,
+    }
+
+    /// From the command line to the instructions of every process that reads.
+    #[test]
+    fn pages_are_drawn_in_the_order_that_was_asked_for() {
+        for (words, order) in [
+            ("random", Order::Uniform),
+            ("random --order permutation", Order::Permutation),
+        ] {
+            let line = Line::try_parse_from(words.split_whitespace());
+            let measuring = measuring(&line.expect("the command line is right").swap);
+            let (own, sizes) = ([Holding::lgalloc()], [64 << 20, 512 << 20]);
+            let sweep = Sweep {
+                total: 512 << 20,
+                limits: vec![(64 << 20, vec![1, 4])],
+            };
+            let parts = [
+                parts::random(parts::PAGING, sizes, 1, &own, measuring),
+                parts::sweep(&sweep, &own, measuring),
+                parts::strategies(sizes, 1, &parts::AHEAD, &own, measuring),
+            ];
+            for mut part in parts {
+                let cells = part.take();
+                let orders = cells.iter().filter_map(|cell| match &cell.job {
+                    Job::Read(read) => Some(read.order),
+                    _ => None,
+                });
+                let orders: Vec<Order> = orders.collect();
+                assert!(!orders.is_empty());
+                assert!(orders.iter().all(|one| *one == order), "{orders:?}");
+            }
+        }
+    }
+}
