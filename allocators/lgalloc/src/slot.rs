@@ -252,8 +252,8 @@ impl Slot {
 
     /// Gives back to the cap what the lease covers beyond what the slot holds. Any thread may call this.
     ///
-    /// A region that the owner is just putting in may be missed; the owner finds its lease too small
-    /// the next time, and borrows for that region too.
+    /// Regions that the owner is just putting in, while it still sees the lease as it was, may be missed; the owner
+    /// finds its lease too small the next time, and borrows for those too.
     pub fn revoke(&self, cap: &Cap) {
         let before = self.lease.swap(0, Relaxed);
         let held = self.held();
