@@ -4,7 +4,8 @@
 //! [`FLUSH`] bytes either way. On one thread the peak is exact. On more, a thread that has not
 //! passed its balance on hides less than [`FLUSH`] bytes, and one that passes it on may place its
 //! own high-water mark up to twice that too late, so that the peak is within [`BATCH`] bytes per
-//! thread of the truth.
+//! thread of the truth. It stays so where blocks are counted by the [`stretch`], after the last of
+//! them was allocated and before the first is freed: a stretch hides at most [`FLUSH`] bytes more.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -13,6 +14,15 @@ pub const BATCH: u64 = 64 * 1024;
 
 /// The balance at which a thread passes it on.
 const FLUSH: i64 = BATCH as i64 / 2;
+
+/// A stretch has no more blocks than this, however small they are: counting them costs nothing then.
+pub(crate) const LONGEST: usize = 64;
+
+/// How many blocks of at most `largest` bytes may be counted together: as many as make [`FLUSH`]
+/// bytes, and always one.
+pub(crate) fn stretch(largest: u64) -> usize {
+    (FLUSH as u64 / largest.max(1)).clamp(1, LONGEST as u64) as usize
+}
 
 /// The bytes in use and their peak, over all threads.
 #[repr(align(128))]
@@ -81,9 +91,11 @@ impl Share<'_> {
             .account
             .current
             .fetch_add(self.balance, Ordering::Relaxed);
-        self.account
-            .peak
-            .fetch_max(before + self.highest, Ordering::Relaxed);
+        let highest = before + self.highest;
+        // The peak only grows: one that is seen to be as high already needs no write.
+        if highest > self.account.peak.load(Ordering::Relaxed) {
+            self.account.peak.fetch_max(highest, Ordering::Relaxed);
+        }
         self.balance = 0;
         self.highest = 0;
     }
@@ -157,5 +169,53 @@ mod tests {
             assert!(off <= THREADS as u64 * BATCH, "{off} of {peak}");
             assert_eq!(account.current(), now);
         }
+    }
+
+    /// All allocate, then free, again and again, and count by the stretch; any block of one thread may
+    /// come between two of another.
+    #[test]
+    fn the_peak_is_as_near_where_stretches_are_counted() {
+        const THREADS: usize = 5;
+        const BLOCKS: usize = 300;
+        let stretch = stretch(1000);
+        for seed in 0..20 {
+            let account = Account::default();
+            let mut random = crate::random::Random::new(seed, 0);
+            let mut size = |_: usize| random.between(1, 1000) as usize;
+            let mut sizes = |_: usize| (0..BLOCKS).map(&mut size).collect::<Vec<_>>();
+            let sizes: [_; THREADS] = std::array::from_fn(&mut sizes);
+            let mut shares: Vec<_> = (0..THREADS).map(|_| account.share()).collect();
+            let mut places = [0; THREADS];
+            let (mut now, mut peak) = (0_u64, 0);
+            for _ in 0..THREADS * BLOCKS * 10 {
+                let thread = random.below(THREADS as u64) as usize;
+                let (allocates, place) = (places[thread] < BLOCKS, places[thread] % BLOCKS);
+                places[thread] = (places[thread] + 1) % (2 * BLOCKS);
+                let (begin, size) = (place / stretch * stretch, sizes[thread][place]);
+                let end = (begin + stretch).min(BLOCKS);
+                let sum: usize = sizes[thread][begin..end].iter().sum();
+                if allocates {
+                    now += size as u64;
+                    if place + 1 == end {
+                        shares[thread].add(sum);
+                    }
+                } else {
+                    if place == begin {
+                        shares[thread].subtract(sum);
+                    }
+                    now -= size as u64;
+                }
+                peak = peak.max(now);
+            }
+            drop(shares);
+            let off = account.peak().abs_diff(peak);
+            assert!(off <= THREADS as u64 * BATCH, "{off} of {peak}");
+        }
+    }
+
+    #[test]
+    fn a_stretch_has_no_more_bytes_than_a_balance_that_is_passed_on() {
+        let found = [0, 1, 512, 513, 1000, 32_768, 32_769, u64::MAX].map(stretch);
+        assert_eq!(found, [64, 64, 64, 63, 32, 1, 1, 1]);
     }
 }

@@ -1,7 +1,5 @@
 //! One thread's way to the heap: it counts, checks and, where asked, times every call.
 
-use std::time::Instant;
-
 use crate::account::{Account, Share};
 use crate::latency::Latency;
 use crate::{Failure, Heap, contents};
@@ -71,7 +69,16 @@ impl<'a, H: Heap> Caller<'a, H> {
         alignment: usize,
         key: u64,
     ) -> Result<*mut u8, Failure> {
-        let block = self.allocate_bare(size, alignment)?;
+        let call = || self.heap.allocate(size, alignment);
+        let block = match &mut self.latency {
+            None => call(),
+            Some(latency) => latency.of_malloc(call),
+        };
+        if block.is_null() {
+            return Err(self.no_memory(size));
+        }
+        self.operations += 1;
+        self.share.add(size);
         let due = contents::due_alignment(size, alignment);
         if !block.addr().is_multiple_of(due) {
             return Err(misaligned(block, size, due));
@@ -100,55 +107,71 @@ impl<'a, H: Heap> Caller<'a, H> {
         let found = unsafe { contents::verify(block, size, contents::tag(key, size)) }?;
         self.checksum = self.checksum.wrapping_add(found);
         // SAFETY: the caller vouches for the block.
-        unsafe { self.free_bare(block, size) };
+        let call = || unsafe { self.heap.free(block, size) };
+        match &mut self.latency {
+            None => call(),
+            Some(latency) => latency.of_free(call),
+        }
+        self.operations += 1;
+        self.share.subtract(size);
         Ok(())
     }
 
-    /// A block of `size` bytes that is neither written nor looked at.
+    /// Fills `blocks` with blocks of these `sizes`, which are neither written nor looked at, and
+    /// returns the sum of the sizes. They are counted together, so that a block costs little beside
+    /// the call: at most [`stretch`](crate::account::stretch) of them.
     ///
     /// # Errors
     /// When the heap gives none.
     #[inline]
-    pub(crate) fn allocate_bare(
+    pub(crate) fn allocate_stretch(
         &mut self,
-        size: usize,
-        alignment: usize,
-    ) -> Result<*mut u8, Failure> {
-        let block = match &mut self.latency {
-            None => self.heap.allocate(size, alignment),
-            Some(latency) => {
-                let begin = Instant::now();
-                let block = self.heap.allocate(size, alignment);
-                latency.malloc_since(begin);
-                block
-            }
+        blocks: &mut [*mut u8],
+        sizes: &[usize],
+    ) -> Result<usize, Failure> {
+        let heap = self.heap;
+        let refused = match &mut self.latency {
+            None => fill(blocks, sizes, |size| heap.allocate(size, 0)),
+            Some(latency) => fill(blocks, sizes, |size| {
+                latency.of_malloc(|| heap.allocate(size, 0))
+            }),
         };
-        if block.is_null() {
-            return Err(self.no_memory(size));
+        let sum = sizes[..refused.unwrap_or(sizes.len())].iter().sum();
+        self.operations += blocks.len() as u64;
+        self.share.add(sum);
+        match refused {
+            None => Ok(sum),
+            Some(place) => Err(self.no_memory(sizes[place])),
         }
-        self.operations += 1;
-        self.share.add(size);
-        Ok(block)
     }
 
-    /// Frees a block without looking at it.
+    /// Frees what [`allocate_stretch`](Self::allocate_stretch) gave, whose sizes `draw` gives again
+    /// and which have `sum` bytes together. They are counted before the first is freed.
     ///
     /// # Safety
-    /// As for [`free`](Self::free), but for the contents.
-    #[inline]
-    pub(crate) unsafe fn free_bare(&mut self, block: *mut u8, size: usize) {
+    /// The blocks came from the same heap with these sizes; none has been freed since or is used
+    /// afterwards.
+    #[inline(always)] // What `draw` holds stays in registers only where it is the caller's own.
+    pub(crate) unsafe fn free_stretch(
+        &mut self,
+        blocks: &[*mut u8],
+        sum: usize,
+        mut draw: impl FnMut() -> usize,
+    ) {
+        self.operations += blocks.len() as u64;
+        self.share.subtract(sum);
+        let heap = self.heap;
+        // SAFETY: the caller vouches for the blocks.
+        let free = |block: &*mut u8, size| unsafe { heap.free(*block, size) };
         match &mut self.latency {
-            // SAFETY: the caller vouches for the block.
-            None => unsafe { self.heap.free(block, size) },
+            None => blocks.iter().for_each(|block| free(block, draw())),
             Some(latency) => {
-                let begin = Instant::now();
-                // SAFETY: the caller vouches for the block.
-                unsafe { self.heap.free(block, size) };
-                latency.free_since(begin);
+                for block in blocks {
+                    let size = draw();
+                    latency.of_free(|| free(block, size));
+                }
             }
         }
-        self.operations += 1;
-        self.share.subtract(size);
     }
 
     /// Passes this thread's count of requested bytes on, so that the account is exact when all
@@ -180,6 +203,22 @@ impl<H: Heap> Drop for Caller<'_, H> {
     fn drop(&mut self) {
         self.heap.leave();
     }
+}
+
+/// Fills `blocks` by `allocate` with these sizes. Returns the place where that gave none.
+#[inline]
+fn fill(
+    blocks: &mut [*mut u8],
+    sizes: &[usize],
+    mut allocate: impl FnMut(usize) -> *mut u8,
+) -> Option<usize> {
+    for (place, (block, size)) in blocks.iter_mut().zip(sizes).enumerate() {
+        *block = allocate(*size);
+        if block.is_null() {
+            return Some(place);
+        }
+    }
+    None
 }
 
 #[cold]

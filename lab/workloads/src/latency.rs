@@ -29,16 +29,22 @@ impl Latency {
         }
     }
 
-    /// Counts an allocation that began at `begin`.
+    /// Times an allocation.
     #[inline]
-    pub(crate) fn malloc_since(&mut self, begin: Instant) {
+    pub(crate) fn of_malloc<R>(&mut self, call: impl FnOnce() -> R) -> R {
+        let begin = Instant::now();
+        let result = call();
         self.malloc.saturating_record(nanoseconds_since(begin));
+        result
     }
 
-    /// Counts a free that began at `begin`.
+    /// Times a free.
     #[inline]
-    pub(crate) fn free_since(&mut self, begin: Instant) {
+    pub(crate) fn of_free<R>(&mut self, call: impl FnOnce() -> R) -> R {
+        let begin = Instant::now();
+        let result = call();
         self.free.saturating_record(nanoseconds_since(begin));
+        result
     }
 
     /// Takes over another thread's calls.
@@ -90,13 +96,12 @@ mod tests {
     fn percentiles_tell_many_fast_calls_from_few_slow_ones() {
         let mut one = Latency::when(true).unwrap();
         let mut other = Latency::when(true).unwrap();
-        let now = Instant::now();
         for _ in 0..990 {
             one.malloc.saturating_record(100);
             other.free.saturating_record(50);
         }
         for _ in 0..10 {
-            other.malloc_since(now - Duration::from_millis(5));
+            other.of_malloc(|| std::thread::sleep(Duration::from_millis(5)));
         }
         one.merge(&other);
         let figures = one.figures();

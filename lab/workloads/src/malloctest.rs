@@ -4,7 +4,7 @@ mod text;
 
 use heapdrome_record::WorkloadReport;
 
-use crate::account::Account;
+use crate::account::{self, Account};
 use crate::array::Array;
 use crate::caller::Caller;
 use crate::random::{Random, mix};
@@ -30,6 +30,8 @@ struct Worker<'a, H: Heap> {
     random: Random,
     key: u64,
     blocks: Array<*mut u8>,
+    /// What the blocks of each stretch have together. None with `touch`.
+    sums: Array<usize>,
 }
 
 fn check(parameters: &Parameters) -> Result<(), String> {
@@ -66,7 +68,11 @@ pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<Workload
         upper: value("upper"),
         touch: value("touch") == 1,
     };
-    let blocks = value("iterations");
+    let blocks = value("iterations") as usize;
+    let sums = match plan.touch {
+        true => 0,
+        false => blocks.div_ceil(plan.stretch()),
+    };
     let account = Account::default();
     let finished = threads::run(
         threads as usize,
@@ -75,14 +81,28 @@ pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<Workload
                 caller: Caller::new(heap, &account, timed),
                 random: Random::new(seed, number),
                 key: mix(mix(seed) ^ number as u64),
-                blocks: Array::new(blocks as usize)?,
+                blocks: Array::new(blocks)?,
+                sums: Array::new(sums)?,
             })
         },
         |_, worker, team| worker.work(plan, team),
         |worker| worker.caller.finish(),
     )?;
-    let bookkeeping = threads * blocks * size_of::<*mut u8>() as u64;
+    let bookkeeping = threads * ((blocks + sums) * size_of::<usize>()) as u64;
     Ok(Outcome::of(finished, &account, bookkeeping).report(parameters))
+}
+
+impl Plan {
+    /// How many blocks are counted together.
+    fn stretch(self) -> usize {
+        account::stretch(self.upper)
+    }
+
+    /// The size of the next block.
+    #[inline]
+    fn size(self, random: &mut Random) -> usize {
+        random.between(self.lower, self.upper) as usize
+    }
 }
 
 impl<H: Heap> Worker<'_, H> {
@@ -97,18 +117,28 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// As the original: nothing is written into any block.
+    /// As the original: nothing is written into any block. Whatever is done beside the calls is
+    /// small beside an allocator that does next to nothing: the draws are copies on the stack, which no
+    /// call can reach, so that they stay in registers; and where the heap does not ask for the size of
+    /// what it takes back, the compiler leaves the draws for the frees out.
     fn repeat(&mut self, plan: Plan) -> Result<(), Failure> {
-        let mut again = self.random.clone();
-        for block in self.blocks.iter_mut() {
-            let size = self.random.between(plan.lower, plan.upper) as usize;
-            *block = self.caller.allocate_bare(size, 0)?;
+        let (mut first, mut again) = (self.random.clone(), self.random.clone());
+        let mut sizes = [0; account::LONGEST];
+        let stretches = self.blocks.chunks_mut(plan.stretch());
+        for (blocks, sum) in stretches.zip(self.sums.iter_mut()) {
+            let sizes = &mut sizes[..blocks.len()];
+            sizes.fill_with(|| plan.size(&mut first));
+            *sum = self.caller.allocate_stretch(blocks, sizes)?;
         }
-        for block in self.blocks.iter() {
-            let size = again.between(plan.lower, plan.upper) as usize;
-            // SAFETY: the block was allocated above with this size: both draw the same sizes.
-            unsafe { self.caller.free_bare(*block, size) };
+        let stretches = self.blocks.chunks(plan.stretch());
+        for (blocks, sum) in stretches.zip(self.sums.iter()) {
+            // SAFETY: the blocks were allocated above with these sizes: both draw the same ones.
+            unsafe {
+                self.caller
+                    .free_stretch(blocks, *sum, || plan.size(&mut again));
+            }
         }
+        self.random = first;
         Ok(())
     }
 
@@ -117,14 +147,14 @@ impl<H: Heap> Worker<'_, H> {
         let mut again = self.random.clone();
         let mut key = self.key;
         for block in self.blocks.iter_mut() {
-            let size = self.random.between(plan.lower, plan.upper) as usize;
+            let size = plan.size(&mut self.random);
             *block = self.caller.allocate(size, 0, self.key)?;
             self.key = self.key.wrapping_add(1);
             // SAFETY: the block was just allocated with this size.
             unsafe { contents::fill(*block, size, size as u8) };
         }
         for block in self.blocks.iter() {
-            let size = again.between(plan.lower, plan.upper) as usize;
+            let size = plan.size(&mut again);
             // SAFETY: the block was allocated above with this size and key.
             unsafe { self.caller.free(*block, size, key) }?;
             key = key.wrapping_add(1);

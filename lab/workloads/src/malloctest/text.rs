@@ -18,7 +18,9 @@ pub(crate) static DESCRIPTION: Description = Description {
               allocator's own bookkeeping, an allocator that keeps it elsewhere never has its pages \
               made resident, and the checksum is 0, for there are no contents to check. With \
               touch=1 every byte of every block is written and both ends are checked when it is \
-              freed. Each thread has all the iterations: more threads have more work.",
+              freed. Each thread has all the iterations: more threads have more work. With touch=0 the \
+              load itself draws a size for each block and keeps its address, and no more; what is \
+              counted is counted for up to 64 blocks at once.",
     silence: "Without touch=1, nothing about programs that use their memory: the original says so \
               nowhere. A bump allocator that reuses its memory blindly passes without touch=1 and is \
               caught with it wherever blocks overlap. Nothing about blocks that are freed while \

@@ -63,3 +63,11 @@ fn touch_writes_every_byte_and_its_absence_none() {
     assert!(touched.iter().filter(filled).all(|call| call.fresh <= 3));
     assert_ne!(checksum, "0000000000000000");
 }
+
+#[test]
+fn the_sums_of_stretches_are_bookkeeping_too() {
+    for (touch, arrays) in [("touch=1", 6400.0 * 8.0), ("touch=0", 6600.0 * 8.0)] {
+        let (_, report) = recorded("malloctest", &["1", "1", "6400", "10", "1000", touch]);
+        assert_eq!(report.figures["bookkeeping_bytes"], arrays, "{touch}");
+    }
+}
