@@ -2,9 +2,12 @@
 //!
 //! ```text
 //! chunk, at a multiple of 1 MiB
-//! | header | marks: a bit for every 16 bytes | block | block | gap | block |  ...  room  |
-//!                                            FIRST                        cursor      SIZE
+//! | header | marks: a bit for every 16 bytes | nothing | block | block | gap | block |  ...  room  |
+//!                                          8 KiB     FIRST                        cursor      SIZE
 //! ```
+//!
+//! The header stands where the marks of the first 16 KiB would be. So header and marks have two pages, and
+//! what that leaves without marks is never touched.
 //!
 //! A mark stands at the last 16 bytes of every block; so a block's size is found without a word in the
 //! block or beside it, and a block that is never touched costs no memory. Only the owner writes marks.
@@ -18,6 +21,7 @@
 //! thread whose free makes it `MERGED` takes the chunk. A count is a thread's last access to a header:
 //! whoever finds a chunk dead may unmap it.
 
+use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{
     AtomicPtr, AtomicU64, AtomicUsize,
@@ -34,16 +38,23 @@ pub const SIZE: usize = 1 << 20;
 pub const GRANULE: usize = MIN_ALIGNMENT;
 /// Bytes per word of marks, as a shift.
 pub const WORD_SHIFT: u32 = 10;
+/// Words that there would be if all of the chunk had marks.
 const WORDS: usize = SIZE >> WORD_SHIFT;
+/// How many of them, the first, have the header in their place.
+const HEADER_WORDS: usize = 128 / size_of::<AtomicU64>();
 
-/// Offset of the first block.
-pub const FIRST: usize = size_of::<Chunk>();
+/// Offset of the first block: that of the first mark.
+pub const FIRST: usize = HEADER_WORDS << WORD_SHIFT;
 
 /// What `remote` is when the owner is gone and all blocks have been freed; below it, by one for each,
 /// as long as there are live ones. While there is an owner, `remote` is a small number.
 const MERGED: usize = 1 << (usize::BITS - 1);
 
-const _: () = assert!(FIRST.is_multiple_of(GRANULE) && 1 << WORD_SHIFT == 64 * GRANULE);
+const _: () = {
+    assert!(FIRST.is_multiple_of(GRANULE) && 1 << WORD_SHIFT == 64 * GRANULE);
+    assert!(offset_of!(Chunk, marks) == HEADER_WORDS * size_of::<AtomicU64>());
+    assert!(size_of::<Chunk>() == WORDS * size_of::<AtomicU64>() && size_of::<Chunk>() <= FIRST);
+};
 
 /// What owns a block that has its own mapping. Never a thread's heap.
 pub const MAPPED: *mut Heap = core::ptr::without_provenance_mut(1);
@@ -66,7 +77,7 @@ pub struct Chunk {
     /// The next chunk in the list that this one is in, which is its list's owner's to use.
     pub next: AtomicPtr<Chunk>,
     remote: Remote,
-    marks: [AtomicU64; WORDS],
+    marks: [AtomicU64; WORDS - HEADER_WORDS],
 }
 
 /// What other threads write stands on a cache line of its own.
@@ -85,12 +96,12 @@ pub fn of(block: *mut u8) -> *mut Chunk {
 /// What must be added to the address of a word of marks' first byte of blocks, shifted by
 /// `WORD_SHIFT` and counted in words, to get the word's own address.
 pub fn marks_base(chunk: NonNull<Chunk>) -> *mut AtomicU64 {
-    // SAFETY: a field of a chunk that exists.
-    let marks = unsafe { (&raw mut (*chunk.as_ptr()).marks).cast::<AtomicU64>() };
+    // The header is as long as the marks in whose place it stands.
+    let marks = chunk.as_ptr().cast::<AtomicU64>();
     marks.wrapping_sub(chunk.addr().get() >> WORD_SHIFT)
 }
 
-/// Sets the mark at the granule that begins at `last`.
+/// Sets the mark at the granule that `last` lies in.
 ///
 /// # Safety
 ///
@@ -103,7 +114,7 @@ pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
     word.store(word.load(Relaxed) | (1 << ((last / GRANULE) % 64)), Relaxed);
 }
 
-/// Clears the mark at the granule that begins at `last`.
+/// Clears the mark at the granule that `last` lies in.
 ///
 /// # Safety
 ///
@@ -121,16 +132,16 @@ pub unsafe fn unmark(base: *mut AtomicU64, last: usize) {
 impl Chunk {
     /// Offset of the end of the block that begins at offset `start`.
     pub fn block_end(&self, start: usize) -> usize {
-        let first = start >> WORD_SHIFT;
+        let mut index = (start - FIRST) >> WORD_SHIFT;
         // Relaxed: as in `mark`.
-        let mut bits = self.marks[first].load(Relaxed) & (!0 << ((start / GRANULE) % 64));
-        let mut index = first;
-        while bits == 0 && index + 1 < WORDS {
+        let mut bits = self.marks[index].load(Relaxed) & (!0 << ((start / GRANULE) % 64));
+        while bits == 0 && index + 1 < self.marks.len() {
             index += 1;
             bits = self.marks[index].load(Relaxed);
         }
         // A block always has its mark; the end of the chunk stands for a broken program.
-        (index * 64 + bits.trailing_zeros() as usize + 1).min(SIZE / GRANULE) * GRANULE
+        let end = (index * 64 + bits.trailing_zeros() as usize + 1) * GRANULE;
+        (FIRST + end).min(SIZE)
     }
 
     /// Makes the chunk `owner`'s, as empty as if it were new.
@@ -144,7 +155,8 @@ impl Chunk {
         if end > self.touched.load(Relaxed) {
             self.touched.store(end, Relaxed);
         }
-        self.clear_marks();
+        // SAFETY: the caller's promise.
+        unsafe { self.clear_marks() };
         self.end.store(FIRST, Relaxed);
         self.freed.store(0, Relaxed);
         self.remote.0.store(0, Relaxed);
@@ -152,13 +164,18 @@ impl Chunk {
         self.owner.store(owner, Relaxed);
     }
 
-    /// Clears the marks of all blocks before `end`, whose owner has taken the chunk.
-    pub fn clear_marks(&self) {
+    /// Clears the marks of all blocks before `end`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`restart`](Self::restart).
+    pub unsafe fn clear_marks(&self) {
         // Relaxed: as in `mark`.
-        let words = self.end.load(Relaxed).div_ceil(1 << WORD_SHIFT);
-        for word in &self.marks[..words] {
-            word.store(0, Relaxed);
-        }
+        let words = (self.end.load(Relaxed) - FIRST).div_ceil(1 << WORD_SHIFT);
+        let marks = self.marks[..words].as_ptr().cast_mut();
+        // SAFETY: the words may change behind a shared reference, and nobody else uses them now; so they
+        // need no atomic stores, of which the compiler would make a loop.
+        unsafe { marks.write_bytes(0, words) };
     }
 
     /// Says that nothing more will be allocated here: `allocated` blocks were, up to offset `end`.

@@ -70,21 +70,22 @@ pub fn current() -> &'static Heap {
 }
 
 impl Heap {
-    /// The fast path: a block in the room that is left.
+    /// The fast path: a block in the room that is left. No size at all is left to the slow path.
     #[inline(always)]
     pub fn bump(&self, size: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
-        let size = size.max(1);
-        // Compared before it is rounded up, so that nothing can overflow. Room is whole granules.
-        if size > self.limit.get() - start {
+        // The distance of the block's last byte: beyond any room if there is none. Compared before it is
+        // moved to the end of its granule, so that nothing can overflow. Room is whole granules.
+        let before = size.wrapping_sub(1);
+        if before >= self.limit.get() - start {
             return None;
         }
-        let end = start + ((size + GRANULE - 1) & !(GRANULE - 1));
-        self.cursor.set(end);
+        let last = start + (before | (GRANULE - 1));
+        self.cursor.set(last + 1);
         self.count.set(self.count.get() + 1);
         // SAFETY: there was room, so the heap has a chunk, its thread's own, that the block lies in.
         unsafe {
-            chunk::mark(self.marks.get(), end - GRANULE);
+            chunk::mark(self.marks.get(), last);
             Some(NonNull::new_unchecked(self.at(start)))
         }
     }
@@ -97,7 +98,7 @@ impl Heap {
             return None;
         }
         self.cursor.set(aligned);
-        let block = self.bump(size);
+        let block = self.bump(size.max(1));
         if block.is_none() {
             self.cursor.set(start);
         }

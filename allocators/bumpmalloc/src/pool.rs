@@ -177,7 +177,8 @@ unsafe fn purge_chunk(chunk: NonNull<Chunk>) -> bool {
         Linux.purge(start, size, Purge::Now)
     };
     if purged {
-        header.clear_marks();
+        // SAFETY: the caller's promise.
+        unsafe { header.clear_marks() };
         // Relaxed: as above.
         header.end.store(FIRST, Relaxed);
         header.touched.store(first_page(), Relaxed);

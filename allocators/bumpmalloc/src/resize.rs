@@ -60,8 +60,8 @@ impl Heap {
     unsafe fn move_end(&self, chunk: &Chunk, end: usize, new_end: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            chunk::unmark(self.marks.get(), end - GRANULE);
-            chunk::mark(self.marks.get(), new_end - GRANULE);
+            chunk::unmark(self.marks.get(), end - 1);
+            chunk::mark(self.marks.get(), new_end - 1);
         }
         // What the block gives up has been written to. Relaxed: only the owner uses it.
         let offset = end - core::ptr::from_ref(chunk).addr();
