@@ -100,6 +100,9 @@ pub struct Cell {
     pub counts: BTreeMap<String, i32>,
     /// The parameter that takes several values.
     pub sweep: Option<Sweep>,
+    /// The entrants that race in it; empty for all that are not confined to other cells.
+    #[serde(default)]
+    pub entrants: Vec<String>,
     /// Untimed runs for each allocator that watch the memory of the process tree.
     #[serde(default)]
     pub memory_runs: u32,
@@ -206,7 +209,8 @@ impl Suite {
         }
         let of_tables = self.tables.iter().flat_map(TablePlan::entrants);
         let of_claims = tests().flat_map(|claim| claim.test.entrants());
-        let mut names = of_tables.chain(of_claims);
+        let of_cells = self.cells.iter().flat_map(|cell| cell.entrants.iter());
+        let mut names = of_tables.chain(of_claims).chain(of_cells);
         let unknown = names.find(|name| self.contender(name).is_none())?;
         Some(format!("there is no entrant {unknown}"))
     }
@@ -245,8 +249,9 @@ impl Contender {
     }
 
     /// Whether it takes part in a cell.
-    pub fn races_in(&self, cell: &str) -> bool {
-        self.cells.is_empty() || self.cells.iter().any(|name| name == cell)
+    pub fn races_in(&self, cell: &Cell) -> bool {
+        let allows = |names: &[String], name: &String| names.is_empty() || names.contains(name);
+        allows(&self.cells, &cell.name) && allows(&cell.entrants, &self.name)
     }
 
     /// Whether it takes part at a scale.

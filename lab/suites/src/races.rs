@@ -58,8 +58,13 @@ impl Suite {
             };
             for swept in values(cell, form, selection.processors) {
                 let full = format!("{}/{}", self.name, cell.name);
-                if wanted(&full, swept, selection.only) {
-                    races.push(self.race(cell, form, swept, selection, full));
+                if !wanted(&full, swept, selection.only) {
+                    continue;
+                }
+                let race = self.race(cell, form, swept, selection, full);
+                // Of those that a cell is for, none may have been asked for.
+                if cell.entrants.is_empty() || !race.allocators.is_empty() {
+                    races.push(race);
                 }
             }
         }
@@ -97,9 +102,9 @@ impl Suite {
     }
 
     /// The names of the rivals in a cell. One that was asked for by name is not held to the scale,
-    /// but it is to the cells that it is confined to.
+    /// but it is to the cells that it is confined to; a cell that is for some entrants is for no other.
     fn rivals(&self, cell: &Cell, selection: &Selection<'_>) -> Vec<String> {
-        let fits = |one: &&Contender| one.races_in(&cell.name);
+        let fits = |one: &&Contender| one.races_in(cell);
         let names: Vec<&String> = if selection.allocators.is_empty() {
             let racing = self.entrants.iter().filter(fits);
             let racing = racing.filter(|one| one.races_at(selection.scale));
@@ -109,7 +114,7 @@ impl Suite {
             let confined = |name: &&String| {
                 let mut own = self.entrants.iter();
                 let own = own.find(|one| one.allocator.as_ref() == Some(name));
-                own.is_none_or(|one| fits(&one))
+                own.map_or(cell.entrants.is_empty(), |one| fits(&one))
             };
             asked.filter(confined).collect()
         };

@@ -327,6 +327,32 @@ fn entrants_keep_to_their_cells_and_scales() {
 }
 
 #[test]
+fn a_cell_for_some_entrants_is_for_no_other() {
+    let cell = "[[cell]]\nname = \"pair\"\ntitle = \"pair\"\nworkload = \"w\"\n\
+                entrants = [\"system\", \"quick\"]\nquick = { rounds = 5 }";
+    let of = |allocators: &[&str]| -> Vec<(String, Vec<String>)> {
+        let allocators: Vec<String> = allocators.iter().map(|name| (*name).to_owned()).collect();
+        let selection = Selection {
+            scale: Scale::Quick,
+            processors: 2,
+            only: &["pair".to_owned()],
+            allocators: &allocators,
+        };
+        let races = suite(cell).races(&selection);
+        let pair = |race: heapdrome_suites::Race| (race.cell, race.allocators);
+        races.into_iter().map(pair).collect()
+    };
+    let both = [("t/pair".to_owned(), vec!["a".to_owned()])];
+    assert_eq!(of(&[]), both);
+    assert_eq!(of(&["system", "a", "b", "stranger"]), both);
+    // Without a rival there is no race.
+    assert!(of(&["system", "b", "stranger"]).is_empty());
+    let unknown = Suite::read(&format!("{SUITE}\n{}", cell.replace("quick\"]", "fast\"]")));
+    let told = unknown.expect_err("no such entrant").to_string();
+    assert!(told.contains("no entrant fast"), "{told}");
+}
+
+#[test]
 fn a_form_is_estimated_from_the_smallest_also_where_nothing_was_published() {
     let suites = [suite("")];
     let selection = Selection {
