@@ -16,6 +16,7 @@ mod json;
 mod listing;
 mod markdown;
 mod memory;
+mod notes;
 mod page;
 mod paint;
 mod plot;

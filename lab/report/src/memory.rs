@@ -121,14 +121,27 @@ fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
     )
 }
 
-/// Where resident memory says more or less than what is held, a line for each entrant; then how long
+/// Where resident memory says more or less than what is held, one line each that names the entrants; then how long
 /// trees were idle.
 pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
-    let entrants = || sheet.rows.iter().map(|row| row.entrant);
-    let mut remarks: Vec<String> = entrants().filter_map(overstated).collect();
-    remarks.extend(entrants().filter_map(hidden));
-    remarks.extend(idleness(sheet));
-    remarks
+    let of_all = |tell: fn(&EntrantResult) -> Option<String>| {
+        let told = sheet.rows.iter().filter_map(|row| {
+            let name = foreign::name(&row.entrant.allocator);
+            Some(format!("{} under {name}", tell(row.entrant)?))
+        });
+        let told: Vec<String> = told.collect();
+        (!told.is_empty()).then(|| words::listed(&told))
+    };
+    let overstated = of_all(overstated).map(|amounts| {
+        format!(
+            "resident memory overstates: up to {amounts} was given back with MADV_FREE and stays only \
+             until the system needs it"
+        )
+    });
+    let hidden = of_all(hidden)
+        .map(|amounts| format!("resident memory hides what was swapped out: up to {amounts}"));
+    let remarks = overstated.into_iter().chain(hidden);
+    remarks.chain(idleness(sheet)).collect()
 }
 
 fn readings(entrant: &EntrantResult) -> impl Iterator<Item = &MemoryParts> {
@@ -136,32 +149,19 @@ fn readings(entrant: &EntrantResult) -> impl Iterator<Item = &MemoryParts> {
     entrant.memory_parts.iter().chain(rest)
 }
 
-/// Pages given back with `MADV_FREE` are resident and free at once.
+/// Pages given back with `MADV_FREE` are resident and free at once: how much of what is resident.
 fn overstated(entrant: &EntrantResult) -> Option<String> {
     let parts = readings(entrant).max_by_key(|parts| parts.lazily_freed)?;
     let resident = parts.resident();
     let counts = parts.lazily_freed >= LEAST && parts.lazily_freed.0 * 50 >= resident.0;
-    counts.then(|| {
-        format!(
-            "{}: resident memory overstates: up to {} of {resident} was given back with MADV_FREE \
-             and stays only until the system needs it",
-            foreign::name(&entrant.allocator),
-            parts.lazily_freed,
-        )
-    })
+    counts.then(|| format!("{} of {resident}", parts.lazily_freed))
 }
 
-/// What is swapped out is held and not resident.
+/// What is swapped out is held and not resident: how much of it beside what is.
 fn hidden(entrant: &EntrantResult) -> Option<String> {
     let parts = readings(entrant).max_by_key(|parts| parts.swapped)?;
-    (parts.swapped >= LEAST).then(|| {
-        format!(
-            "{}: resident memory hides: up to {} was swapped out beside {} resident",
-            foreign::name(&entrant.allocator),
-            parts.swapped,
-            parts.resident(),
-        )
-    })
+    let resident = parts.resident();
+    (parts.swapped >= LEAST).then(|| format!("{} beside {resident} resident", parts.swapped))
 }
 
 /// What "after idle" means here.

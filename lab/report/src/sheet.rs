@@ -1,14 +1,11 @@
 //! What every table and text says, before it is put into a form: who is ranked, in which order,
 //! who is not and why, and the numbered notes.
 
-use heapdrome_record::{
-    Comparison, EntrantResult, ProofSummary, RaceResult, Role, Series, Status, Unserved,
-    UnservedReason,
-};
+use heapdrome_record::{Comparison, EntrantResult, RaceResult, Role, Series, Status};
 
 use crate::foreign;
+use crate::notes::{self, Note, Notes};
 use crate::plot::Looks;
-use crate::words;
 
 /// The key of the wall time among an entrant's comparisons.
 pub(crate) const WALL: &str = "wall_s";
@@ -62,23 +59,13 @@ impl<'a> Sheet<'a> {
             notes: Vec::new(),
             looks: Looks::of_race(result),
         };
+        let mut notes = Notes::default();
         for entrant in ranked {
-            let marks = notes_on(entrant)
-                .into_iter()
-                .map(|note| sheet.mark(note))
-                .collect();
+            let marks = notes.on(entrant);
             sheet.rows.push(Row { entrant, marks });
         }
+        sheet.notes = notes.texts();
         sheet
-    }
-
-    /// The number of `note`, which entrants with the same note share.
-    fn mark(&mut self, note: String) -> usize {
-        let known = self.notes.iter().position(|old| *old == note);
-        known.unwrap_or_else(|| {
-            self.notes.push(note);
-            self.notes.len() - 1
-        }) + 1
     }
 
     /// The rivals that count, the fastest first.
@@ -146,104 +133,6 @@ fn median(series: Option<&Series>) -> Option<f64> {
         .filter(|median| median.is_finite())
 }
 
-/// What a reader should know about an entrant that counts.
-fn notes_on(entrant: &EntrantResult) -> Vec<String> {
-    let mut notes = Vec::new();
-    if !entrant.settings.is_empty() {
-        notes.push(format!("runs with {}", settings(entrant)));
-    }
-    match &entrant.proof {
-        Some(proof) => notes.extend(notes_on_proof(proof)),
-        None => notes.push("no proof was taken of which library served malloc".to_owned()),
-    }
-    if entrant.output == "different" {
-        notes.push("its standard output differs from the baseline's: is its result right?".into());
-    }
-    notes.extend(entrant.wall_s.as_ref().and_then(outliers));
-    notes.extend(
-        entrant
-            .known_faults
-            .iter()
-            .map(|fault| format!("known fault: {}", foreign::line(fault))),
-    );
-    if !entrant.detached.is_empty() {
-        let mut names: Vec<_> = entrant
-            .detached
-            .iter()
-            .map(|name| foreign::line(name))
-            .collect();
-        names.sort();
-        names.dedup();
-        notes.push(format!(
-            "outlived the command and was stopped: {}",
-            names.join(", ")
-        ));
-    }
-    notes
-}
-
-/// What a proof leaves to say.
-fn notes_on_proof(proof: &ProofSummary) -> Vec<String> {
-    let mut notes: Vec<String> = proof.unserved.iter().map(unserved).collect();
-    notes.extend(proof.warnings.iter().map(|warning| foreign::line(warning)));
-    notes.extend(proof.taken_in.iter().map(|cell| {
-        format!(
-            "the proof, with its calls, is that of {}: the same program, library and environment",
-            foreign::line(cell)
-        )
-    }));
-    notes
-}
-
-/// One program that the allocator did not serve.
-pub(crate) fn unserved(unserved: &Unserved) -> String {
-    let served_by = unserved.served_by.as_ref();
-    let by = served_by.map_or_else(String::new, |path| {
-        format!(", served by {}", foreign::line(path))
-    });
-    format!(
-        "not served: {} ({}, {} of the CPU time{by}): {}; {}",
-        foreign::line(&unserved.program),
-        words::count(unserved.processes, "process"),
-        words::fraction(unserved.cpu_share),
-        reason(unserved.reason),
-        foreign::line(&unserved.advice),
-    )
-}
-
-/// Why a program was not served, in words.
-fn reason(reason: UnservedReason) -> &'static str {
-    match reason {
-        UnservedReason::StaticBinary => "a static binary, which loads nothing",
-        UnservedReason::RaisedRights => "runs with raised rights, so LD_PRELOAD is ignored",
-        UnservedReason::BundledAllocator => "brings its own allocator",
-        UnservedReason::ClearedEnvironment => "was started with a cleared environment",
-        UnservedReason::DeepBind => "libraries loaded with RTLD_DEEPBIND use their own malloc",
-        UnservedReason::OtherMachine => "made for another machine or word size",
-        UnservedReason::NotLoaded => "the loader did not load the library",
-    }
-}
-
-/// Samples that lie far from the rest.
-fn outliers(wall: &Series) -> Option<String> {
-    let far = wall
-        .outliers
-        .iter()
-        .filter_map(|place| wall.samples.get(*place));
-    let worst = far.copied().max_by(f64::total_cmp)?;
-    // From ten rounds on the estimate is trimmed, see docs/statistics.md.
-    let effect = match wall.samples.len() {
-        ..10 => "kept; in so few rounds it widens the interval",
-        _ => "kept; the ratios are robust to a few",
-    };
-    Some(format!(
-        "{} of {} wall times far from the rest, up to {} ({effect})",
-        wall.outliers.len(),
-        wall.samples.len(),
-        heapdrome_record::Nanoseconds::from_seconds(worst),
-    ))
-}
-
 /// The environment of an entrant: `A=1 B=2`.
 pub(crate) fn settings(entrant: &EntrantResult) -> String {
     let pairs = entrant
@@ -276,7 +165,7 @@ pub(crate) fn why_out(entrant: &EntrantResult) -> (String, Vec<String>) {
         if let Some(by) = &proof.served_by {
             headline = format!("{headline}; served by {}", foreign::line(by));
         }
-        details.extend(notes_on_proof(proof));
+        details.extend(notes::on_proof(proof).iter().map(Note::text));
     }
     (headline, details)
 }

@@ -76,8 +76,8 @@ fn each_race_of_a_sweep_has_its_intervals_and_its_memory() {
         assert!(has_bars && race.contains('●'), "{race}");
         for part in [
             "Memory of the process tree (untimed runs)",
-            "mimalloc3: resident memory overstates: up to",
-            "mimalloc3: resident memory hides: up to",
+            "resident memory overstates: up to",
+            "resident memory hides what was swapped out: up to",
         ] {
             assert_eq!(words.contains(part), place == 1, "{part}\n{race}");
         }

@@ -1,0 +1,273 @@
+//! What a reader should know about the entrants that count, each note once: where it differs from entrant to entrant by
+//! its figure alone, it names them with their figures.
+
+use heapdrome_record::{EntrantResult, ProofSummary, Series, Unserved, UnservedReason};
+
+use crate::foreign;
+use crate::sheet::settings;
+use crate::words;
+
+/// A note on one entrant: a sentence around the figure that may be another one for others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Note {
+    before: String,
+    /// Empty where the sentence has none.
+    figure: String,
+    after: String,
+}
+
+impl Note {
+    /// A sentence that says the same of everyone whom it is about.
+    fn plain(text: impl Into<String>) -> Self {
+        Self {
+            before: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A sentence that someone else wrote, around its first percentage.
+    fn around_percentage(text: String) -> Self {
+        let Some(end) = text.find('%') else {
+            return Self::plain(text);
+        };
+        let before = text[..end].trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        Self {
+            before: before.to_owned(),
+            figure: text[before.len()..=end].to_owned(),
+            after: text[end + 1..].to_owned(),
+        }
+    }
+
+    /// The whole sentence.
+    pub(crate) fn text(&self) -> String {
+        format!("{}{}{}", self.before, self.figure, self.after)
+    }
+
+    /// Whether the two differ by their figures at most.
+    fn says_the_same(&self, other: &Self) -> bool {
+        (&self.before, &self.after) == (&other.before, &other.after)
+    }
+}
+
+/// A note with everyone whom it is about, each with a figure.
+struct Joined {
+    note: Note,
+    of: Vec<(String, String)>,
+}
+
+impl Joined {
+    /// The sentence; where figures differ it has each of them in their place, after the names of those who share it.
+    fn text(&self) -> String {
+        let Note {
+            before,
+            figure,
+            after,
+        } = &self.note;
+        if self.of.iter().all(|(_, other)| other == figure) {
+            return self.note.text();
+        }
+        let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+        for (name, figure) in &self.of {
+            match groups.iter_mut().find(|(known, _)| known == figure) {
+                Some((_, names)) => names.push(name.clone()),
+                None => groups.push((figure.as_str(), vec![name.clone()])),
+            }
+        }
+        let has_commas = |(figure, names): &(&str, Vec<String>)| {
+            names.len() > 1 || figure.contains(',')
+        };
+        let between = match groups.iter().any(has_commas) {
+            true => "; ",
+            false => ", ",
+        };
+        let told = groups
+            .iter()
+            .map(|(figure, names)| format!("{} {figure}", words::listed(names)));
+        format!(
+            "{before}{}{after}",
+            told.collect::<Vec<_>>().join(between)
+        )
+    }
+}
+
+/// The notes of a race, in the order in which they are first needed.
+#[derive(Default)]
+pub(crate) struct Notes(Vec<Joined>);
+
+impl Notes {
+    /// The numbers, from 1, of the notes on this entrant; those that others have as well are shared.
+    pub(crate) fn on(&mut self, entrant: &EntrantResult) -> Vec<usize> {
+        let name = foreign::name(&entrant.allocator);
+        let notes = on_entrant(entrant).into_iter();
+        notes.map(|note| self.mark(&name, note)).collect()
+    }
+
+    fn mark(&mut self, name: &str, note: Note) -> usize {
+        let of = (name.to_owned(), note.figure.clone());
+        let known = self.0.iter().position(|old| old.note.says_the_same(&note));
+        match known {
+            Some(place) => {
+                self.0[place].of.push(of);
+                place + 1
+            }
+            None => {
+                self.0.push(Joined { note, of: vec![of] });
+                self.0.len()
+            }
+        }
+    }
+
+    /// Their sentences; number 1 is the first.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.0.iter().map(Joined::text).collect()
+    }
+}
+
+fn on_entrant(entrant: &EntrantResult) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if !entrant.settings.is_empty() {
+        notes.push(Note::plain(format!("runs with {}", settings(entrant))));
+    }
+    match &entrant.proof {
+        Some(proof) => notes.extend(on_proof(proof)),
+        None => notes.push(Note::plain(
+            "no proof was taken of which library served malloc",
+        )),
+    }
+    if entrant.output == "different" {
+        notes.push(Note::plain(
+            "its standard output differs from the baseline's: is its result right?",
+        ));
+    }
+    notes.extend(entrant.wall_s.as_ref().and_then(outliers));
+    let faults = entrant.known_faults.iter();
+    notes.extend(
+        faults.map(|fault| Note::plain(format!("known fault: {}", foreign::line(fault)))),
+    );
+    notes.extend(detached(entrant));
+    notes
+}
+
+/// Programs that outlived the command.
+fn detached(entrant: &EntrantResult) -> Option<Note> {
+    let names = entrant.detached.iter();
+    let mut names: Vec<_> = names.map(|name| foreign::line(name)).collect();
+    names.sort();
+    names.dedup();
+    let told = format!("outlived the command and was stopped: {}", names.join(", "));
+    (!names.is_empty()).then(|| Note::plain(told))
+}
+
+/// What a proof leaves to say.
+pub(crate) fn on_proof(proof: &ProofSummary) -> Vec<Note> {
+    let mut notes: Vec<Note> = proof.unserved.iter().map(unserved).collect();
+    let warnings = proof.warnings.iter();
+    notes.extend(warnings.map(|warning| Note::around_percentage(foreign::line(warning))));
+    notes.extend(proof.taken_in.iter().map(|cell| {
+        Note::plain(format!(
+            "the proof, with its calls, is that of {}: the same program, library and environment",
+            foreign::line(cell)
+        ))
+    }));
+    notes
+}
+
+/// One program that the allocator did not serve.
+fn unserved(unserved: &Unserved) -> Note {
+    let served_by = unserved.served_by.as_ref();
+    let by = served_by.map_or_else(String::new, |path| {
+        format!(", served by {}", foreign::line(path))
+    });
+    Note {
+        before: format!("not served: {} (", foreign::line(&unserved.program)),
+        figure: format!(
+            "{}, {} of the CPU time",
+            words::count(unserved.processes, "process"),
+            words::fraction(unserved.cpu_share)
+        ),
+        after: format!(
+            "{by}): {}; {}",
+            reason(unserved.reason),
+            foreign::line(&unserved.advice)
+        ),
+    }
+}
+
+/// Why a program was not served, in words.
+fn reason(reason: UnservedReason) -> &'static str {
+    match reason {
+        UnservedReason::StaticBinary => "a static binary, which loads nothing",
+        UnservedReason::RaisedRights => "runs with raised rights, so LD_PRELOAD is ignored",
+        UnservedReason::BundledAllocator => "brings its own allocator",
+        UnservedReason::ClearedEnvironment => "was started with a cleared environment",
+        UnservedReason::DeepBind => "libraries loaded with RTLD_DEEPBIND use their own malloc",
+        UnservedReason::OtherMachine => "made for another machine or word size",
+        UnservedReason::NotLoaded => "the loader did not load the library",
+    }
+}
+
+/// Samples of a time that lie far from the rest.
+fn outliers(times: &Series) -> Option<Note> {
+    let far = times.outliers.iter();
+    let far = far.filter_map(|place| times.samples.get(*place));
+    let worst = far.copied().max_by(f64::total_cmp)?;
+    // From ten rounds on the estimate is trimmed, see docs/statistics.md.
+    let effect = match times.samples.len() {
+        ..10 => "kept; in so few rounds it widens the interval",
+        _ => "kept; the ratios are robust to a few",
+    };
+    Some(Note {
+        before: "wall times far from the rest: ".to_owned(),
+        figure: format!(
+            "{} of {}, up to {}",
+            times.outliers.len(),
+            times.samples.len(),
+            heapdrome_record::Nanoseconds::from_seconds(worst),
+        ),
+        after: format!(" ({effect})"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(warnings: &[(&str, &str)]) -> (Vec<usize>, Vec<String>) {
+        let mut notes = Notes::default();
+        let marks = warnings.iter().map(|(name, text)| {
+            notes.mark(name, Note::around_percentage((*text).to_owned()))
+        });
+        (marks.collect(), notes.texts())
+    }
+
+    #[test]
+    fn notes_that_differ_by_their_figure_are_one_that_names_all_of_them() {
+        let (marks, told) = texts(&[
+            ("system", "CPython (44% of the time) serves itself"),
+            ("mimalloc2", "CPython (37% of the time) serves itself"),
+            ("jemalloc", "CPython (30.5% of the time) serves itself"),
+            ("jemalloc", "something else"),
+        ]);
+        assert_eq!(marks, [1, 1, 1, 2]);
+        let joined =
+            "CPython (system 44%, mimalloc2 37%, jemalloc 30.5% of the time) serves itself";
+        assert_eq!(told, [joined, "something else"]);
+    }
+
+    #[test]
+    fn those_with_the_same_figure_share_it() {
+        let (_, told) = texts(&[("a", "5% far"), ("b", "6% far"), ("c", "5% far")]);
+        assert_eq!(told, ["a and c 5%; b 6% far"]);
+        let (marks, told) = texts(&[("a", "5% far"), ("b", "5% far")]);
+        assert_eq!((marks, told), (vec![1, 1], vec!["5% far".to_owned()]));
+    }
+
+    #[test]
+    fn a_sign_without_a_number_is_no_figure() {
+        for text in ["", "%", "a % b", "/tmp/a%b also carries an allocator", "100%"] {
+            assert_eq!(Note::around_percentage(text.to_owned()).text(), text);
+        }
+        let (marks, _) = texts(&[("a", "/a%b"), ("b", "/a%b")]);
+        assert_eq!(marks, [1, 1]);
+    }
+}

@@ -1,0 +1,55 @@
+//! The notes on a race's entrants, in every form.
+
+mod races;
+
+use heapdrome_record::{EntrantResult, RaceResult, Saved};
+use heapdrome_report::{Exporter, Markdown, Source, Terminal, page};
+use scraper::{Html, Selector};
+
+/// The race as text, as Markdown and as the page shows it, without breaks of lines.
+fn forms(result: &RaceResult) -> [String; 3] {
+    let terminal = Terminal {
+        width: 1000,
+        colour: false,
+    };
+    let exported = |exporter: &dyn Exporter| {
+        let bytes = exporter.export(result).expect("it exports");
+        String::from_utf8(bytes).expect("UTF-8").replace('\\', "")
+    };
+    let source = Source {
+        name: "race.json".to_owned(),
+        saved: Saved::Race(Box::new(result.clone())),
+    };
+    let page = String::from_utf8(page(&[source]).expect("a page")).expect("UTF-8");
+    let entries = Selector::parse("ol li").expect("a selector");
+    let shown: Vec<String> = Html::parse_document(&page)
+        .select(&entries)
+        .map(|entry| entry.text().collect())
+        .collect();
+    [
+        exported(&terminal),
+        exported(&Markdown),
+        shown.join("\n"),
+    ]
+}
+
+fn entrant<'a>(result: &'a mut RaceResult, name: &str) -> &'a mut EntrantResult {
+    let mut entrants = result.entrants.iter_mut();
+    let found = entrants.find(|entrant| entrant.allocator == name);
+    found.expect("it races")
+}
+
+#[test]
+fn a_note_that_differs_by_its_figure_alone_is_one_line_in_every_form() {
+    let mut result = races::usual();
+    for (name, share) in [("system", 44), ("mimalloc3", 37), ("jemalloc", 44)] {
+        let proof = entrant(&mut result, name).proof.as_mut();
+        proof.expect("a proof").warnings =
+            vec![format!("CPython ({share}% of the CPU time) serves itself")];
+    }
+    let one = "CPython (mimalloc3 37%; jemalloc and system 44% of the CPU time) serves itself";
+    for text in forms(&result) {
+        assert_eq!(text.matches(one).count(), 1, "{text}");
+        assert_eq!(text.matches("serves itself").count(), 1, "{text}");
+    }
+}
