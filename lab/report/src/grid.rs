@@ -3,7 +3,7 @@
 use heapdrome_record::{Comparison, EntrantResult, ProofSummary, Role, Verdict};
 
 use crate::foreign;
-use crate::sheet::{OPERATIONS, OVERHEAD, PEAK_RSS, Sheet, WALL, versus};
+use crate::sheet::{OPERATIONS, OVERHEAD, PEAK_RSS, Sheet, WALL, cpu, versus};
 use crate::table::Column;
 use crate::words::{self, NONE};
 
@@ -184,7 +184,10 @@ pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
             rows.compared(&versus, OPERATIONS, extent.operations_interval),
         ),
         (true, rows.figures("over-\nhead", overhead)),
-        (extent.cpu, rows.figures("\nCPU", cpu)),
+        (
+            extent.cpu,
+            rows.figures("\nCPU", |e| words::seconds(cpu(e).as_ref())),
+        ),
         (extent.cpu_compared, rows.compared(&versus, "cpu_s", true)),
         (extent.rss, rows.figures("peak\nRSS", rss)),
         (
@@ -220,18 +223,6 @@ pub(crate) fn verdict_cell(compared: &Comparison, interval: bool) -> String {
     match (compared.verdict, interval) {
         (Verdict::Undecided, false) => "no difference".to_owned(),
         _ => words::comparison(compared, interval),
-    }
-}
-
-/// User and system time together, from their medians.
-fn cpu(entrant: &EntrantResult) -> String {
-    let medians =
-        [&entrant.user_s, &entrant.system_s].map(|series| series.as_ref().map(|s| s.median));
-    match medians {
-        [Some(user), Some(system)] if (user + system).is_finite() => {
-            heapdrome_record::Nanoseconds::from_seconds(user + system).to_string()
-        }
-        _ => NONE.to_owned(),
     }
 }
 

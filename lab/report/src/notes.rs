@@ -4,7 +4,7 @@
 use heapdrome_record::{EntrantResult, ProofSummary, Series, Unserved, UnservedReason};
 
 use crate::foreign;
-use crate::sheet::settings;
+use crate::sheet::{cpu, settings};
 use crate::words;
 
 /// A note on one entrant: a sentence around the figure that may be another one for others.
@@ -73,9 +73,8 @@ impl Joined {
                 None => groups.push((figure.as_str(), vec![name.clone()])),
             }
         }
-        let has_commas = |(figure, names): &(&str, Vec<String>)| {
-            names.len() > 1 || figure.contains(',')
-        };
+        let has_commas =
+            |(figure, names): &(&str, Vec<String>)| names.len() > 1 || figure.contains(',');
         let between = match groups.iter().any(has_commas) {
             true => "; ",
             false => ", ",
@@ -83,10 +82,7 @@ impl Joined {
         let told = groups
             .iter()
             .map(|(figure, names)| format!("{} {figure}", words::listed(names)));
-        format!(
-            "{before}{}{after}",
-            told.collect::<Vec<_>>().join(between)
-        )
+        format!("{before}{}{after}", told.collect::<Vec<_>>().join(between))
     }
 }
 
@@ -139,11 +135,10 @@ fn on_entrant(entrant: &EntrantResult) -> Vec<Note> {
             "its standard output differs from the baseline's: is its result right?",
         ));
     }
-    notes.extend(entrant.wall_s.as_ref().and_then(outliers));
+    notes.extend(outliers("wall", entrant.wall_s.as_ref()));
+    notes.extend(outliers("CPU", cpu(entrant).as_ref()));
     let faults = entrant.known_faults.iter();
-    notes.extend(
-        faults.map(|fault| Note::plain(format!("known fault: {}", foreign::line(fault)))),
-    );
+    notes.extend(faults.map(|fault| Note::plain(format!("known fault: {}", foreign::line(fault)))));
     notes.extend(detached(entrant));
     notes
 }
@@ -207,7 +202,8 @@ fn reason(reason: UnservedReason) -> &'static str {
 }
 
 /// Samples of a time that lie far from the rest.
-fn outliers(times: &Series) -> Option<Note> {
+fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
+    let times = times?;
     let far = times.outliers.iter();
     let far = far.filter_map(|place| times.samples.get(*place));
     let worst = far.copied().max_by(f64::total_cmp)?;
@@ -217,7 +213,7 @@ fn outliers(times: &Series) -> Option<Note> {
         _ => "kept; the ratios are robust to a few",
     };
     Some(Note {
-        before: "wall times far from the rest: ".to_owned(),
+        before: format!("{of} times far from the rest: "),
         figure: format!(
             "{} of {}, up to {}",
             times.outliers.len(),
@@ -234,9 +230,9 @@ mod tests {
 
     fn texts(warnings: &[(&str, &str)]) -> (Vec<usize>, Vec<String>) {
         let mut notes = Notes::default();
-        let marks = warnings.iter().map(|(name, text)| {
-            notes.mark(name, Note::around_percentage((*text).to_owned()))
-        });
+        let marks = warnings
+            .iter()
+            .map(|(name, text)| notes.mark(name, Note::around_percentage((*text).to_owned())));
         (marks.collect(), notes.texts())
     }
 
@@ -264,7 +260,13 @@ mod tests {
 
     #[test]
     fn a_sign_without_a_number_is_no_figure() {
-        for text in ["", "%", "a % b", "/tmp/a%b also carries an allocator", "100%"] {
+        for text in [
+            "",
+            "%",
+            "a % b",
+            "/tmp/a%b also carries an allocator",
+            "100%",
+        ] {
             assert_eq!(Note::around_percentage(text.to_owned()).text(), text);
         }
         let (marks, _) = texts(&[("a", "/a%b"), ("b", "/a%b")]);

@@ -133,6 +133,27 @@ fn median(series: Option<&Series>) -> Option<f64> {
         .filter(|median| median.is_finite())
 }
 
+/// User and system time together: the sum of their medians, and the sums of their samples. A sum is called far from the
+/// rest where one of its parts is and it lies beyond every sum of which none is.
+pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
+    let user = entrant.user_s.as_ref()?;
+    let system = entrant.system_s.as_ref()?;
+    let pairs = user.samples.iter().zip(&system.samples);
+    let samples: Vec<f64> = pairs.map(|(user, system)| user + system).collect();
+    let is_odd = |place: usize| user.outliers.contains(&place) || system.outliers.contains(&place);
+    let rest = (0..samples.len()).filter(|place| !is_odd(*place));
+    let (low, high) = rest.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
+        (low.min(samples[place]), high.max(samples[place]))
+    });
+    let far = |place: &usize| is_odd(*place) && !(low..=high).contains(&samples[*place]);
+    Some(Series {
+        median: user.median + system.median,
+        outliers: (0..samples.len()).filter(far).collect(),
+        samples,
+        method: None,
+    })
+}
+
 /// The environment of an entrant: `A=1 B=2`.
 pub(crate) fn settings(entrant: &EntrantResult) -> String {
     let pairs = entrant

@@ -3,7 +3,7 @@
 mod races;
 
 use heapdrome_record::{EntrantResult, RaceResult, Saved};
-use heapdrome_report::{Exporter, Markdown, Source, Terminal, page};
+use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
 use scraper::{Html, Selector};
 
 /// The race as text, as Markdown and as the page shows it, without breaks of lines.
@@ -52,4 +52,27 @@ fn a_note_that_differs_by_its_figure_alone_is_one_line_in_every_form() {
         assert_eq!(text.matches(one).count(), 1, "{text}");
         assert_eq!(text.matches("serves itself").count(), 1, "{text}");
     }
+}
+
+#[test]
+fn times_far_from_the_rest_are_marked_whether_of_the_wall_or_of_the_processor() {
+    let mut result = races::usual();
+    let jemalloc = entrant(&mut result, "jemalloc");
+    jemalloc.user_s.as_mut().expect("a series").outliers = vec![2];
+    let mimalloc = entrant(&mut result, "mimalloc3");
+    // Its sum lies among the others.
+    mimalloc.system_s.as_mut().expect("a series").outliers = vec![1];
+    let wall = "wall times far from the rest: 1 of 3, up to 94.7 s (kept;";
+    let cpu = "CPU times far from the rest: 1 of 3, up to 127 s (kept;";
+    for text in forms(&result) {
+        assert_eq!(text.matches(wall).count(), 1, "{text}");
+        assert_eq!(text.matches(cpu).count(), 1, "{text}");
+        assert_eq!(text.matches("far from the rest").count(), 2, "{text}");
+    }
+    let plots = plots(&Saved::Race(Box::new(result)));
+    let samples = plots.iter().find(|plot| plot.name == "samples-cpu");
+    let drawn = samples.expect("a plot of CPU times").svg();
+    let drawn = String::from_utf8(drawn).expect("UTF-8");
+    let ring = "a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z";
+    assert_eq!(drawn.matches(ring).count(), 1, "{drawn}");
 }

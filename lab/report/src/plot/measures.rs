@@ -3,7 +3,7 @@
 use heapdrome_record::{Better, Bytes, EntrantResult, Nanoseconds, Role, Series};
 
 use crate::foreign;
-use crate::sheet::{OPERATIONS, OVERHEAD, PEAK_RSS, PEAK_TREE, Sheet, WALL, versus};
+use crate::sheet::{OPERATIONS, OVERHEAD, PEAK_RSS, PEAK_TREE, Sheet, WALL, cpu, versus};
 use crate::words;
 
 /// How values of a figure are told.
@@ -45,18 +45,6 @@ impl Values {
             median: series.median,
             samples: series.samples.clone(),
             outliers: series.outliers.clone(),
-        })
-    }
-
-    /// User and system time together: the sum of their medians, as in the tables.
-    fn cpu(entrant: &EntrantResult) -> Option<Self> {
-        let user = Self::of(entrant.user_s.as_ref())?;
-        let system = Self::of(entrant.system_s.as_ref())?;
-        let pairs = user.samples.iter().zip(&system.samples);
-        Some(Self {
-            median: user.median + system.median,
-            samples: pairs.map(|(user, system)| user + system).collect(),
-            outliers: Vec::new(),
         })
     }
 }
@@ -174,7 +162,9 @@ fn common(sheet: &Sheet<'_>) -> Vec<Measure> {
         (["wall", WALL, "wall time"], Unit::Seconds, &|e| {
             Values::of(e.wall_s.as_ref())
         }),
-        (["cpu", "cpu_s", "CPU time"], Unit::Seconds, &Values::cpu),
+        (["cpu", "cpu_s", "CPU time"], Unit::Seconds, &|e| {
+            Values::of(cpu(e).as_ref())
+        }),
         (["memory", PEAK_RSS, "peak RSS"], Unit::Bytes, &|e| {
             Values::of(e.peak_rss_bytes.as_ref())
         }),
