@@ -134,9 +134,14 @@ pub(crate) fn remarks(result: &RaceResult) -> Vec<String> {
     remarks
 }
 
+/// A saved remark. Results that are older than this rule tell a small probability as none.
+fn saved_remark(text: &str) -> String {
+    foreign::line(text).replace("(p = 0.000)", "(p < 0.001)")
+}
+
 /// The same without those on the machine.
 pub(crate) fn remarks_of_race(result: &RaceResult) -> Vec<String> {
-    let remarks = result.remarks.iter().map(|remark| foreign::line(remark));
+    let remarks = result.remarks.iter().map(|remark| saved_remark(remark));
     let mut remarks: Vec<_> = remarks.collect();
     let baseline = result
         .entrants

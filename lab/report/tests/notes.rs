@@ -14,23 +14,20 @@ fn forms(result: &RaceResult) -> [String; 3] {
     };
     let exported = |exporter: &dyn Exporter| {
         let bytes = exporter.export(result).expect("it exports");
-        String::from_utf8(bytes).expect("UTF-8").replace('\\', "")
+        let text = String::from_utf8(bytes).expect("UTF-8");
+        text.replace('\\', "").replace("&lt;", "<")
     };
     let source = Source {
         name: "race.json".to_owned(),
         saved: Saved::Race(Box::new(result.clone())),
     };
     let page = String::from_utf8(page(&[source]).expect("a page")).expect("UTF-8");
-    let entries = Selector::parse("ol li").expect("a selector");
+    let entries = Selector::parse("li").expect("a selector");
     let shown: Vec<String> = Html::parse_document(&page)
         .select(&entries)
         .map(|entry| entry.text().collect())
         .collect();
-    [
-        exported(&terminal),
-        exported(&Markdown),
-        shown.join("\n"),
-    ]
+    [exported(&terminal), exported(&Markdown), shown.join("\n")]
 }
 
 fn entrant<'a>(result: &'a mut RaceResult, name: &str) -> &'a mut EntrantResult {
@@ -75,4 +72,19 @@ fn times_far_from_the_rest_are_marked_whether_of_the_wall_or_of_the_processor() 
     let drawn = String::from_utf8(drawn).expect("UTF-8");
     let ring = "a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z";
     assert_eq!(drawn.matches(ring).count(), 1, "{drawn}");
+}
+
+#[test]
+fn a_probability_is_never_told_as_none() {
+    let mut result = races::usual();
+    result.remarks =
+        vec!["the baseline drifted by +1.00% per round (p = 0.000); and so on".to_owned()];
+    for text in forms(&result) {
+        assert_eq!(
+            text.matches("per round (p < 0.001); and so on").count(),
+            1,
+            "{text}"
+        );
+        assert!(!text.contains("0.000)"), "{text}");
+    }
 }

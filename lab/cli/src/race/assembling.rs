@@ -8,7 +8,7 @@ use heapdrome_record::{
 };
 use heapdrome_statistics::{Estimate, Rule, drift, median, outliers, typical};
 
-use super::figures::{CPU, FIGURES, Figure, Kind, WALL};
+use super::figures::{CPU, FIGURES, Figure, Kind, WALL, probability};
 
 /// All that is known of a race.
 pub struct Material<'a> {
@@ -371,10 +371,10 @@ fn remarks(material: &Material<'_>) -> Vec<String> {
         .collect();
     if let Some(trend) = drift(&baseline).filter(|trend| trend.p_value < DRIFT_LEVEL) {
         remarks.push(format!(
-            "the baseline drifted by {:+.2}% per round (p = {:.3}); the order of each round is \
+            "the baseline drifted by {:+.2}% per round ({}); the order of each round is \
              shuffled, so the ratios are not biased by it",
             100.0 * trend.slope_per_round,
-            trend.p_value
+            probability(trend.p_value)
         ));
     }
     let different: Vec<_> = differing(material)

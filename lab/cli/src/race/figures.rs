@@ -122,3 +122,26 @@ pub fn factor(found: Interval) -> Factor {
         high: found.high,
     }
 }
+
+/// A probability as a remark tells it; it is never nought.
+pub fn probability(p: f64) -> String {
+    const LEAST: f64 = 0.001;
+    match p < LEAST {
+        true => format!("p < {LEAST}"),
+        false => format!("p = {p:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_probability_reads_as_nought() {
+        for small in [0.0, 1e-12, 0.0004, 0.000_999] {
+            assert_eq!(probability(small), "p < 0.001");
+        }
+        assert_eq!(probability(0.001), "p = 0.001");
+        assert_eq!(probability(0.0084), "p = 0.008");
+    }
+}
