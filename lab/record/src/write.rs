@@ -49,8 +49,13 @@ pub fn make_folder(path: &Path) -> Result<(), FolderError> {
 
 /// What the system said of making `thing` in `folder`, in words that speak of what the caller named.
 fn told(thing: &str, folder: &Path, source: &Error) -> String {
+    let is_there = folder.is_dir();
     let folder = folder.display();
     match source.kind() {
+        // Folders of the system, such as /proc, take nothing and say that it is not there.
+        ErrorKind::NotFound if is_there => {
+            format!("{folder} takes none ({source}); name a {thing} in another")
+        }
         ErrorKind::NotFound => {
             format!("there is no folder {folder}; create it, or name a {thing} in another")
         }
@@ -192,6 +197,17 @@ mod tests {
         for kind in [ErrorKind::NotFound, ErrorKind::PermissionDenied] {
             assert!(!told(kind).contains("make room"));
         }
+    }
+
+    #[test]
+    fn a_folder_that_takes_nothing_is_not_said_to_be_missing() {
+        let folder = folder();
+        // As the system says it: 2 is ENOENT.
+        let source = Error::from_raw_os_error(2);
+        let told = told("folder", folder.path(), &source);
+        let words = format!("{} takes none (No such file", folder.path().display());
+        assert!(told.starts_with(&words), "{told}");
+        assert!(!told.contains("there is no folder"), "{told}");
     }
 
     #[test]
