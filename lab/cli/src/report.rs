@@ -87,7 +87,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     refuse_overwriting(path, arguments.force || printed)?;
     let results: Vec<&Path> = arguments.results.iter().map(PathBuf::as_path).collect();
     Destinations::one("--output", path).check(&results)?;
-    let sources = read_all(&arguments.results, arguments.redact)?;
+    let sources = read_all(&arguments.results, arguments.redact, sources::read)?;
     let page = page(&sources).map_err(Failure::machine)?;
     output::write(path, &page)?;
     if !printed {
@@ -110,7 +110,7 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
         );
         return Err(Failure::Usage(told));
     }
-    let sources = read_all(&arguments.results, arguments.redact)?;
+    let sources = read_all(&arguments.results, arguments.redact, sources::read_measured)?;
     let files = files(&sources, arguments)?;
     for (path, _, _) in &files {
         refuse_overwriting(path, arguments.force)?;
@@ -225,7 +225,10 @@ fn prefix(source: &Source) -> String {
     format!("{}-", stem(name))
 }
 
-fn read_all(paths: &[PathBuf], redact: bool) -> Result<Vec<Source>, Failure> {
+/// Reads a saved result.
+type Reading = fn(&Path) -> Result<Saved, Failure>;
+
+fn read_all(paths: &[PathBuf], redact: bool, reading: Reading) -> Result<Vec<Source>, Failure> {
     let results: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     sources::refuse_stdin_twice(&results)?;
     let redaction = if redact {
@@ -234,7 +237,7 @@ fn read_all(paths: &[PathBuf], redact: bool) -> Result<Vec<Source>, Failure> {
         None
     };
     let read = |path: &PathBuf| {
-        let saved = sources::read_measured(path)?;
+        let saved = reading(path)?;
         let saved = match &redaction {
             Some(redaction) => redacted(&saved, redaction)?,
             None => saved,

@@ -56,7 +56,7 @@ fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
     };
     if nothing {
         return Err(Failure::Usage(format!(
-            "{} holds no complete round, so there is nothing to show; race again",
+            "{} holds no complete round; race again",
             source_name(path).display()
         )));
     }

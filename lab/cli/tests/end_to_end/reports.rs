@@ -28,7 +28,7 @@ fn an_experiment_without_races_has_a_page_and_plots_of_its_times() {
     let mut experiment = saved::value(SUITE);
     experiment["races"] = serde_json::json!([]);
     site.file("empty.json", experiment.to_string());
-    let outcome = site.run(&["report", "empty.json", "-o", "empty.html"]);
+    let outcome = site.run(&["plot", "empty.json", "-o", "plots"]);
     outcome.complains(2, &["holds no complete round"]);
     experiment["ccdfs"] = serde_json::json!([{
         "kind": "read", "cell": "512 MiB x 1", "count": 10,
@@ -89,13 +89,24 @@ fn files_that_are_no_results_are_told_in_one_line() {
 }
 
 #[test]
-fn a_result_without_rounds_makes_no_page() {
+fn a_result_without_rounds_is_shown_and_its_page_says_so_too() {
     let site = Site::new();
-    let mut result: serde_json::Value = serde_json::from_str(&sample()).expect("JSON");
+    let mut result = saved::value(RACE);
     result["rounds"] = 0.into();
     site.file("r.json", result.to_string());
-    let outcome = site.run(&["report", "r.json", "-o", "x.html"]);
-    outcome.complains(2, &["r.json holds no complete round"]);
+    let told = "No round is complete, so nothing can be said.";
+    let shown = site.run(&["show", "r.json"]);
+    shown.ends_with(0).tells(told);
+    site.run(&["report", "r.json", "-o", "x.html"])
+        .complains(0, &["wrote x.html"]);
+    let page = std::fs::read_to_string(site.path("x.html")).expect("a page");
+    assert!(page.contains(told));
+    for line in ["plot r.json -o plots", "compare r.json r.json"] {
+        let words: Vec<_> = line.split(' ').collect();
+        site.run(&words)
+            .complains(2, &["r.json holds no complete round; race again"]);
+    }
+    assert_eq!(site.visible_files(), ["r.json", "x.html"]);
 }
 
 #[test]
