@@ -17,6 +17,9 @@ use serde_json::{Value, json};
 /// No single step may take longer, however busy the machine is.
 const LIMIT: Duration = Duration::from_secs(180);
 
+/// The longest path of a temporary folder that leaves room for the socket's.
+const LONGEST_FOLDER: usize = 32;
+
 /// Names under which a browser may be installed.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
@@ -76,12 +79,22 @@ pub fn installed() -> Option<PathBuf> {
     NAMES.iter().find_map(in_folders)
 }
 
+/// A temporary folder in whose folders the browser can make its socket, `org.chromium.Chromium.XXXXXX/SingletonSocket`:
+/// the path of a socket has at most 107 bytes.
+fn short_temporary_folder() -> PathBuf {
+    let usual = std::env::temp_dir();
+    match usual.as_os_str().len() <= LONGEST_FOLDER {
+        true => usual,
+        false => PathBuf::from("/tmp"),
+    }
+}
+
 impl Chromium {
     /// Starts the browser with an empty page.
     pub fn start(program: &Path) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("heapdrome-browser-")
-            .tempdir();
+            .tempdir_in(short_temporary_folder());
         let folder = folder.expect("a temporary folder");
         let errors = std::fs::File::create(folder.path().join("errors")).expect("a file");
         // The browser reads orders from descriptor 3 and answers on 4.
@@ -98,6 +111,8 @@ impl Chromium {
             .env("HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
             .env("XDG_CACHE_HOME", folder.path())
+            // It leaves folders there when it is killed.
+            .env("TMPDIR", folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors)
@@ -335,5 +350,19 @@ impl Drop for Chromium {
             unsafe { libc::kill(-group, libc::SIGKILL) };
         }
         let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_the_browser_leaves_goes_with_its_folder() {
+    let Some(browser) = crate::site::browser() else {
+        return;
+    };
+    let folder = browser.folder.path();
+    let profile = folder.join("profile").read_dir();
+    let entries = profile.expect("a profile").flatten();
+    let links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    for link in links.filter(|link| link.is_absolute()) {
+        assert!(link.starts_with(folder), "{}", link.display());
     }
 }
