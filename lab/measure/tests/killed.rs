@@ -68,7 +68,7 @@ fn a_killed_race_is_taken_up_and_loses_no_run() {
     assert_eq!(
         journal::unfinished(folder.path())
             .first()
-            .map(|race| race.runs),
-        Some(24)
+            .map(|race| (race.runs, race.rounds)),
+        Some((24, 12))
     );
 }

@@ -73,8 +73,8 @@ pub struct RaceArguments {
     /// Where to write the result.
     #[command(flatten)]
     pub output: OutputArguments,
-    /// Go on with a race or a sweep that was interrupted: the latest, or the one of this name. It writes the
-    /// files that it was first asked for, where no others are named
+    /// Go on with a race or a sweep that was interrupted: the one of this name, or the latest that was started in
+    /// this folder. It writes the files that it was first asked for, where no others are named
     #[arg(long, value_name = "RACE", num_args = 0..=1, default_missing_value = "latest",
           conflicts_with_all = ["command", "workload", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
           "precision", "rounds", "min_rounds", "max_rounds", "max_time", "warmup", "setup",

@@ -180,6 +180,11 @@ impl Contest {
         self.race.finished().is_some()
     }
 
+    /// How many rounds are whole.
+    pub fn rounds_done(&self) -> u32 {
+        self.race.complete_rounds()
+    }
+
     /// The workload that the command comes from, as the words after `-w`.
     pub fn workload(&self) -> Option<&str> {
         self.race.plan().options.workload.as_deref()

@@ -31,7 +31,7 @@ use crate::folders::Folders;
 use crate::{interrupt, output};
 
 use contest::{Contest, Ended};
-use resuming::TakenUp;
+use resuming::{Interrupted, TakenUp};
 
 pub use cell::{CellRequest, Load, run_cell};
 pub use figures::{Kind, factor};
@@ -54,8 +54,8 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     if arguments.is_sweep() {
         return sweep::sweep(arguments, &folders, &interrupt);
     }
-    let resumed = arguments.resume.as_deref();
-    if let Some(whole) = resumed.and_then(|name| resuming::sweep(name, &folders)) {
+    let interrupted = resuming::find(arguments.resume.as_deref(), &folders)?;
+    if let Some(Interrupted::Sweep(whole)) = interrupted {
         return sweep::go_on(whole, &arguments.output, &folders, &interrupt);
     }
     let _hold = folders.cache.hold().map_err(Failure::machine)?;
@@ -63,9 +63,11 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         mut contest,
         workload: _workload,
         output: wanted,
-    } = match &arguments.resume {
-        Some(name) => resuming::take_up(name, &arguments.output, &folders, interrupt)?,
-        None => started(arguments, &folders, interrupt)?,
+    } = match &interrupted {
+        Some(Interrupted::Race(folder)) => {
+            resuming::take_up(folder, &arguments.output, &folders, interrupt)?
+        }
+        _ => started(arguments, &folders, interrupt)?,
     };
     let ended = contest.run();
     let result = contest.result(&ended);

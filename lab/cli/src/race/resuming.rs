@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Parser as _;
 use heapdrome_measure::journal::{self, RaceSummary};
-use heapdrome_record::Plan;
+use heapdrome_record::{Plan, Stopping};
 
 use super::contest::Contest;
 use super::planning;
@@ -15,8 +15,8 @@ use crate::arguments::{Action, Arguments, OutputArguments};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::output;
 use crate::workload::Ready;
+use crate::{output, program};
 
 /// What `--resume` without a name stands for.
 pub const LATEST: &str = "latest";
@@ -31,45 +31,68 @@ pub struct TakenUp {
     pub output: OutputArguments,
 }
 
-/// The sweep that goes on, if it is one: that of this name, that of the race of this name, or what was interrupted last.
-pub fn sweep(name: &str, folders: &Folders) -> Option<Whole> {
-    let is_it = |race: &RaceSummary| {
-        let part = race.plan.part.as_ref();
-        name_of(&race.folder) == name || part.is_some_and(|part| part.of == name)
-    };
-    let race = match name {
-        LATEST => journal::unfinished(&folders.races).into_iter().next(),
-        _ => journal::list(&folders.races).into_iter().find(is_it),
-    };
-    Whole::of(&race?.plan, folders)
+/// What was interrupted.
+pub enum Interrupted {
+    /// A sweep, of which every race goes on.
+    Sweep(Whole),
+    /// The folder of a race by itself.
+    Race(PathBuf),
 }
 
-/// Takes up the race of this name, or the latest that was interrupted. Its result goes where `output` says, and for
-/// what that leaves open to the files that the race was first asked to write.
+/// What goes on, if anything is to: the sweep or the race of this name, the sweep of the race of this name, or what was
+/// interrupted last of all that was started in the current folder.
 ///
 /// # Errors
-/// When there is none, when its journal cannot be used, when what was interrupted last is part of a suite and no name
-/// is given, or when one of the files cannot be written.
+/// When nothing has this name; for [`LATEST`], when nothing was started here that is unfinished, or the last of it
+/// cannot go on so.
+pub fn find(name: Option<&str>, folders: &Folders) -> Result<Option<Interrupted>, Failure> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let is_it = |race: &RaceSummary| name_of(&race.folder) == name || resumed_by(race) == name;
+    let race = match name {
+        LATEST => Some(latest(folders)?),
+        _ => journal::list(&folders.races).into_iter().find(is_it),
+    };
+    if let Some(whole) = race
+        .as_ref()
+        .and_then(|race| Whole::of(&race.plan, folders))
+    {
+        return Ok(Some(Interrupted::Sweep(whole)));
+    }
+    // A journal that cannot be read is in no list; whoever opens it is told why.
+    let folder = race.map_or_else(|| folders.races.join(name), |race| race.folder);
+    match folder.join(journal::FILE_NAME).is_file() {
+        true => Ok(Some(Interrupted::Race(folder))),
+        false => Err(Failure::Usage(unknown_race(folders, name))),
+    }
+}
+
+/// Takes up the race in `folder`, and says which it is. Its result goes where `output` says, and for what that leaves
+/// open to the files that the race was first asked to write.
+///
+/// # Errors
+/// When its journal cannot be used, when it is one of the races of a sweep that an older heapdrome ran, or when one of
+/// the files cannot be written.
 pub fn take_up(
-    name: &str,
+    folder: &Path,
     output: &OutputArguments,
     folders: &Folders,
     interrupt: Arc<AtomicBool>,
 ) -> Result<TakenUp, Failure> {
-    let folder = match name {
-        LATEST => latest(folders)?,
-        name => folders.races.join(name),
-    };
-    if !folder.join(journal::FILE_NAME).is_file() {
-        return Err(Failure::Usage(unknown_race(folders, name)));
-    }
-    let contest = Contest::resume(&folder, folders, interrupt)?;
+    let contest = Contest::resume(folder, folders, interrupt)?;
     // The files of a race that has ended were written then, and may hold a later result now.
     let output = match contest.is_finished() {
         true => output.clone(),
-        false => outputs(contest.plan(), output),
+        false => {
+            refuse_old_sweep(&contest)?;
+            outputs(contest.plan(), output)
+        }
     };
     Destinations::of(&output).check(&[])?;
+    if !contest.is_finished() {
+        announce(&contest);
+    }
     let workload = planning::workload_again(contest.workload(), folders)?;
     Ok(TakenUp {
         contest,
@@ -78,14 +101,40 @@ pub fn take_up(
     })
 }
 
+/// Says which race goes on, before anything of it does.
+fn announce(contest: &Contest) {
+    let plan = contest.plan();
+    let raced = match contest.workload() {
+        Some(workload) => format!("workload {}", program::one_line(workload)),
+        None => program::short(&plan.command),
+    };
+    output::tell(format_args!(
+        "going on with {} ({raced}), begun {} in {}: {}",
+        contest.name(),
+        plan.started,
+        plan.started_in.display(),
+        rounds_done(contest.rounds_done(), 1, &plan.stopping),
+    ));
+}
+
+/// How many rounds of so many races are done, such as `7 of at most 200 rounds done`.
+pub fn rounds_done(done: u32, races: u32, stopping: &Stopping) -> String {
+    let may_end_sooner = stopping.precision.is_some() || stopping.max_time.is_some();
+    let at_most = if may_end_sooner { "at most " } else { "" };
+    let most = stopping.max_rounds.saturating_mul(races);
+    format!("{done} of {at_most}{most} rounds done")
+}
+
 /// What a race was started as.
 #[derive(Debug)]
 enum Origin {
     /// A race of its own, with these files.
     Race(OutputArguments),
+    /// A sweep.
+    Sweep,
     /// A part of a suite.
     Suite,
-    /// The arguments are those of another version, or of a sweep that such a one ran, whose races do not name it.
+    /// The arguments are those of another version.
     Unknown,
 }
 
@@ -94,47 +143,124 @@ fn origin(asked: &[String]) -> Origin {
     let words = asked.iter().map(String::as_str);
     let arguments = Arguments::try_parse_from(std::iter::once("heapdrome").chain(words));
     match arguments.map(|arguments| arguments.action) {
-        Ok(Action::Race(race)) if !race.is_sweep() => Origin::Race(race.output),
+        Ok(Action::Race(race)) if race.is_sweep() => Origin::Sweep,
+        Ok(Action::Race(race)) => Origin::Race(race.output),
         Ok(Action::Suite(_)) => Origin::Suite,
         _ => Origin::Unknown,
     }
 }
 
-/// The latest race that was interrupted. A part of a suite is not taken for a race of its own: its end would look like
+/// A race of a sweep whose journal does not name the sweep is not taken for a race of its own: its end would look like
 /// the end of the whole.
-fn latest(folders: &Folders) -> Result<PathBuf, Failure> {
-    let mut races = journal::unfinished(&folders.races).into_iter();
-    let race = races
-        .next()
-        .ok_or_else(|| Failure::usage("there is no unfinished race to resume"))?;
-    let is_of_suite = |race: &RaceSummary| matches!(origin(&race.plan.asked), Origin::Suite);
-    if !is_of_suite(&race) {
-        return Ok(race.folder);
+fn refuse_old_sweep(contest: &Contest) -> Result<(), Failure> {
+    let plan = contest.plan();
+    match is_of_old_sweep(plan) {
+        false => Ok(()),
+        true => Err(Failure::Usage(format!(
+            "{}; run it again{}",
+            of_old_sweep(contest.name()),
+            again(plan)
+        ))),
     }
-    let earlier = races.find(|race| !is_of_suite(race)).map(|race| {
-        let name = name_of(&race.folder);
+}
+
+fn is_of_old_sweep(plan: &Plan) -> bool {
+    plan.part.is_none() && matches!(origin(&plan.asked), Origin::Sweep)
+}
+
+fn of_old_sweep(name: &str) -> String {
+    format!(
+        "{name} is one race of a sweep that an older heapdrome ran, and does not name the others, so the sweep cannot \
+         go on"
+    )
+}
+
+/// What was interrupted last of all that was started in the current folder.
+fn latest(folders: &Folders) -> Result<RaceSummary, Failure> {
+    let here = planning::current_folder()?;
+    let unfinished = journal::unfinished(&folders.races).into_iter();
+    let (own, others): (Vec<_>, Vec<_>) = unfinished.partition(|race| race.plan.started_in == here);
+    let mut own = own.into_iter();
+    let race = own
+        .next()
+        .ok_or_else(|| Failure::Usage(nothing_here(&others)))?;
+    let Some((why, or)) = why_not(&race) else {
+        return Ok(race);
+    };
+    let earlier = own.find(|race| why_not(race).is_none()).map(|race| {
+        let name = resumed_by(&race);
         format!(" (an earlier race goes on by --resume {name})")
     });
+    let earlier = earlier.unwrap_or_default();
+    let again = again(&race.plan);
     Err(Failure::Usage(format!(
-        "what was interrupted last is a suite, which goes on by heapdrome suite NAME --resume FILE.json{}; \
-         or run it again{}: {}",
-        earlier.unwrap_or_default(),
-        place(&race.plan),
-        asked(&race.plan)
+        "{why}{earlier}; {or}run it again{again}"
     )))
 }
 
-/// The command line by which a race was asked for.
-fn asked(plan: &Plan) -> String {
-    let words = std::iter::once("heapdrome").chain(plan.asked.iter().map(String::as_str));
-    shlex::try_join(words).unwrap_or_default()
+/// Why a race is not taken up unless it is named, or not at all; and whether running it again is but one of two ways.
+fn why_not(race: &RaceSummary) -> Option<(String, &'static str)> {
+    if is_of_old_sweep(&race.plan) {
+        return Some((of_old_sweep(&name_of(&race.folder)), ""));
+    }
+    let suite = "what was interrupted last is a suite, which goes on by heapdrome suite NAME --resume FILE.json";
+    let is_suite = matches!(origin(&race.plan.asked), Origin::Suite);
+    is_suite.then(|| (suite.to_owned(), "or "))
 }
 
-/// Where to repeat it, if not here.
-fn place(plan: &Plan) -> String {
-    match std::env::current_dir() {
+/// Why nothing goes on here, and what could by its name.
+fn nothing_here(others: &[RaceSummary]) -> String {
+    let known = names(others, |race| {
+        format!("{} in {}", resumed_by(race), race.plan.started_in.display())
+    });
+    match known.as_str() {
+        "" => "there is no unfinished race to resume".to_owned(),
+        known => format!(
+            "there is no unfinished race that was started in this folder; elsewhere there are: {known}; one goes on \
+             by heapdrome race --resume NAME"
+        ),
+    }
+}
+
+/// As many names as one line holds.
+const NAMES: usize = 5;
+
+/// Races that were not finished, the one that began last first; of a sweep there is one.
+fn names(races: &[RaceSummary], tell: impl Fn(&RaceSummary) -> String) -> String {
+    let mut races: Vec<&RaceSummary> = races.iter().collect();
+    races.sort_by(|one, other| other.plan.started.cmp(&one.plan.started));
+    let mut known: Vec<String> = Vec::new();
+    for told in races.into_iter().map(tell) {
+        if !known.contains(&told) {
+            known.push(told);
+        }
+    }
+    let more = match known.len().saturating_sub(NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    known.truncate(NAMES);
+    format!("{}{more}", known.join(", "))
+}
+
+/// The name by which a race goes on: its own, or that of its sweep.
+fn resumed_by(race: &RaceSummary) -> String {
+    match &race.plan.part {
+        Some(part) => part.of.clone(),
+        None => name_of(&race.folder),
+    }
+}
+
+/// Where, if not here, and how to run it again; a command of several lines has no place in a message of one.
+fn again(plan: &Plan) -> String {
+    let place = match std::env::current_dir() {
         Ok(here) if here == plan.started_in => String::new(),
         _ => format!(" in {}", plan.started_in.display()),
+    };
+    let words = std::iter::once("heapdrome").chain(plan.asked.iter().map(String::as_str));
+    match shlex::try_join(words) {
+        Ok(line) if !line.contains('\n') => format!("{place}: {line}"),
+        _ => place,
     }
 }
 
@@ -147,7 +273,7 @@ fn outputs(plan: &Plan, now: &OutputArguments) -> OutputArguments {
             output::tell("this race is part of a suite, and goes on alone");
             return now.clone();
         }
-        Origin::Unknown => {
+        Origin::Sweep | Origin::Unknown => {
             output::tell(
                 "which files were asked for at first cannot be told; name them beside --resume",
             );
@@ -163,17 +289,10 @@ fn name_of(folder: &Path) -> String {
 }
 
 fn unknown_race(folders: &Folders, name: &str) -> String {
-    let known: Vec<_> = journal::unfinished(&folders.races)
-        .iter()
-        .map(|race| name_of(&race.folder))
-        .take(5)
-        .collect();
-    match known.as_slice() {
-        [] => format!("there is no race called {name}, and no unfinished one"),
-        names => format!(
-            "there is no race called {name}; unfinished are: {}",
-            names.join(", ")
-        ),
+    let known = names(&journal::unfinished(&folders.races), resumed_by);
+    match known.as_str() {
+        "" => format!("there is no race called {name}, and no unfinished one"),
+        known => format!("there is no race called {name}; unfinished are: {known}"),
     }
 }
 
@@ -195,12 +314,10 @@ mod tests {
         assert!(output.redact && output.csv.is_none());
         assert!(matches!(started_as("race -w rptest -t 2"), Origin::Race(_)));
         assert!(matches!(started_as("suite real --quick"), Origin::Suite));
-        for other in [
-            "",
-            "race --of-another-version -- true",
-            "race -w rptest -t 1,2",
-            "race --sweep n=1,2 -- true {n}",
-        ] {
+        for sweep in ["race -w rptest -t 1,2", "race --sweep n=1,2 -- true {n}"] {
+            assert!(matches!(started_as(sweep), Origin::Sweep), "{sweep}");
+        }
+        for other in ["", "race --of-another-version -- true"] {
             assert!(matches!(started_as(other), Origin::Unknown), "{other}");
         }
     }

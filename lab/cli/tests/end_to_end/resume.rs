@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use crate::support::{Running, Site, allocator, program};
 
 const ROUNDS: &str = "6";
@@ -68,6 +70,14 @@ fn no_process_left(site: &Site) {
     }
 }
 
+/// The name of the only race.
+fn name(site: &Site) -> String {
+    let journal = site.journal().expect("a journal");
+    let folder = journal.parent().and_then(std::path::Path::file_name);
+    let name = folder.expect("a folder").to_str();
+    name.expect("plain").to_owned()
+}
+
 /// Resumes the only race and looks whether it came to its end with what it had.
 #[track_caller]
 fn resumes(site: &Site, arguments: &[&str], before: &str) {
@@ -109,13 +119,7 @@ fn a_line_that_was_cut_short_by_the_kill_is_run_again() {
     before.push_str("{\"line\":\"run\",\"rou");
     let path = site.journal().expect("a journal");
     std::fs::write(&path, &before).expect("it can be written");
-    let folder = path
-        .parent()
-        .expect("a folder")
-        .file_name()
-        .expect("a name");
-    let name = folder.to_str().expect("plain").to_owned();
-    resumes(&site, &["race", "--resume", &name], &before);
+    resumes(&site, &["race", "--resume", &name(&site)], &before);
 }
 
 #[test]
@@ -155,7 +159,7 @@ fn a_race_is_resumed_from_another_folder() {
     running.signal(libc::SIGINT);
     running.wait().ends_with(130);
     let before = site.journal_text();
-    let mut elsewhere = site.command(&["race", "--resume"]);
+    let mut elsewhere = site.command(&["race", "--resume", &name(&site)]);
     elsewhere.current_dir("/");
     // What another terminal has of its own.
     for (name, value) in [("SHLVL", "7"), ("OLDPWD", "/usr"), ("PWD", "/"), ("_", "x")] {
@@ -198,12 +202,12 @@ fn a_resumed_race_writes_what_was_asked_for_at_first() {
     let site = Site::new();
     killed(&site, &["--json", "first.json", "--csv", "first.csv"]);
     assert_eq!(site.visible_files(), Vec::<String>::new());
-    let mut elsewhere = site.command(&["race", "--resume", "--csv"]);
+    let mut elsewhere = site.command(&["race", "--resume", &name(&site), "--csv"]);
     elsewhere.arg(site.path("second.csv")).current_dir("/");
     site.finish(elsewhere).ends_with(0);
     assert_eq!(site.visible_files(), ["first.json", "second.csv"]);
     let text = std::fs::read_to_string(site.path("first.json")).expect("written");
-    let result: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let result: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(result["rounds"], 6);
 }
 
@@ -230,4 +234,87 @@ fn a_variable_that_changed_meanwhile_is_named() {
     other.env("GREETING", "hello").env("SHLVL", "7");
     let outcome = site.finish(other);
     outcome.says(0, &["the environment changed (GREETING)", "proven again"]);
+}
+
+#[test]
+fn without_a_name_only_what_was_started_here_goes_on() {
+    let site = Site::new();
+    killed(&site, &[]);
+    let (name, before) = (name(&site), site.journal_text());
+    let home = std::fs::canonicalize(site.path("")).expect("a folder");
+    let home = home.to_str().expect("plain");
+    std::fs::create_dir(site.path("elsewhere")).expect("a folder");
+    let mut elsewhere = site.command(&["race", "--resume"]);
+    elsewhere.current_dir(site.path("elsewhere"));
+    let there = format!("{name} in {home}");
+    let words = [
+        "no unfinished race that was started in this folder",
+        &there,
+        "--resume NAME",
+    ];
+    site.finish(elsewhere).complains(2, &words);
+    assert_eq!(site.journal_text(), before, "nothing of it went on");
+
+    let outcome = site.run(&["race", "--resume"]);
+    let (raced, place) = (program(), format!("in {home}: "));
+    let words = [
+        "going on with",
+        &name,
+        &raced[..8],
+        &place,
+        " of 6 rounds done",
+    ];
+    outcome.says(0, &words);
+    let first = outcome.stderr.lines().next().unwrap_or_default();
+    assert!(first.contains(words[0]), "before anything else: {first}");
+}
+
+/// Another unfinished race: this journal under this name, with another plan.
+fn another(site: &Site, journal: &str, name: &str, change: impl Fn(&mut Value)) {
+    let (first, rest) = journal.split_once('\n').expect("lines");
+    let mut line: Value = serde_json::from_str(first).expect("JSON");
+    change(&mut line["plan"]);
+    let folder = site.path(".local/state/heapdrome/races").join(name);
+    std::fs::create_dir(&folder).expect("a folder");
+    let journal = format!("{line}\n{rest}");
+    std::fs::write(folder.join("journal.jsonl"), journal).expect("written");
+}
+
+#[test]
+fn names_of_unfinished_races_are_told_the_newest_first_and_a_sweep_is_one() {
+    let site = Site::new();
+    killed(&site, &[]);
+    let (oldest, journal) = (name(&site), site.journal_text());
+    // Not in the order in which they were written.
+    for (name, year) in [("b", 2091), ("a", 2090), ("c", 2092)] {
+        another(&site, &journal, name, |plan| {
+            plan["started"] = format!("{year}-01-01T00:00:00Z").into();
+        });
+    }
+    for cell in ["n=1", "n=2"] {
+        another(&site, &journal, cell, |plan| {
+            plan["started"] = "2089-01-01T00:00:00Z".into();
+            plan["part"] = json!({"of": "swept", "cell": cell});
+        });
+    }
+    let told = format!("unfinished are: c, b, a, swept, {oldest}");
+    site.run(&["race", "--resume", "none"])
+        .complains(2, &["no race called none", &told]);
+}
+
+#[test]
+fn a_race_of_a_sweep_that_an_older_heapdrome_ran_is_refused() {
+    let site = Site::new();
+    killed(&site, &[]);
+    let (earlier, journal) = (name(&site), site.journal_text());
+    another(&site, &journal, "old", |plan| {
+        plan["asked"] = json!(["race", "--sweep", "n=1,2", "--", "true", "{n}"]);
+    });
+    let told = "old is one race of a sweep that an older heapdrome ran";
+    let again = "run it again: heapdrome race --sweep";
+    site.run(&["race", "--resume", "old"])
+        .complains(2, &[told, again]);
+    let by_name = format!("--resume {earlier}");
+    site.run(&["race", "--resume"])
+        .complains(2, &[told, &by_name, again]);
 }

@@ -310,11 +310,16 @@ fn goes_on(options: &[&str], signal: i32, runs: usize) -> (Outcome, Value) {
     let on_disk = || runs_on_disk(&site).iter().sum::<usize>();
     let outcome = disturbed(running, signal, |_| on_disk() >= runs);
     assert!(on_disk() < 48, "it was disturbed before its end");
-    let told = outcome.stderr.split_once("--resume ");
-    let name = told.and_then(|(_, rest)| rest.lines().next());
-    let mut again = site.command(&["race", "--resume", name.unwrap_or("latest"), "--csv"]);
+    let name = name_on_disk(&site);
+    if signal == libc::SIGINT {
+        let told = format!("heapdrome race --resume {name}\n");
+        assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+    }
+    let mut again = site.command(&["race", "--resume", &name, "--csv"]);
     again.arg(site.path("result.csv")).current_dir("/");
-    site.finish(again).ends_with(0);
+    let going_on = format!("going on with {name} (program, sweep n), begun ");
+    site.finish(again)
+        .says(0, &[&going_on, " of 2 races ended, ", " of 16 rounds done"]);
     assert_eq!(site.visible_files(), ["result.csv", "result.json"]);
     // Three entrants, the baseline's twin included.
     assert_eq!(runs_on_disk(&site), [24, 24], "each run once");
@@ -349,13 +354,24 @@ fn a_sweep_that_was_killed_in_its_second_race_goes_on_as_one() {
     assert_eq!(collection["sweep"]["paired"], Value::Null);
 }
 
+/// The journal of each race.
+fn journals(site: &Site) -> impl Iterator<Item = String> {
+    let races = std::fs::read_dir(site.path(".local/state/heapdrome/races"));
+    let races = races.into_iter().flatten().flatten();
+    races.flat_map(|race| std::fs::read_to_string(race.path().join("journal.jsonl")))
+}
+
 /// The timed runs in the journal of each race.
 fn runs_on_disk(site: &Site) -> Vec<usize> {
-    let races = std::fs::read_dir(site.path(".local/state/heapdrome/races"));
-    let journals = races.into_iter().flatten().flatten();
-    let texts = journals.map(|race| std::fs::read_to_string(race.path().join("journal.jsonl")));
     let runs = |text: String| text.matches("{\"line\":\"run\"").count();
-    texts.flatten().map(runs).collect()
+    journals(site).map(runs).collect()
+}
+
+/// The name of the sweep, as its races have it.
+fn name_on_disk(site: &Site) -> String {
+    let journal = journals(site).next().expect("a race has begun");
+    let (_, rest) = journal.split_once("\"of\":\"").expect("a part of a sweep");
+    rest.split('"').next().unwrap_or_default().to_owned()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use heapdrome_record::{JournalLine, Plan};
 
 use super::{FILE_NAME, is_locked, read};
+use crate::state::State;
 
 /// A race as its journal tells it.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +19,8 @@ pub struct RaceSummary {
     pub plan: Box<Plan>,
     /// The runs that are recorded.
     pub runs: usize,
+    /// The rounds that are whole.
+    pub rounds: u32,
     /// Whether the race ended by itself.
     pub finished: bool,
 }
@@ -44,17 +47,19 @@ fn summary(folder: &Path) -> Option<RaceSummary> {
     let path = folder.join(FILE_NAME);
     let written = std::fs::metadata(&path).ok()?.modified().ok()?;
     let (lines, _) = read(&path).ok()?;
-    let plan = match lines.first()? {
-        JournalLine::Plan { plan, .. } => plan.clone(),
-        _ => return None,
+    let mut lines = lines.into_iter();
+    let JournalLine::Plan { plan, machine, .. } = lines.next()? else {
+        return None;
     };
-    let count = |wanted: fn(&JournalLine) -> bool| lines.iter().filter(|line| wanted(line)).count();
+    let mut state = State::new(*plan, *machine);
+    lines.for_each(|line| state.apply(line));
     Some(RaceSummary {
         folder: folder.to_owned(),
         written,
-        plan,
-        runs: count(|line| matches!(line, JournalLine::Run(_))),
-        finished: count(|line| matches!(line, JournalLine::Finished { .. })) > 0,
+        runs: state.runs.len(),
+        rounds: state.complete_rounds(),
+        finished: state.finished.is_some(),
+        plan: Box::new(state.plan),
     })
 }
 
@@ -91,7 +96,8 @@ mod tests {
             .collect();
         assert_eq!(names, ["3", "2", "1"].map(|name| races.path().join(name)));
         let latest = unfinished(races.path()).remove(0);
-        assert_eq!((latest.folder, latest.runs), (races.path().join("2"), 0));
+        assert_eq!(latest.folder, races.path().join("2"));
+        assert_eq!((latest.runs, latest.rounds), (0, 0));
     }
 
     #[test]

@@ -76,6 +76,12 @@ pub fn go_on(
         false => now,
     };
     Destinations::of(&arguments.output).check(&[])?;
+    if sweep.whole.ended < sweep.points.len() {
+        let load = sweep.points.first().map(|point| point.load.name());
+        let raced = format!("{}, {}", load.unwrap_or_default(), empty(&sweep).name);
+        let stopping = stopping(&arguments.stopping, arguments.quick)?;
+        sweep.whole.announce(&raced, sweep.points.len(), &stopping);
+    }
     run(&arguments, &sweep, folders, interrupt)
 }
 

@@ -7,13 +7,15 @@ use std::time::SystemTime;
 
 use clap::Parser as _;
 use heapdrome_measure::journal;
-use heapdrome_record::Plan;
+use heapdrome_record::{Plan, Stopping};
 
 use crate::arguments::{Action, Arguments, RaceArguments};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::race::contest::unused_name;
 use crate::race::planning::seed_from_clock;
+use crate::race::resuming::rounds_done;
+use crate::{output, program};
 
 /// A sweep that begins or goes on.
 pub struct Whole {
@@ -29,6 +31,8 @@ pub struct Whole {
     pub begun: BTreeMap<String, PathBuf>,
     /// How many of them have ended.
     pub ended: usize,
+    /// How many rounds all of them have done.
+    rounds: u32,
     started_in: PathBuf,
 }
 
@@ -43,6 +47,7 @@ impl Whole {
             seed: arguments.seed.unwrap_or_else(seed_from_clock),
             begun: BTreeMap::new(),
             ended: 0,
+            rounds: 0,
             started_in: PathBuf::from("."),
         }
     }
@@ -57,6 +62,7 @@ impl Whole {
             seed: plan.seed,
             begun: BTreeMap::new(),
             ended: 0,
+            rounds: 0,
             started_in: plan.started_in.clone(),
         };
         for race in journal::list(&folders.races) {
@@ -64,9 +70,24 @@ impl Whole {
             let Some(part) = part else { continue };
             whole.begun.insert(part.cell, race.folder);
             whole.ended += usize::from(race.finished);
+            whole.rounds += race.rounds;
             whole.started = whole.started.min(race.plan.started);
         }
         Some(whole)
+    }
+
+    /// Says that the sweep of so many races goes on, before any of them does.
+    pub fn announce(&self, raced: &str, races: usize, stopping: &Stopping) {
+        let of = u32::try_from(races).unwrap_or(u32::MAX);
+        output::tell(format_args!(
+            "going on with {} ({}), begun {} in {}: {} of {races} races ended, {}",
+            self.name,
+            program::one_line(raced),
+            self.started,
+            self.started_in.display(),
+            self.ended,
+            rounds_done(self.rounds, of, stopping),
+        ));
     }
 
     /// What was asked for. The current folder is from now on the one in which that was, so that every path leads
