@@ -206,7 +206,10 @@ fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
     let times = times?;
     let far = times.outliers.iter();
     let far = far.filter_map(|place| times.samples.get(*place));
-    let worst = far.copied().max_by(f64::total_cmp)?;
+    let distance = |time: &f64| (time - times.median).abs();
+    let farthest = far
+        .copied()
+        .max_by(|one, other| distance(one).total_cmp(&distance(other)))?;
     // From ten rounds on the estimate is trimmed, see docs/statistics.md.
     let effect = match times.samples.len() {
         ..10 => "kept; in so few rounds it widens the interval",
@@ -215,10 +218,10 @@ fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
     Some(Note {
         before: format!("{of} times far from the rest: "),
         figure: format!(
-            "{} of {}, up to {}",
+            "{} of {}, the farthest {}",
             times.outliers.len(),
             times.samples.len(),
-            heapdrome_record::Nanoseconds::from_seconds(worst),
+            heapdrome_record::Nanoseconds::from_seconds(farthest),
         ),
         after: format!(" ({effect})"),
     })

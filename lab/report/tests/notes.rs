@@ -59,8 +59,8 @@ fn times_far_from_the_rest_are_marked_whether_of_the_wall_or_of_the_processor() 
     let mimalloc = entrant(&mut result, "mimalloc3");
     // Its sum lies among the others.
     mimalloc.system_s.as_mut().expect("a series").outliers = vec![1];
-    let wall = "wall times far from the rest: 1 of 3, up to 94.7 s (kept;";
-    let cpu = "CPU times far from the rest: 1 of 3, up to 127 s (kept;";
+    let wall = "wall times far from the rest: 1 of 3, the farthest 94.7 s (kept;";
+    let cpu = "CPU times far from the rest: 1 of 3, the farthest 127 s (kept;";
     for text in forms(&result) {
         assert_eq!(text.matches(wall).count(), 1, "{text}");
         assert_eq!(text.matches(cpu).count(), 1, "{text}");
