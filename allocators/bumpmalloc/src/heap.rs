@@ -70,17 +70,16 @@ pub fn current() -> &'static Heap {
 }
 
 impl Heap {
-    /// The fast path: a block in the room that is left. No size at all is left to the slow path.
+    /// The fast path: a block in the room that is left. A size of 0 is left to the slow path.
     #[inline(always)]
     pub fn bump(&self, size: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
-        // The distance of the block's last byte: beyond any room if there is none. Compared before it is
-        // moved to the end of its granule, so that nothing can overflow. Room is whole granules.
-        let before = size.wrapping_sub(1);
-        if before >= self.limit.get() - start {
+        // The last byte of the block's last granule. A size of 0 counts as the greatest there is, which
+        // overflows or lies beyond any limit. Room is whole granules.
+        let last = start.checked_add(size.wrapping_sub(1) | (GRANULE - 1))?;
+        if last >= self.limit.get() {
             return None;
         }
-        let last = start + (before | (GRANULE - 1));
         self.cursor.set(last + 1);
         self.count.set(self.count.get() + 1);
         // SAFETY: there was room, so the heap has a chunk, its thread's own, that the block lies in.

@@ -100,6 +100,11 @@ fn malloc_of_the_thread_local_cache_takes_at_most_16_instructions() {
 }
 
 #[test]
+fn malloc_of_the_arena_takes_at_most_20_instructions() {
+    assert!(count("libbumpmalloc.so", "malloc") <= 20);
+}
+
+#[test]
 fn one_instruction_more_is_noticed() {
     let library = find("libelfmalloc.so").expect("heapdrome carries it").bytes;
     let file = object::File::parse(library).expect("it is an object");
