@@ -99,16 +99,16 @@ impl Slab {
         // SAFETY: the caller's promise.
         unsafe {
             let (least, drawn) = Self::look(slab);
-            let blocks = usize::from(class.geometry().blocks);
-            if least == 0 || (class.size() < WORTH && usize::from(least) * 2 < blocks) {
-                return false;
-            }
-            // Where none was taken, what came back since was idle as well, as a rule: it lay in depots and magazines.
+            // Where none was taken, nobody is likely to want what came back since.
             let (idle, purged, enough) = match drawn {
                 Drawn::SinceLook => (least, (*slab).purged, WORTH),
                 Drawn::BeforeLook => ((*slab).free, 0, 1),
                 Drawn::NotSincePurge => ((*slab).free, (*slab).purged, 1),
             };
+            let blocks = usize::from(class.geometry().blocks);
+            if idle == 0 || (class.size() < WORTH && usize::from(idle) * 2 < blocks) {
+                return false;
+            }
             let more = usize::from(idle - purged) * class.size();
             if more >= enough {
                 (*slab).due = idle;

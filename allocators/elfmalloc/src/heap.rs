@@ -20,6 +20,7 @@ use crate::bin::{Bin, Slabs};
 use crate::class_map::ClassMap;
 use crate::coalescer::Coalescer;
 use crate::depot::Depot;
+use crate::drain::Outflow;
 use crate::magazine::Magazine;
 use crate::quarantine::Quarantine;
 use crate::size_class::{CLASSES, FIRST_SHARED, LARGEST, SMALL, SMALL_CLASSES, SizeClass};
@@ -283,6 +284,8 @@ pub struct ThreadHeap {
     pub clock: (u64, i32),
     /// Whether blocks have left the heap since then.
     pub giving: bool,
+    /// When most of what the thread had has been given back.
+    pub outflow: Outflow,
     /// The next heap without a thread.
     pub(crate) next_idle: *mut ThreadHeap,
     /// The next of all heaps.
@@ -319,6 +322,7 @@ impl ThreadHeap {
             (&raw mut (*place).coalescer).write(null_mut());
             (&raw mut (*place).quarantine).write(null_mut());
             (&raw mut (*place).budget).write(budget);
+            (&raw mut (*place).outflow).write(Outflow::NONE);
             (&raw mut (*place).looked).write(0);
             (&raw mut (*place).clock).write((0, FEWEST_TICKS));
             (&raw mut (*place).giving).write(false);
@@ -338,6 +342,39 @@ impl ThreadHeap {
         // SAFETY: heaps live for ever, and bins may be used by any thread. Acquire: pairs with the release in
         // `Heaps::enter`, since the host may be younger than the heap.
         unsafe { &(*(*heap.as_ptr()).host.load(Acquire)).bins }
+    }
+
+    /// Notes that so many blocks leave a heap.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    #[inline]
+    pub(crate) unsafe fn gave(heap: NonNull<Self>, blocks: usize) {
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            (*heap.as_ptr()).outflow.give(blocks);
+            if !(*heap.as_ptr()).giving {
+                Self::begin_giving(heap);
+            }
+        }
+    }
+
+    /// The thread looks at the clock sooner from now on.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    #[cold]
+    unsafe fn begin_giving(heap: NonNull<Self>) {
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            let place = heap.as_ptr();
+            (*place).giving = true;
+            (*place).clock.1 = (*place).clock.1.min(MOST_TICKS_GIVING);
+            let ticks = &(*place).front.ticks;
+            ticks.set(ticks.get().min(MOST_TICKS_GIVING));
+        }
     }
 
     /// Sets the next heap without a thread.

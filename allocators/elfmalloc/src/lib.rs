@@ -26,6 +26,7 @@ mod claims;
 pub mod class_map;
 pub mod coalescer;
 pub mod depot;
+pub mod drain;
 pub mod elfmalloc;
 mod empties;
 pub mod exit_report;

@@ -73,6 +73,7 @@ impl<P: Pages> Backend<P> {
         unsafe {
             let place = heap.as_ptr();
             let bin = self.bin(heap, class);
+            (*place).outflow.take(1);
             if class.number() >= FIRST_SHARED || !self.open(heap, class) {
                 return self.take_only(heap, bin, class);
             }
@@ -83,6 +84,7 @@ impl<P: Pages> Backend<P> {
             if taken == 0 {
                 return self.take_last(heap, bin, class);
             }
+            (*place).outflow.take(taken - 1);
             let last = magazine.slots.add(taken - 1);
             let slab = self.slab_of((*last).addr());
             let front = &(*place).front;
@@ -115,7 +117,7 @@ impl<P: Pages> Backend<P> {
                 let cost = (wanted - capacity) * class.size();
                 (*place).budget = (*place).budget.saturating_sub(cost);
             }
-            !magazine.slots.is_null()
+            magazine.capacity != 0
         }
     }
 
@@ -131,7 +133,7 @@ impl<P: Pages> Backend<P> {
             let front = &(*place).front;
             let magazine = &mut (*place).magazines[class.number()];
             front.count(1);
-            if magazine.slots.is_null() || !front.owns(class, block.addr()) {
+            if magazine.capacity == 0 || !front.owns(class, block.addr()) {
                 self.coalesce(heap, class, block);
                 return;
             }
@@ -155,7 +157,7 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's, and so is its coalescer; its memory is zero at first.
         unsafe {
             let place = heap.as_ptr();
-            (*place).giving = true;
+            ThreadHeap::gave(heap, 1);
             if (*place).coalescer.is_null() && class.number() < FIRST_SHARED {
                 let bytes = size_of::<Coalescer>();
                 let memory = self.metadata.lock().allocate(&self.pages, bytes);

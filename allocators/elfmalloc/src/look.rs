@@ -29,6 +29,9 @@ impl<P: Pages> Backend<P> {
             };
             (*place).clock = next_look((*place).clock, now, most);
             (*place).front.set_ticks((*place).clock.1);
+            if (*place).outflow.look() {
+                self.drain(heap);
+            }
             if now.wrapping_sub((*place).looked) >= self.decay.load(Relaxed) / 4 {
                 (*place).looked = now;
                 self.spread(heap);
@@ -47,9 +50,7 @@ impl<P: Pages> Backend<P> {
         for number in 1..=CLASSES {
             // SAFETY: the heap is this thread's.
             unsafe {
-                let magazine = &mut (*heap.as_ptr()).magazines[number];
-                magazine.refilled = false;
-                if !magazine.slots.is_null() && !core::mem::take(&mut magazine.busy) {
+                if (*heap.as_ptr()).magazines[number].look() {
                     self.shrink(heap, SizeClass::from_number(number as u8));
                 }
             }
@@ -71,6 +72,7 @@ impl<P: Pages> Backend<P> {
             let magazine = &raw mut (*place).magazines[class.number()];
             let length = (*magazine).length(&(*place).front, class);
             self.release_oldest(heap, class, length);
+            let rests = (*magazine).wake();
             let capacity = usize::from((*magazine).capacity);
             let first = Magazine::first_capacity(class, usize::MAX);
             let smaller = (capacity / 2).max(first);
@@ -78,6 +80,9 @@ impl<P: Pages> Backend<P> {
                 let front = &(*place).front;
                 (*magazine).resize(front, class, smaller, &self.metadata, &self.pages);
                 (*place).budget += (capacity - smaller) * class.size();
+            }
+            if rests {
+                (*magazine).rest();
             }
         }
     }

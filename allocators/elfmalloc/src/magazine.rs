@@ -33,6 +33,17 @@ pub enum Event {
     Flush,
 }
 
+/// What became of a magazine since it was last looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Since {
+    /// No slow path was taken.
+    Nothing,
+    /// It was flushed.
+    Flushed,
+    /// It was refilled: what leaves it may be wanted again.
+    Refilled,
+}
+
 /// What the fast path does not need to know of a magazine.
 #[derive(Clone, Copy, Debug)]
 pub struct Magazine {
@@ -40,34 +51,38 @@ pub struct Magazine {
     pub slots: *mut *mut u8,
     /// How many of the slots are used.
     pub capacity: u16,
-    words: u16,
+    /// How many of them are to be used again after the next refill; zero where the magazine does not rest.
+    resting: u16,
+    /// The array has two to the power of this words, if there is one.
+    order: u8,
     events: u8,
     last: Event,
-    /// True if the magazine was refilled since it was last looked at: then what leaves it may be wanted
-    /// again.
-    pub refilled: bool,
-    /// True if a slow path has been taken since the magazine was last looked at.
-    pub busy: bool,
+    since: Since,
 }
+
+// A heap has one for each class, and slow paths read them.
+const _: () = assert!(size_of::<Magazine>() == 16);
 
 impl Magazine {
     /// No slots.
     pub const NONE: Self = Self {
         slots: null_mut(),
         capacity: 0,
-        words: 0,
+        resting: 0,
+        order: 0,
         events: 0,
         last: Event::Refill,
-        refilled: false,
-        busy: false,
+        since: Since::Nothing,
     };
 
     /// Notes a slow path. True if the magazine should grow: what was just filled has to be emptied, or
     /// the other way round. A thread that only allocates, or only frees, gains little by a larger
     /// one, and would just keep more. `class` is that of the blocks.
     pub fn note(&mut self, event: Event, class: SizeClass) -> bool {
-        self.busy = true;
-        self.refilled |= event == Event::Refill;
+        self.since = self.since.max(match event {
+            Event::Refill => Since::Refilled,
+            Event::Flush => Since::Flushed,
+        });
         if self.last != event {
             self.events += 2;
         } else if Self::next_capacity(self.capacity)
@@ -87,6 +102,20 @@ impl Magazine {
     #[must_use]
     pub fn was(&self, event: Event) -> bool {
         self.last == event
+    }
+
+    /// Whether it was refilled since it was last looked at.
+    #[must_use]
+    pub fn was_refilled(&self) -> bool {
+        self.since == Since::Refilled
+    }
+
+    /// Looks at the magazine: whether it has slots that no slow path needed since the last time, or none that a
+    /// refill would have woken it for.
+    pub fn look(&mut self) -> bool {
+        let since = core::mem::replace(&mut self.since, Since::Nothing);
+        let unused = since == Since::Nothing || self.resting != 0 && since == Since::Flushed;
+        !self.slots.is_null() && unused
     }
 
     /// The capacity to begin with.
@@ -147,8 +176,8 @@ impl Magazine {
         pages: &impl Pages,
     ) -> bool {
         let length = self.length(front, class);
-        debug_assert!(length <= capacity && capacity <= MOST);
-        if capacity + FRAME > usize::from(self.words) {
+        debug_assert!(length <= capacity && capacity <= MOST && self.resting == 0);
+        if capacity + FRAME > 1 << self.order {
             let words = (capacity + FRAME).next_power_of_two().max(8);
             let bytes = words * size_of::<*mut u8>();
             let Some(array) = metadata.lock().allocate(pages, bytes) else {
@@ -167,7 +196,7 @@ impl Magazine {
                 self.free_array(metadata);
             }
             self.slots = slots;
-            self.words = words as u16;
+            self.order = words.ilog2() as u8;
         } else if self.capacity != 0 {
             // SAFETY: the FULL stood behind the slots in use.
             unsafe { *self.slots.add(usize::from(self.capacity)) = null_mut() };
@@ -175,6 +204,47 @@ impl Magazine {
         // SAFETY: the array has room for the slots and one word behind them.
         unsafe { *self.slots.add(capacity) = FULL };
         self.capacity = capacity as u16;
+        true
+    }
+
+    /// Keeps no more blocks until it is refilled.
+    ///
+    /// # Safety
+    ///
+    /// The magazine has slots in use, holds no block, and its thread calls.
+    pub unsafe fn rest(&mut self) {
+        debug_assert!(self.capacity != 0);
+        // SAFETY: the FULL stands behind the slots in use. Where the first is, the top is too.
+        unsafe {
+            *self.slots.add(usize::from(self.capacity)) = null_mut();
+            *self.slots = FULL;
+        }
+        self.resting = self.capacity;
+        self.capacity = 0;
+    }
+
+    /// How many slots it is to use again; none where it does not rest.
+    #[must_use]
+    pub fn resting(&self) -> usize {
+        usize::from(self.resting)
+    }
+
+    /// Uses the slots again that it had when it was told to rest; false where it does not.
+    ///
+    /// # Safety
+    ///
+    /// The magazine holds no block, and its thread calls.
+    pub unsafe fn wake(&mut self) -> bool {
+        if self.resting == 0 {
+            return false;
+        }
+        // SAFETY: the array has room for as many slots as there were, and one word behind them.
+        unsafe {
+            *self.slots = null_mut();
+            *self.slots.add(usize::from(self.resting)) = FULL;
+        }
+        self.capacity = self.resting;
+        self.resting = 0;
         true
     }
 
@@ -197,7 +267,7 @@ impl Magazine {
         if self.slots.is_null() {
             return;
         }
-        let bytes = usize::from(self.words) * size_of::<*mut u8>();
+        let bytes = size_of::<*mut u8>() << self.order;
         // SAFETY: the array begins a word before the slots, and was allocated with this size.
         unsafe {
             let array = NonNull::new_unchecked(self.slots.sub(1).cast());

@@ -56,6 +56,8 @@ pub struct Pool {
     pub dirty_low: usize,
     /// Those that are out of the maps meanwhile.
     purging: Purging,
+    /// Units that were put to use since the last epoch.
+    pub taken: usize,
     /// Units that may be read and written.
     pub committed: usize,
     /// The most units ever in use.
@@ -79,6 +81,7 @@ impl Pool {
             dirty: 0,
             dirty_low: 0,
             purging: Purging::NONE,
+            taken: 0,
             committed: 0,
             peak: 0,
         }
@@ -301,6 +304,7 @@ impl Pool {
         let soiled = arena.dirty.change(unit, count, false);
         self.dirty = self.dirty + soil_huge_pages(arena, unit, count) - soiled;
         self.dirty_low = self.dirty_low.min(self.dirty);
+        self.taken += count;
         self.live += count;
         self.peak = self.peak.max(self.live);
         Run {

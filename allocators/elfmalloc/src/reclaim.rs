@@ -1,5 +1,6 @@
 //! Memory that goes back to the system: by and by what lies idle, at once what `malloc_trim` asks for.
 
+use core::mem::take;
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -10,6 +11,7 @@ use crate::backend::Backend;
 use crate::bin::{Bin, Slabs};
 use crate::heap::ThreadHeap;
 use crate::pool::{Pool, Run};
+use crate::settings::Settings;
 use crate::size_class::{SizeClass, UNIT};
 use crate::slab::Slab;
 
@@ -17,6 +19,10 @@ use crate::slab::Slab;
 const KEPT: usize = (256 << 10) / UNIT;
 /// Where more units are in use, a part of those beyond is kept: 32 MiB. What a smaller heap would keep is soon faulted in.
 const SMALL_HEAP: usize = (32 << 20) / UNIT;
+/// Where no more units than these are put to use in an epoch, 16 MiB, memory is little used,
+const FEW: usize = (16 << 20) / UNIT;
+/// and as many as these count as idle that were not, 4 MiB: those that come and go are soon faulted in.
+const GRACE: usize = (4 << 20) / UNIT;
 /// Units that are kept when memory grows: 128 KiB.
 const KEPT_AT_GROWTH: usize = (128 << 10) / UNIT;
 /// Units that are purged by one call of the system.
@@ -26,6 +32,24 @@ const PIECE: usize = 64;
 const SLABS: usize = 2048;
 /// Slabs that are out of their bin at once while their pages are purged, at most.
 const CLAIMED: usize = 64;
+
+impl Pool {
+    /// Begins another epoch. Returns how many units are to be purged because they were idle throughout the one that ends, or nearly
+    /// so if `grace` is granted and few were put to use; and how many of them may be parts of huge pages.
+    pub fn end_epoch(&mut self, grace: bool) -> (usize, usize) {
+        let few = take(&mut self.taken) <= FEW;
+        let idle = self.dirty_low;
+        let grace = if grace && few { GRACE } else { 0 }.min(self.dirty - idle);
+        self.dirty_low = self.dirty;
+        let beyond = self.live.saturating_sub(SMALL_HEAP);
+        let kept = KEPT.max(beyond / 32);
+        let parts = KEPT.max(beyond / 16);
+        (
+            (idle + grace).saturating_sub(kept),
+            idle.saturating_sub(parts),
+        )
+    }
+}
 
 impl<P: Pages> Backend<P> {
     /// Purges, if an epoch has passed, what was idle throughout it. Half the decay time is an epoch, so
@@ -58,15 +82,9 @@ impl<P: Pages> Backend<P> {
             self.retire_all_empties(Slabs::take_idle_empties);
             self.empty_idle_depots();
         });
-        let (excess, parts) = {
-            let mut pool = self.pool.lock();
-            let idle = pool.dirty_low;
-            pool.dirty_low = pool.dirty;
-            let beyond = pool.live.saturating_sub(SMALL_HEAP);
-            let kept = KEPT.max(beyond / 32);
-            let parts = KEPT.max(beyond / 16);
-            (idle.saturating_sub(kept), idle.saturating_sub(parts))
-        };
+        // Where epochs are short, nearly every program uses few units in one.
+        let decays_slowly = self.decay.load(Relaxed) >= Settings::DEFAULT.decay;
+        let (excess, parts) = self.pool.lock().end_epoch(decays_slowly);
         if !first {
             let done = self.purge_units(excess);
             self.purge_any_units(parts.saturating_sub(done));

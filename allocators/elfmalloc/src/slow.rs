@@ -48,13 +48,15 @@ impl<P: Pages> Backend<P> {
             }
             // A pointer: what is called on the way makes references of its own. So below.
             let magazine = &raw mut (*place).magazines[class.number()];
-            if (*magazine).note(Event::Refill, class) || (*magazine).slots.is_null() {
+            let wants = (*magazine).note(Event::Refill, class) || (*magazine).capacity == 0;
+            if wants && !(*magazine).wake() {
                 self.grow(heap, class);
             }
             let bin = self.bin(heap, class);
-            if (*magazine).slots.is_null() {
+            if (*magazine).capacity == 0 {
                 // Large blocks of which the thread may keep none: it looks at the clock all the same.
                 (*place).front.count(1);
+                (*place).outflow.take(1);
                 return self.take_only(heap, bin, class);
             }
             let want = batch((*magazine).capacity);
@@ -66,6 +68,7 @@ impl<P: Pages> Backend<P> {
                 return self.take_last(heap, bin, class);
             }
             (*place).front.count(taken);
+            (*place).outflow.take(taken);
             let last = (*magazine).slots.add(taken - 1);
             (*place).front.set_top(class, last);
             self.note_length(heap, class);
@@ -123,7 +126,7 @@ impl<P: Pages> Backend<P> {
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, its magazine of `class` is full or has no slots, and the
+    /// The heap is the calling thread's, its magazine of `class` is full or has no slots, or rests, and the
     /// block is one of `class` that nobody uses.
     pub unsafe fn flush(&self, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
         // SAFETY: the heap is this thread's.
@@ -132,15 +135,16 @@ impl<P: Pages> Backend<P> {
             let magazine = &raw mut (*place).magazines[class.number()];
             let again = (*magazine).was(Event::Flush);
             let wants = (*magazine).note(Event::Flush, class);
-            if !((wants || (*magazine).slots.is_null()) && self.grow(heap, class)) {
-                if (*magazine).slots.is_null() {
+            if !((wants || (*magazine).capacity == 0) && self.grow(heap, class)) {
+                if (*magazine).capacity == 0 {
                     (*place).front.count(1);
+                    ThreadHeap::gave(heap, 1);
                     self.give_or_report(self.bin(heap, class), class, &mut [block]);
                     return;
                 }
                 // A thread that only frees wants none of them back.
                 let oldest = usize::from((*magazine).capacity).div_ceil(if again { 1 } else { 2 });
-                if (*magazine).refilled {
+                if (*magazine).was_refilled() {
                     self.remove_oldest(heap, class, oldest, |blocks| {
                         self.spill(heap, class, blocks);
                     });
@@ -192,9 +196,9 @@ impl<P: Pages> Backend<P> {
         // afterwards.
         unsafe {
             let place = heap.as_ptr();
+            ThreadHeap::gave(heap, count);
             let magazine = &(*place).magazines[class.number()];
             let slots = magazine.slots;
-            (*place).giving = true;
             let rest = magazine.length(&(*place).front, class) - count;
             let oldest = core::slice::from_raw_parts_mut(slots, count);
             give(oldest);
@@ -250,6 +254,9 @@ impl<P: Pages> Backend<P> {
         unsafe {
             let place = heap.as_ptr();
             let magazine = &raw mut (*place).magazines[class.number()];
+            if (*magazine).resting() != 0 {
+                return false;
+            }
             let old = usize::from((*magazine).capacity);
             let wanted = if old == 0 {
                 Magazine::first_capacity(class, limit)

@@ -6,6 +6,7 @@ use heapdrome_pages::atomic::Ordering::Relaxed;
 use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
+use crate::drain::Outflow;
 use crate::heap::ThreadHeap;
 use crate::heaps::{Heaps, guests_of};
 use crate::size_class::{CLASSES, SizeClass};
@@ -20,6 +21,7 @@ impl<P: Pages> Backend<P> {
         };
         // SAFETY: the heap is this thread's now.
         unsafe {
+            (*heap.as_ptr()).outflow = Outflow::NONE;
             // Under the lock of the lists: a last guest who leaves meanwhile would say the opposite later.
             if heaps.enter(heap, self.most_hosts()) {
                 self.set_idle(heap, false);

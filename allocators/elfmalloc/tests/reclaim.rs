@@ -221,6 +221,43 @@ fn a_small_heap_keeps_little_that_is_idle() {
     backend.check();
 }
 
+/// How many units are to be purged at the end of an epoch in which `count` of them came and went `times`.
+fn due_after(times: usize, count: usize, grace: bool) -> usize {
+    let backend = backend();
+    backend.with_pool(|pool| pool.end_epoch(grace));
+    for _ in 0..times {
+        let run = backend.allocate_run(count, UNIT).expect("there is memory");
+        // SAFETY: the run is this test's, and given up.
+        backend.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), count, true) });
+    }
+    let (due, parts) = backend.with_pool(|pool| pool.end_epoch(grace));
+    assert_eq!(parts, 0, "no huge page is split for units that come and go");
+    due
+}
+
+#[test]
+fn units_that_come_and_go_are_purged_where_few_are_used() {
+    let kept = (256 << 10) / UNIT;
+    assert_eq!(due_after(4, 16, true), 16 - kept);
+    assert_eq!(due_after(2, 128, true), (4 << 20) / UNIT - kept);
+    assert_eq!(due_after(17, 16, true), 0, "more than 16 MiB were used");
+    assert_eq!(due_after(4, 16, false), 0, "epochs are short");
+}
+
+#[test]
+fn what_comes_back_to_a_slab_that_nothing_was_taken_from_is_purged_in_the_same_epoch() {
+    let backend = backend();
+    let blocks = slab_of_nobody(backend);
+    give(backend, &blocks[60..]);
+    (0..3).for_each(|_| backend.tick());
+    give(backend, &blocks[4..60]);
+    assert_eq!(backend.snapshot().purges, 0);
+    backend.tick();
+    let purged = backend.snapshot().purged as usize;
+    assert_eq!(purged, UNIT - 4 * class().size());
+    backend.check();
+}
+
 #[test]
 fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
     let backend = backend();

@@ -1,0 +1,147 @@
+//! A thread that gave back most of what it had empties its magazines: it may fall silent, and nobody else reaches
+//! what lies there then.
+
+use core::ptr::NonNull;
+use heapdrome_pages::atomic::Ordering::Relaxed;
+
+use heapdrome_pages::Pages;
+
+use crate::backend::Backend;
+use crate::heap::ThreadHeap;
+use crate::size_class::{CLASSES, FIRST_SHARED, SizeClass};
+
+/// Fewer blocks are not most of what a thread had.
+const LEAST: isize = 256;
+/// Magazines are left alone that may hold at most this part of what they might.
+const KEPT_PART: usize = 8;
+
+/// How many blocks a thread has, and when it has given most of them back. Counted in slow paths, so that those in
+/// magazines count as the thread's.
+#[derive(Debug)]
+pub struct Outflow {
+    /// Blocks that left the magazines, less those that came: below zero where the thread has some.
+    balance: isize,
+    /// The least that it was at looks at the clock, since most of that was last given back.
+    least: isize,
+    /// How many blocks magazines held when they were last emptied.
+    emptied: usize,
+}
+
+impl Outflow {
+    /// That of a thread that begins.
+    pub const NONE: Self = Self {
+        balance: 0,
+        least: 0,
+        emptied: 0,
+    };
+
+    /// Counts blocks that come.
+    #[inline]
+    pub const fn take(&mut self, blocks: usize) {
+        self.balance -= blocks as isize;
+    }
+
+    /// Counts blocks that leave.
+    #[inline]
+    pub const fn give(&mut self, blocks: usize) {
+        self.balance += blocks as isize;
+    }
+
+    /// Notes how much the thread has. True where that is a quarter of the most, at most, and [`settle`](Self::settle) is to
+    /// be called. A thread that has none left frees the blocks of others: then it is true each time as many have left as
+    /// magazines held, so that emptying them costs no more than what was freed.
+    pub fn look(&mut self) -> bool {
+        let wait = match self.least {
+            0.. => self.emptied as isize,
+            least => -least / 4 * 3,
+        };
+        self.least = self.least.min(self.balance);
+        self.balance >= self.least + wait.max(LEAST)
+    }
+
+    /// Waits for a quarter of what the thread has now; `balance` was the count before its magazines were emptied.
+    const fn settle(&mut self, balance: isize) {
+        self.emptied = (self.balance - balance) as usize;
+        self.least = self.balance;
+    }
+}
+
+impl<P: Pages> Backend<P> {
+    /// Empties the thread's magazines, if they may hold much, and has those of blocks above 4 KiB rest.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    pub(crate) unsafe fn drain(&self, heap: NonNull<ThreadHeap>) {
+        // Relaxed: a number that stands alone.
+        let whole = self.budget.load(Relaxed);
+        // SAFETY: the heap is this thread's, and a magazine rests when it is empty.
+        unsafe {
+            let place = heap.as_ptr();
+            let balance = (*place).outflow.balance;
+            if whole.saturating_sub((*place).budget) <= whole / KEPT_PART {
+                (*place).outflow.settle(balance);
+                return;
+            }
+            for number in 1..=CLASSES {
+                // A pointer: what is called on the way makes references of its own.
+                let magazine = &raw mut (*place).magazines[number];
+                if (*magazine).capacity != 0 {
+                    let class = SizeClass::from_number(number as u8);
+                    let length = (*magazine).length(&(*place).front, class);
+                    self.release_oldest(heap, class, length);
+                    self.note_length(heap, class);
+                    if number >= FIRST_SHARED {
+                        (*magazine).rest();
+                    }
+                }
+            }
+            (*place).outflow.settle(balance);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_of_the_most_is_waited_for_and_then_a_quarter_of_that() {
+        let mut outflow = Outflow::NONE;
+        outflow.take(16_000);
+        assert!(!outflow.look());
+        for part in [12_000, 3_000] {
+            outflow.give(part - 1);
+            assert!(!outflow.look());
+            outflow.give(1);
+            assert!(outflow.look());
+            outflow.settle(outflow.balance);
+        }
+    }
+
+    #[test]
+    fn what_magazines_held_is_waited_for_where_the_thread_has_nothing_of_its_own() {
+        let mut outflow = Outflow::NONE;
+        outflow.give(LEAST as usize);
+        assert!(outflow.look());
+        let before = outflow.balance;
+        outflow.give(5_000);
+        outflow.settle(before);
+        outflow.give(4_999);
+        assert!(!outflow.look());
+        outflow.give(1);
+        assert!(outflow.look());
+    }
+
+    #[test]
+    fn few_blocks_are_not_waited_for() {
+        let mut outflow = Outflow::NONE;
+        for _ in 0..3 {
+            outflow.give(LEAST as usize - 1);
+            assert!(!outflow.look());
+            outflow.give(1);
+            assert!(outflow.look());
+            outflow.settle(outflow.balance);
+        }
+    }
+}

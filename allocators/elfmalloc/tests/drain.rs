@@ -1,0 +1,133 @@
+//! What a thread keeps at hand when it has given back most of what it had, over simulated pages.
+
+use std::ptr::NonNull;
+
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_elfmalloc::size_class::FIRST_SHARED;
+use heapdrome_pages::Simulated;
+
+/// Blocks of the program: as many of each class.
+const BLOCKS: usize = if cfg!(miri) { 2_000 } else { 30_000 };
+/// The classes to 32 KiB.
+const CLASSES: usize = 72;
+/// So much magazines may hold at least of a thread that empties them: an eighth of the most.
+const LEAST: usize = Settings::DEFAULT.budget / 8;
+
+fn backend() -> Backend<Simulated> {
+    let backend = Backend::new(Simulated::new(1 << 30));
+    // Nothing goes back by and by: what a thread does is all that counts.
+    backend.start(|| Settings {
+        arena: 0,
+        decay: u64::MAX,
+        ..Settings::DEFAULT
+    });
+    backend
+}
+
+fn attach(backend: &Backend<Simulated>) -> NonNull<ThreadHeap> {
+    backend.attach().expect("there is memory")
+}
+
+/// The class of a block, which steps through all of them.
+fn class_of(block: usize) -> SizeClass {
+    SizeClass::from_number((1 + block * 29 % CLASSES) as u8)
+}
+
+fn allocate(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass) -> *mut u8 {
+    // SAFETY: the heap is this thread's; before a top lies a slot or null.
+    unsafe {
+        let front = &(*heap.as_ptr()).front;
+        let top = front.top(class).sub(1);
+        let block = *top;
+        if block.is_null() {
+            return Magazines::refill(backend, heap, class);
+        }
+        front.set_top(class, top);
+        block
+    }
+}
+
+fn free(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
+    // SAFETY: the heap is this thread's, and the block is the test's own.
+    unsafe {
+        let front = &(*heap.as_ptr()).front;
+        front.count(1);
+        if front.is_due() {
+            backend.look_around(heap);
+        }
+        Magazines::put(backend, heap, class, block);
+    }
+}
+
+fn allocate_all(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>) -> Vec<*mut u8> {
+    (0..BLOCKS)
+        .map(|block| allocate(backend, heap, class_of(block)))
+        .collect()
+}
+
+/// Blocks above 4 KiB that lie in magazines, in bytes, the calling thread's counted exactly.
+fn large_cached(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>) -> usize {
+    // SAFETY: the heap is this thread's.
+    unsafe { backend.note_cached(heap) };
+    let classes = backend.snapshot().classes;
+    classes[FIRST_SHARED..]
+        .iter()
+        .map(|class| class.cached)
+        .sum()
+}
+
+/// What the magazines of a heap may hold.
+fn capacity(heap: NonNull<ThreadHeap>) -> usize {
+    (1..=CLASSES)
+        .map(|number| {
+            // SAFETY: the heap is this thread's.
+            let magazine = unsafe { &(*heap.as_ptr()).magazines[number] };
+            usize::from(magazine.capacity) * SizeClass::from_number(number as u8).size()
+        })
+        .sum()
+}
+
+#[test]
+#[cfg_attr(
+    miri,
+    ignore = "it takes more blocks than a thread's small magazines hold"
+)]
+fn a_thread_that_freed_all_it_had_keeps_no_large_blocks_and_knows_its_magazines_again() {
+    let backend = backend();
+    let heap = attach(&backend);
+    let mut before = LEAST;
+    for _ in 0..3 {
+        let blocks = allocate_all(&backend, heap);
+        let now = capacity(heap);
+        assert!(now >= before, "none has become smaller: {now}, {before}");
+        before = now;
+        for (index, block) in blocks.into_iter().enumerate() {
+            free(&backend, heap, class_of(index), block);
+        }
+        assert_eq!(large_cached(&backend, heap), 0);
+    }
+    backend.check();
+}
+
+#[test]
+fn a_thread_that_frees_a_part_and_allocates_again_keeps_its_magazines() {
+    let backend = backend();
+    let heap = attach(&backend);
+    let mut blocks = allocate_all(&backend, heap);
+    let before = capacity(heap);
+    for round in 0..20 {
+        let part = || (round % 3..BLOCKS).step_by(3);
+        for index in part() {
+            free(&backend, heap, class_of(index), blocks[index]);
+        }
+        for index in part() {
+            blocks[index] = allocate(&backend, heap, class_of(index));
+        }
+        assert!(capacity(heap) >= before, "none has become smaller");
+    }
+    backend.check();
+}
