@@ -6,6 +6,9 @@
 //! [filled](crate::fill) and stay in a [`Quarantine`](crate::quarantine::Quarantine)
 //! ([`hardened_free`](crate::hardened_free)). Blocks above 128 KiB are mappings between guard pages
 //! ([`guarded`](crate::guarded)).
+//!
+//! No other variant may serve in the same process: they share free blocks, and only this one fills what it frees. It
+//! would take the contents of a block that another has freed for a write to a free block.
 
 use core::ptr::NonNull;
 
