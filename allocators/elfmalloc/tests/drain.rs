@@ -17,12 +17,17 @@ const CLASSES: usize = 72;
 /// So much magazines may hold at least of a thread that empties them: an eighth of the most.
 const LEAST: usize = Settings::DEFAULT.budget / 8;
 
+/// Nothing goes back by and by in it: what a thread does is all that counts.
 fn backend() -> Backend<Simulated> {
+    backend_with(u64::MAX, Settings::DEFAULT.budget)
+}
+
+fn backend_with(decay: u64, budget: usize) -> Backend<Simulated> {
     let backend = Backend::new(Simulated::new(1 << 30));
-    // Nothing goes back by and by: what a thread does is all that counts.
     backend.start(|| Settings {
         arena: 0,
-        decay: u64::MAX,
+        decay,
+        budget,
         ..Settings::DEFAULT
     });
     backend
@@ -128,6 +133,32 @@ fn a_thread_that_frees_a_part_and_allocates_again_keeps_its_magazines() {
             blocks[index] = allocate(&backend, heap, class_of(index));
         }
         assert!(capacity(heap) >= before, "none has become smaller");
+    }
+    backend.check();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it takes as many blocks as the first")]
+fn magazines_that_rest_are_paid_for_once() {
+    // With every look at the clock what is not used becomes smaller; so little a thread soon spends.
+    const BUDGET: usize = 64 << 10;
+    let backend = backend_with(0, BUDGET);
+    for _ in 0..2 {
+        let heap = attach(&backend);
+        for _ in 0..4 {
+            let blocks = allocate_all(&backend, heap);
+            for (index, block) in blocks.into_iter().enumerate() {
+                free(&backend, heap, class_of(index), block);
+            }
+            // SAFETY: the heap is this thread's.
+            unsafe {
+                (0..3).for_each(|_| backend.look_around(heap));
+                let budget = (*heap.as_ptr()).budget;
+                assert!(budget <= BUDGET, "{budget}");
+            }
+        }
+        // SAFETY: the heap is this thread's, which is done with it.
+        unsafe { backend.detach(heap) };
     }
     backend.check();
 }
