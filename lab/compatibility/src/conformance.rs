@@ -7,7 +7,7 @@ use heapdrome_conformance::{Failure, Library, Suite, checks};
 use crate::Bench;
 
 /// The libraries, by their names without `lib` and `.so`.
-const LIBRARIES: [&str; 4] = [
+pub const LIBRARIES: [&str; 4] = [
     "bumpmalloc",
     "elfmalloc",
     "elfmalloc-l",
@@ -19,13 +19,13 @@ const THREADS: usize = 8;
 /// Generated programs, each of which is run with the library loaded, and preloaded.
 const PROGRAMS: u64 = 2;
 
-/// Prints a row for each check, as soon as it is known, and one for generated programs; true if none
-/// failed.
+/// Prints a row for each check on libraries of [`LIBRARIES`], as soon as it is known, and one for generated programs;
+/// true if none failed.
 ///
 /// # Errors
 ///
 /// If the executable of this process cannot be found, or there is no temporary folder.
-pub fn table(bench: &Bench) -> io::Result<bool> {
+pub fn table(bench: &Bench, libraries: &[&str]) -> io::Result<bool> {
     let executable = std::env::current_exe()?;
     let suite = |name: &&str| Suite {
         library: Library::File(bench.library(name)),
@@ -35,10 +35,10 @@ pub fn table(bench: &Bench) -> io::Result<bool> {
         steps: STEPS,
         threads: THREADS,
     };
-    let suites: Vec<Suite> = LIBRARIES.iter().map(suite).collect();
+    let suites: Vec<Suite> = libraries.iter().map(suite).collect();
     let mut well = true;
-    println!("| check | what | {} |", LIBRARIES.join(" | "));
-    println!("|---|---|{}", "---|".repeat(LIBRARIES.len()));
+    println!("| check | what | {} |", libraries.join(" | "));
+    println!("|---|---|{}", "---|".repeat(libraries.len()));
     for check in checks() {
         print!("| {} | {} |", check.name, check.what);
         for suite in &suites {
