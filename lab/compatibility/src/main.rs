@@ -28,33 +28,62 @@ fn main() -> ExitCode {
     test(&wanted)
 }
 
-fn test(wanted: &[String]) -> ExitCode {
+fn test(names: &[String]) -> ExitCode {
     let all = match programs() {
         Ok(all) => all,
         Err(error) => return complain(&format!("the list of programs is wrong: {error}"), 4),
     };
-    let (allocators, wanted): (Vec<&str>, Vec<&str>) = wanted
-        .iter()
-        .map(String::as_str)
-        .partition(|name| conformance::LIBRARIES.contains(name));
-    let unknown = wanted
-        .iter()
-        .filter(|name| **name != CONFORMANCE)
-        .find(|name| all.iter().all(|program| program.name != **name));
-    if let Some(name) = unknown {
-        let mut names: Vec<_> = all.iter().map(|program| program.name.as_str()).collect();
-        names.push(CONFORMANCE);
-        names.extend(conformance::LIBRARIES);
-        let names = names.join(", ");
-        return complain(&format!("there is no program {name}, but {names}"), 2);
-    }
-    let is_wanted = |name: &str| wanted.is_empty() || wanted.contains(&name);
-    let chosen: Vec<_> = all.iter().filter(|one| is_wanted(&one.name)).collect();
-    match tables(&allocators, is_wanted(CONFORMANCE), &chosen) {
+    let choice = match choose(names, &all) {
+        Ok(choice) => choice,
+        Err(why) => return complain(&why, 2),
+    };
+    match tables(&choice) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => complain(&error.to_string(), 4),
     }
+}
+
+/// What is to be tested.
+struct Choice<'a> {
+    /// The libraries for the conformance suite.
+    suite: Vec<&'static str>,
+    /// The allocators for programs.
+    allocators: Vec<&'static str>,
+    programs: Vec<&'a Program>,
+}
+
+/// What the names ask for; why that cannot be where it cannot.
+fn choose<'a>(names: &[String], all: &'a [Program]) -> Result<Choice<'a>, String> {
+    let (libraries, tests): (Vec<&str>, Vec<&str>) = names
+        .iter()
+        .map(String::as_str)
+        .partition(|name| conformance::LIBRARIES.contains(name));
+    let mut known: Vec<&str> = all.iter().map(|program| program.name.as_str()).collect();
+    known.push(CONFORMANCE);
+    if let Some(name) = tests.iter().find(|name| !known.contains(name)) {
+        known.extend(conformance::LIBRARIES);
+        return Err(format!("there is no {name}, but {}", known.join(", ")));
+    }
+    let of = |all: &[&'static str]| -> Vec<&'static str> {
+        let is_named = |name: &&str| libraries.is_empty() || libraries.contains(name);
+        all.iter().copied().filter(is_named).collect()
+    };
+    let is_wanted = |name: &str| tests.is_empty() || tests.contains(&name);
+    let allocators = of(&ALLOCATORS);
+    let program = tests.iter().find(|name| **name != CONFORMANCE);
+    if let Some(program) = program.filter(|_| allocators.is_empty()) {
+        let served = ALLOCATORS.join(", ");
+        return Err(format!("{program} is run under {served} only"));
+    }
+    Ok(Choice {
+        suite: of(&conformance::LIBRARIES)
+            .into_iter()
+            .filter(|_| is_wanted(CONFORMANCE))
+            .collect(),
+        allocators,
+        programs: all.iter().filter(|one| is_wanted(&one.name)).collect(),
+    })
 }
 
 fn complain(what: &str, status: u8) -> ExitCode {
@@ -62,21 +91,16 @@ fn complain(what: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Prints the tables that are asked for, with the allocators named or all; true if nothing failed.
-fn tables(named: &[&str], suite: bool, chosen: &[&Program]) -> std::io::Result<bool> {
-    let of = |all: &[&'static str]| -> Vec<&'static str> {
-        let is_named = |name: &&str| named.is_empty() || named.contains(name);
-        all.iter().copied().filter(is_named).collect()
-    };
+/// Prints the tables that have something in them; true if nothing failed.
+fn tables(choice: &Choice) -> std::io::Result<bool> {
     let bench = Bench::new()?;
     let mut well = true;
-    if suite {
-        well = conformance::table(&bench, &of(&conformance::LIBRARIES))?;
+    if !choice.suite.is_empty() {
+        well = conformance::table(&bench, &choice.suite)?;
         println!();
     }
-    let allocators = of(&ALLOCATORS);
-    if !chosen.is_empty() && !allocators.is_empty() {
-        well &= table(&bench, &allocators, chosen)?;
+    if !choice.allocators.is_empty() && !choice.programs.is_empty() {
+        well &= table(&bench, &choice.allocators, &choice.programs)?;
     }
     Ok(well)
 }
