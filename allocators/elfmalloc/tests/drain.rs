@@ -12,6 +12,8 @@ use heapdrome_pages::Simulated;
 
 /// Blocks of the program: as many of each class.
 const BLOCKS: usize = if cfg!(miri) { 2_000 } else { 30_000 };
+/// How often a part of them is freed and allocated again.
+const ROUNDS: usize = if cfg!(miri) { 2 } else { 20 };
 /// The classes to 32 KiB.
 const CLASSES: usize = 72;
 /// So much magazines may hold at least of a thread that empties them: an eighth of the most.
@@ -124,7 +126,7 @@ fn a_thread_that_frees_a_part_and_allocates_again_keeps_its_magazines() {
     let heap = attach(&backend);
     let mut blocks = allocate_all(&backend, heap);
     let before = capacity(heap);
-    for round in 0..20 {
+    for round in 0..ROUNDS {
         let part = || (round % 3..BLOCKS).step_by(3);
         for index in part() {
             free(&backend, heap, class_of(index), blocks[index]);
