@@ -115,7 +115,7 @@ mod tests {
             let filled = before + lines;
             // SAFETY: the block has that many bytes, all of them this test's.
             unsafe {
-                let block = NonNull::from(&mut bytes.0[before]).cast::<u8>();
+                let block = NonNull::from(&mut bytes.0).cast::<u8>().add(before);
                 fill(block, shape);
                 assert!(bytes.0[before..filled].iter().all(|&byte| byte == FILL));
                 assert!(bytes.0[..before].iter().all(|&byte| byte == 7));
@@ -133,7 +133,7 @@ mod tests {
         bytes.0[..64].fill(0);
         // SAFETY: as above; the second part of the block lies on the next page, as far as this goes.
         unsafe {
-            let block = NonNull::from(&mut bytes.0[32]).cast::<u8>();
+            let block = NonNull::from(&mut bytes.0).cast::<u8>().add(32);
             assert!(
                 !is_filled(block, Shape::of(SizeClass::of(80)))
                     && is_filled_or_purged(block, 80, 64)
