@@ -88,9 +88,7 @@ impl<P: Pages> Backend<P> {
                 let magazine = &raw mut (*place).magazines[number];
                 if (*magazine).capacity != 0 {
                     let class = SizeClass::from_number(number as u8);
-                    let length = (*magazine).length(&(*place).front, class);
-                    self.release_oldest(heap, class, length);
-                    self.note_length(heap, class);
+                    self.empty_magazine(heap, class);
                     if number >= FIRST_SHARED {
                         (*magazine).rest();
                     }

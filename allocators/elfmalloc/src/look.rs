@@ -67,11 +67,10 @@ impl<P: Pages> Backend<P> {
     unsafe fn shrink(&self, heap: NonNull<ThreadHeap>, class: SizeClass) {
         // SAFETY: the heap is this thread's.
         unsafe {
+            self.empty_magazine(heap, class);
             let place = heap.as_ptr();
             // A pointer: what is called on the way makes references of its own.
             let magazine = &raw mut (*place).magazines[class.number()];
-            let length = (*magazine).length(&(*place).front, class);
-            self.release_oldest(heap, class, length);
             let rests = (*magazine).wake();
             let capacity = usize::from((*magazine).capacity);
             let first = Magazine::first_capacity(class, usize::MAX);

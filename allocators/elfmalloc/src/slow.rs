@@ -158,6 +158,21 @@ impl<P: Pages> Backend<P> {
         }
     }
 
+    /// Gives all blocks of a magazine back to their slabs, and notes that it holds none.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    pub(crate) unsafe fn empty_magazine(&self, heap: NonNull<ThreadHeap>, class: SizeClass) {
+        // SAFETY: the caller's promise; the magazine holds as many as it says.
+        unsafe {
+            let place = heap.as_ptr();
+            let length = (*place).magazines[class.number()].length(&(*place).front, class);
+            self.release_oldest(heap, class, length);
+            self.note_length(heap, class);
+        }
+    }
+
     /// Gives the `count` blocks that lie longest in a magazine back to their slabs.
     ///
     /// # Safety

@@ -165,11 +165,9 @@ impl<P: Pages> Backend<P> {
             let class = SizeClass::from_number(number as u8);
             // SAFETY: the caller's promise.
             unsafe {
-                let place = heap.as_ptr();
-                let length = (*place).magazines[number].length(&(*place).front, class);
-                self.release_oldest(heap, class, length);
-                self.note_length(heap, class);
+                self.empty_magazine(heap, class);
                 if discard {
+                    let place = heap.as_ptr();
                     let magazine = &mut (*place).magazines[number];
                     magazine.discard(&(*place).front, class, &self.metadata);
                     (*place).front.set_own(class, 0, 0);

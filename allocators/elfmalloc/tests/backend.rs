@@ -1,5 +1,7 @@
 //! The back-end over simulated pages: everything that needs no thread-local state.
 
+mod paths;
+
 use std::collections::HashMap;
 use std::ptr::NonNull;
 
@@ -28,25 +30,6 @@ fn class_of(size: usize) -> SizeClass {
     SizeClass::of(size)
 }
 
-/// Allocates as the fast path and the slow path together do.
-fn allocate_by<F: FrontEnd>(
-    backend: &Backend<Simulated>,
-    heap: NonNull<ThreadHeap>,
-    class: SizeClass,
-) -> *mut u8 {
-    // SAFETY: the heap is this thread's; before a top lies a slot or null.
-    unsafe {
-        let front = &(*heap.as_ptr()).front;
-        let top = front.top(class);
-        let block = *top.sub(1);
-        if block.is_null() {
-            return F::refill(backend, heap, class);
-        }
-        front.set_top(class, top.sub(1));
-        block
-    }
-}
-
 /// Frees as both paths together do.
 fn free_by<F: FrontEnd>(
     backend: &Backend<Simulated>,
@@ -59,7 +42,7 @@ fn free_by<F: FrontEnd>(
 }
 
 fn allocate(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass) -> *mut u8 {
-    allocate_by::<Magazines>(backend, heap, class)
+    paths::allocate::<Magazines>(backend, heap, class)
 }
 
 fn free(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
@@ -99,7 +82,7 @@ fn generated_programs<F: FrontEnd>() {
         if order.is_empty() || random.below(10) < if grows { 7 } else { 3 } {
             let size = [64, 600, 5000, 40_000][random.below(4)];
             let class = class_of(random.below(size) + 1);
-            let block = allocate_by::<F>(&backend, heap, class);
+            let block = paths::allocate::<F>(&backend, heap, class);
             assert!(!block.is_null() && block.addr().is_multiple_of(16));
             let mark = random.below(256) as u8;
             // SAFETY: the block has the size of its class.
@@ -374,7 +357,7 @@ fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from()
     let heap = backend.attach().expect("there is memory");
     let class = class_of(1024);
     let blocks: Vec<_> = (0..64 * 4)
-        .map(|_| allocate_by::<LocalCache>(&backend, heap, class))
+        .map(|_| paths::allocate::<LocalCache>(&backend, heap, class))
         .collect();
     let (first, last) = (blocks[0], blocks[blocks.len() - 1]);
     // SAFETY: the heap is this thread's.

@@ -1,5 +1,7 @@
 //! What a thread keeps at hand when it has given back most of what it had, over simulated pages.
 
+mod paths;
+
 use std::ptr::NonNull;
 
 use heapdrome_elfmalloc::SizeClass;
@@ -9,6 +11,7 @@ use heapdrome_elfmalloc::heap::ThreadHeap;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::FIRST_SHARED;
 use heapdrome_pages::Simulated;
+use paths::allocate;
 
 /// Blocks of the program: as many of each class.
 const BLOCKS: usize = if cfg!(miri) { 2_000 } else { 30_000 };
@@ -44,20 +47,6 @@ fn class_of(block: usize) -> SizeClass {
     SizeClass::from_number((1 + block * 29 % CLASSES) as u8)
 }
 
-fn allocate(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass) -> *mut u8 {
-    // SAFETY: the heap is this thread's; before a top lies a slot or null.
-    unsafe {
-        let front = &(*heap.as_ptr()).front;
-        let top = front.top(class).sub(1);
-        let block = *top;
-        if block.is_null() {
-            return Magazines::refill(backend, heap, class);
-        }
-        front.set_top(class, top);
-        block
-    }
-}
-
 fn free(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
     // SAFETY: the heap is this thread's, and the block is the test's own.
     unsafe {
@@ -72,7 +61,7 @@ fn free(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClas
 
 fn allocate_all(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>) -> Vec<*mut u8> {
     (0..BLOCKS)
-        .map(|block| allocate(backend, heap, class_of(block)))
+        .map(|block| allocate::<Magazines>(backend, heap, class_of(block)))
         .collect()
 }
 
@@ -132,7 +121,7 @@ fn a_thread_that_frees_a_part_and_allocates_again_keeps_its_magazines() {
             free(&backend, heap, class_of(index), blocks[index]);
         }
         for index in part() {
-            blocks[index] = allocate(&backend, heap, class_of(index));
+            blocks[index] = allocate::<Magazines>(&backend, heap, class_of(index));
         }
         assert!(capacity(heap) >= before, "none has become smaller");
     }

@@ -1,15 +1,16 @@
 //! Classes of which a thread may keep no block, over simulated pages.
 
-use std::ptr::NonNull;
+mod paths;
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::backend::Backend;
 use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::{FEWEST_TICKS, ThreadHeap};
+use heapdrome_elfmalloc::heap::FEWEST_TICKS;
 use heapdrome_elfmalloc::local_cache::LocalCache;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{UNIT, UNIT_SHIFT};
 use heapdrome_pages::Simulated;
+use paths::allocate;
 
 /// A back-end whose threads keep nothing beyond the first slots of small blocks.
 fn backend(limit: usize) -> Backend<Simulated> {
@@ -28,24 +29,6 @@ fn small() -> SizeClass {
 
 fn large() -> SizeClass {
     SizeClass::of(96 << 10)
-}
-
-fn allocate<F: FrontEnd>(
-    backend: &Backend<Simulated>,
-    heap: NonNull<ThreadHeap>,
-    class: SizeClass,
-) -> *mut u8 {
-    // SAFETY: the heap is this thread's; before a top lies a slot or null.
-    unsafe {
-        let front = &(*heap.as_ptr()).front;
-        let top = front.top(class);
-        let block = *top.sub(1);
-        if block.is_null() {
-            return F::refill(backend, heap, class);
-        }
-        front.set_top(class, top.sub(1));
-        block
-    }
 }
 
 /// Memory is used up, and all of some neighbouring slabs freed, but for what the thread keeps of them.
