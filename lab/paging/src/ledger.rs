@@ -236,9 +236,12 @@ fn standing(text: &str) -> Vec<Item> {
 fn remove_leftovers(system: &System, folder: &Path) -> Result<Leftovers, Error> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);
-    builder
-        .create(folder)
-        .map_err(Error::file("make", folder))?;
+    builder.create(folder).map_err(|source| {
+        Error::missing(
+            format!("cannot make {}: {source}", folder.display()),
+            "set XDG_STATE_HOME to a folder that you may write to",
+        )
+    })?;
     let mut leftovers = Leftovers::default();
     let entries = fs::read_dir(folder).map_err(Error::file("read", folder))?;
     let paths = entries.flatten().map(|entry| entry.path());

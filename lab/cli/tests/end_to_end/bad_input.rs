@@ -392,3 +392,23 @@ fn a_command_that_is_there_and_cannot_be_run() {
 fn an_exit_status_that_no_program_has() {
     race_complains(&["--success", "256"], &["true"], 2, &["256"]);
 }
+
+/// Root may write anywhere, so a file stands in the way here.
+#[test]
+fn a_state_folder_that_cannot_be_made() {
+    let advice = "set XDG_STATE_HOME to a folder that you may write to";
+    let sound = allocator("");
+    let sound = sound.to_str().expect("plain");
+    let program = program();
+    let race = ["race", "-a", sound, "--rounds", "2", "--", &program];
+    let paging = ["paging", "clean"];
+    for arguments in [&race[..], &paging] {
+        let site = Site::new();
+        let state = site.file("in-the-way", "").join("state");
+        let mut command = site.command(arguments);
+        command.env("XDG_STATE_HOME", &state);
+        let outcome = site.finish(command);
+        outcome.complains(4, &["cannot make", "in-the-way/state", advice]);
+        assert_eq!(site.visible_files(), ["in-the-way"], "nothing is written");
+    }
+}

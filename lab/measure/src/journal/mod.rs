@@ -29,6 +29,14 @@ pub enum JournalError {
         /// The reason.
         source: std::io::Error,
     },
+    /// The journal, or its folder, could not be made.
+    #[error("cannot make {path}: {source}; set XDG_STATE_HOME to a folder that you may write to")]
+    Make {
+        /// The file or folder.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
     /// The journal could not be written.
     #[error("cannot write {path}: {source}; the race stops, what is recorded stays")]
     Write {
@@ -86,11 +94,17 @@ impl Journal {
             source,
         };
         let new: Vec<_> = folder.ancestors().take_while(|at| !at.exists()).collect();
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        std::fs::create_dir_all(folder).map_err(|source| JournalError::Make {
+            path: folder.to_owned(),
+            source,
+        })?;
         let file = OpenOptions::new().append(true).create_new(true).open(&path);
         let file = file.map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => JournalError::Exists { path: path.clone() },
-            _ => failed(source),
+            _ => JournalError::Make {
+                path: path.clone(),
+                source,
+            },
         })?;
         lock(&file, &path)?;
         let mut journal = Self {
