@@ -109,7 +109,10 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn fork_child() {
-        // SAFETY: fork_prepare ran in the thread that this is a copy of.
-        unsafe { threads::release_after_fork() };
+        // SAFETY: fork_prepare ran in the thread that this is a copy of, the only one here.
+        unsafe {
+            threads::release_after_fork();
+            threads::give_up_after_fork();
+        }
     }
 }

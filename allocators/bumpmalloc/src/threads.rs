@@ -2,7 +2,6 @@
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use heapdrome_malloc_abi::ThreadExit;
 use heapdrome_pages::{Access, Linux, Lock, Pages};
@@ -37,9 +36,6 @@ static REGISTRY: Lock<Registry> = Lock::new(Registry {
 });
 
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
-
-/// How many heaps there are.
-static HEAPS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether this is the heap of ended threads.
 pub fn is_of_ended_threads(heap: &Heap) -> bool {
@@ -80,8 +76,6 @@ impl Registry {
             heap.as_ref().next.set(self.first);
         }
         self.first = heap.as_ptr();
-        // Relaxed: a count for statistics.
-        HEAPS.fetch_add(1, Relaxed);
         Some(heap)
     }
 
@@ -167,17 +161,36 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
 ///
 /// The heap is the calling thread's, which allocates and frees by it no more.
 unsafe fn give_up_chunks(heap: &Heap) {
-    // SAFETY: the caller's promise.
-    let mut next = unsafe { heap.uninstall() };
-    loop {
-        let Some(chunk) = next.or_else(|| heap.retired.lock().pop()) else {
-            return;
-        };
-        // SAFETY: the chunk is this thread's.
-        if unsafe { chunk.as_ref() }.disown() {
-            POOL.lock().keep(chunk);
+    // SAFETY: the caller's promise; what was uninstalled is retired.
+    unsafe {
+        if let Some(chunk) = heap.uninstall() {
+            give_up(chunk);
         }
-        next = None;
+        give_up_retired(heap);
+    }
+}
+
+/// Leaves the full chunks of a heap to whoever frees their last blocks.
+///
+/// # Safety
+///
+/// The heap is the calling thread's, which frees by it no more, or of no thread that there is.
+unsafe fn give_up_retired(heap: &Heap) {
+    while let Some(chunk) = heap.retired.lock().pop() {
+        // SAFETY: what was in the list is retired, and the caller's now.
+        unsafe { give_up(chunk) };
+    }
+}
+
+/// Leaves a chunk to whoever frees its last block, or keeps it for the next thread if that was done.
+///
+/// # Safety
+///
+/// The chunk is retired and in no list, and its owner, if it has one, counts frees there no more.
+pub unsafe fn give_up(chunk: NonNull<Chunk>) {
+    // SAFETY: the caller's promise.
+    if unsafe { chunk.as_ref() }.disown() {
+        POOL.lock().keep(chunk);
     }
 }
 
@@ -196,8 +209,7 @@ pub fn hold_for_fork() {
     POOL.hold_for_fork();
 }
 
-/// Lets go of all locks. In the child, chunks in which other threads were allocating stay theirs: one
-/// may have been caught between two steps, and nobody will allocate there again.
+/// Lets go of all locks.
 ///
 /// # Safety
 ///
@@ -214,4 +226,22 @@ pub unsafe fn release_after_fork() {
         REGISTRY.release_after_fork();
         ENDED_THREADS.release_after_fork();
     }
+}
+
+/// In the child, without the locks: leaves the full chunks of threads that do not exist there to whoever
+/// frees their last blocks. Those in which such threads were allocating stay theirs: one may have been
+/// caught between two steps, and nobody will allocate there again.
+///
+/// # Safety
+///
+/// There is only the calling thread.
+pub unsafe fn give_up_after_fork() {
+    let own = current();
+    REGISTRY.lock().find(|heap| -> Option<()> {
+        if !core::ptr::eq(heap, own) {
+            // SAFETY: the thread that had the heap, if it has one, does not exist here.
+            unsafe { give_up_retired(heap) };
+        }
+        None
+    });
 }

@@ -1,0 +1,97 @@
+//! What the child of a fork finds of the memory of threads that it does not have.
+
+use std::ffi::{c_int, c_void};
+use std::sync::mpsc::channel;
+
+use heapdrome_bumpmalloc::Bumpmalloc;
+use heapdrome_malloc_abi::exported::{free, libc, mallinfo2, malloc, register};
+
+/// 64 MiB, in blocks so large that the test soon fills many chunks.
+const BLOCKS: usize = 64 << 10;
+const SIZE: usize = 1 << 10;
+/// What bumpmalloc may take from the system at once: chunks of 1 MiB.
+const BATCH: usize = 16 << 20;
+
+/// What the child says by its status.
+const DONE: c_int = 0;
+const NO_MEMORY: c_int = 1;
+const GREW: c_int = 2;
+const OVERWRITTEN: c_int = 3;
+
+/// Blocks full of ones, which one thread makes and another frees.
+struct Blocks(Vec<*mut c_void>);
+
+// SAFETY: whoever has them is the only one to use them.
+unsafe impl Send for Blocks {}
+
+/// A block full of `byte`, or null.
+fn allocate(byte: c_int) -> *mut c_void {
+    let block = malloc::<Bumpmalloc>(SIZE);
+    if !block.is_null() {
+        // SAFETY: the block is new and has that many bytes.
+        unsafe { libc::memset(block, byte, SIZE) };
+    }
+    block
+}
+
+/// Frees all blocks but one, and allocates as many anew. Nothing in it panics, or allocates otherwise.
+fn replace(blocks: &[*mut c_void]) -> c_int {
+    let Some((&kept, others)) = blocks.split_first() else {
+        return NO_MEMORY;
+    };
+    let before = mallinfo2::<Bumpmalloc>().arena;
+    for &block in others {
+        // SAFETY: the block is live, and forgotten.
+        unsafe { free::<Bumpmalloc>(block) };
+    }
+    for _ in others {
+        if allocate(2).is_null() {
+            return NO_MEMORY;
+        }
+    }
+    if mallinfo2::<Bumpmalloc>().arena > before + BATCH {
+        return GREW;
+    }
+    // SAFETY: the block is live, and its bytes were all written.
+    let bytes = unsafe { std::slice::from_raw_parts(kept.cast::<u8>(), SIZE) };
+    if bytes.iter().any(|&byte| byte != 1) {
+        return OVERWRITTEN;
+    }
+    DONE
+}
+
+/// The status of a child that ends with what `act` returns; one that hangs is ended by a signal.
+fn in_a_child(act: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the child calls bumpmalloc, whose handlers are registered, and the kernel.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::alarm(60);
+            libc::_exit(act());
+        }
+        let mut status = -1;
+        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        status
+    }
+}
+
+#[test]
+fn full_chunks_of_another_thread_serve_the_child_when_it_has_freed_what_is_in_them() {
+    register::<Bumpmalloc>();
+    let (give, taken) = channel();
+    let (end, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let blocks = (0..BLOCKS).map(|_| allocate(1)).collect();
+            give.send(Blocks(blocks)).expect("the test waits for them");
+            // The thread is there while the process forks.
+            ended.recv().expect_err("nothing is ever sent");
+        });
+        let Blocks(blocks) = taken.recv().expect("the thread sends them");
+        assert!(blocks.iter().all(|block| !block.is_null()));
+        let status = in_a_child(|| replace(&blocks));
+        drop(end);
+        assert!(libc::WIFEXITED(status), "status {status:#x}");
+        assert_eq!(libc::WEXITSTATUS(status), DONE);
+    });
+}
