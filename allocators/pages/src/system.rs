@@ -193,7 +193,7 @@ pub fn append_to_file(path: &CStr, text: &[u8]) -> bool {
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY;
     let everybody: libc::c_uint = 0o666;
     // SAFETY: the path ends with zero; the process's own mask takes from the rights what it wants.
-    let file = unsafe { libc::open(path.as_ptr(), flags, everybody) };
+    let file = uninterrupted(|| unsafe { libc::open(path.as_ptr(), flags, everybody) });
     if file < 0 {
         return false;
     }
@@ -203,16 +203,30 @@ pub fn append_to_file(path: &CStr, text: &[u8]) -> bool {
     done
 }
 
-fn write_all(file: libc::c_int, mut text: &[u8]) -> bool {
+/// Writes bytes to an open file; false where they could not all be written. It may change `errno`.
+pub(crate) fn write_all(file: libc::c_int, mut text: &[u8]) -> bool {
     while !text.is_empty() {
         // SAFETY: the bytes are valid for the call.
-        let written = unsafe { libc::write(file, text.as_ptr().cast(), text.len()) };
+        let written =
+            uninterrupted(|| unsafe { libc::write(file, text.as_ptr().cast(), text.len()) });
         match usize::try_from(written) {
             Ok(count) if count > 0 => text = &text[count.min(text.len())..],
             _ => return false,
         }
     }
     true
+}
+
+/// What a system call returns when no handler of the program's has ended it before it did anything.
+fn uninterrupted<T: PartialEq + From<i8>>(call: impl Fn() -> T) -> T {
+    loop {
+        let result = call();
+        // SAFETY: the address is the calling thread's own errno.
+        let interrupted = unsafe { *libc::__errno_location() } == libc::EINTR;
+        if result != T::from(-1) || !interrupted {
+            return result;
+        }
+    }
 }
 
 /// True where the process has rights that who started it may not have: then the environment must not

@@ -1,6 +1,8 @@
 use core::ptr::NonNull;
 use core::time::Duration;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::vec::Vec;
 
 use crate::{
@@ -212,4 +214,56 @@ fn threads_are_told_apart() {
 fn words_of_randomness_differ() {
     let words: Vec<u64> = (0..8).map(|_| system::random_word()).collect();
     assert!(words.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+/// How many signals were handled.
+static SIGNALS: AtomicUsize = AtomicUsize::new(0);
+
+/// Lets signals of one kind reach the calling thread, and end its system calls with `EINTR`.
+fn be_interrupted_by(signal: libc::c_int) {
+    extern "C" fn count(_: libc::c_int) {
+        SIGNALS.fetch_add(1, SeqCst);
+    }
+    // SAFETY: all zero is no flag and an empty mask; the handler does what a handler may, and stays.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        action.sa_sigaction = count as *const () as usize;
+        libc::sigaction(signal, &raw const action, core::ptr::null_mut());
+        let mut mask: libc::sigset_t = core::mem::zeroed();
+        libc::sigaddset(&raw mut mask, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const mask, core::ptr::null_mut());
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri delivers no signals")]
+fn what_signals_interrupt_is_written_whole_and_once() {
+    // More than a pipe holds: the rest waits until somebody reads.
+    let text: Vec<u8> = (0..1 << 20).map(|at: usize| (at % 251) as u8).collect();
+    let (mut reader, writer) = std::io::pipe().expect("there are pipes");
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let written = scope.spawn(|| {
+            let writer = writer;
+            be_interrupted_by(libc::SIGUSR1);
+            // SAFETY: no precondition.
+            let _ = tell.send(unsafe { libc::pthread_self() });
+            system::write_all(writer.as_raw_fd(), &text)
+        });
+        let thread = told.recv().expect("the thread says who it is");
+        for signals in 1..=50 {
+            // SAFETY: the thread has not been joined.
+            assert_eq!(unsafe { libc::pthread_kill(thread, libc::SIGUSR1) }, 0);
+            while SIGNALS.load(SeqCst) < signals && !written.is_finished() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).expect("the pipe can be read");
+        assert!(
+            written.join().expect("the thread ends well"),
+            "not all was written"
+        );
+        assert!(read == text, "{} bytes of {}", read.len(), text.len());
+    });
 }
