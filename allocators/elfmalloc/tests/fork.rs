@@ -3,7 +3,7 @@
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::backend::Backend;
 use heapdrome_elfmalloc::settings::Settings;
-use heapdrome_pages::{Simulated, fork_begins, fork_ended};
+use heapdrome_pages::Simulated;
 
 #[test]
 fn locks_of_a_heap_that_was_made_meanwhile_are_left_to_who_holds_them() {
@@ -15,10 +15,8 @@ fn locks_of_a_heap_that_was_made_meanwhile_are_left_to_who_holds_them() {
     let class = SizeClass::of(64);
     let before = backend.attach().expect("there is memory");
     backend.hold_all();
-    fork_begins();
     // A handler of another library allocates, in a thread that never did.
     let heap = backend.attach().expect("there is memory");
-    fork_ended();
     // SAFETY: heaps live for ever, and bins may be used by any thread.
     let (bin, old) = unsafe { (backend.bin(heap, class), backend.bin(before, class)) };
     let other = bin.try_lock();

@@ -3,8 +3,6 @@
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use heapdrome_pages::{fork_begins, fork_ended};
-
 use crate::pool::CLEAN;
 use crate::registry::SHARED;
 use crate::{thread, worker};
@@ -13,11 +11,9 @@ extern "C" fn prepare() {
     // In either order: nobody holds both.
     SHARED.dirty.hold_for_fork();
     CLEAN.hold_for_fork();
-    fork_begins();
 }
 
 extern "C" fn parent() {
-    fork_ended();
     // SAFETY: `prepare` took both locks on this thread; nobody holds a guard of them.
     unsafe {
         CLEAN.release_after_fork();

@@ -2,8 +2,6 @@
 
 use core::ffi::{c_int, c_void};
 
-use heapdrome_pages::{fork_begins, fork_ended};
-
 use crate::MallocAbi;
 use crate::contract::keeping_errno;
 
@@ -21,25 +19,15 @@ unsafe extern "C" {
 }
 
 extern "C" fn prepare<A: MallocAbi>() {
-    keeping_errno(|| {
-        A::fork_prepare();
-        // Only now: of several threads that fork at once, the one that holds all locks goes on.
-        fork_begins();
-    });
+    keeping_errno(A::fork_prepare);
 }
 
 extern "C" fn parent<A: MallocAbi>() {
-    keeping_errno(|| {
-        fork_ended();
-        A::fork_parent();
-    });
+    keeping_errno(A::fork_parent);
 }
 
 extern "C" fn child<A: MallocAbi>() {
-    keeping_errno(|| {
-        fork_ended();
-        A::fork_child();
-    });
+    keeping_errno(A::fork_child);
 }
 
 /// Runs from the library's `.fini_array`, when the process calls `exit`.

@@ -38,7 +38,7 @@ pub use contract::{Access, Advice, Pages, Purge, Remap, round_up};
 pub use errno::KeepErrno;
 pub use event_count::EventCount;
 pub use linux::Linux;
-pub use lock::{Guard, Lock, fork_begins, fork_ended};
+pub use lock::{Guard, Lock};
 #[cfg(any(test, feature = "simulated"))]
 pub use simulated::{Calls, Simulated};
 

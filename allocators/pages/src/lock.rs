@@ -1,14 +1,17 @@
-//! A lock for allocators: one word, no allocation, and it survives a fork.
+//! A lock for allocators: no allocation, and it survives a fork.
 //!
 //! Around a fork every lock is held, so that the child finds no structure half changed. Handlers of
 //! other libraries run in between and may allocate, in whatever order they were registered: the
-//! forking thread therefore passes through locks that it holds for the fork.
+//! forking thread therefore passes through locks that it holds for the fork. Each lock knows by
+//! itself whether that is so: there may be several allocators in a process, each with handlers of its
+//! own, and between those a lock of one is held for the fork and a lock of another by whatever thread.
 
 use crate::atomic::{
     AtomicU32, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 use core::cell::UnsafeCell;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
 #[cfg(modelled)]
@@ -24,25 +27,12 @@ const AWAITED: u32 = 2;
 /// How often a thread looks again before it sleeps; in models once, since every look is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 64 };
 
-/// The thread that forks and holds every lock, or zero.
-static FORKING: AtomicUsize = AtomicUsize::new(0);
-
-/// Says that the calling thread holds all locks for a fork.
-pub fn fork_begins() {
-    // Relaxed: only this thread compares the value with its own.
-    FORKING.store(thread_pointer(), Relaxed);
-}
-
-/// Says that the calling thread, in the parent or in the child, is about to let go of those locks.
-pub fn fork_ended() {
-    // Relaxed: as above.
-    FORKING.store(0, Relaxed);
-}
-
 /// A value that one thread at a time may use.
 #[derive(Debug)]
 pub struct Lock<T> {
     state: AtomicU32,
+    /// The thread that holds the lock for a fork, while it has no guard; zero otherwise.
+    forking: AtomicUsize,
     value: UnsafeCell<T>,
 }
 
@@ -54,6 +44,7 @@ impl<T> Lock<T> {
     pub const fn new(value: T) -> Self {
         Self {
             state: AtomicU32::new(FREE),
+            forking: AtomicUsize::new(0),
             value: UnsafeCell::new(value),
         }
     }
@@ -76,24 +67,33 @@ impl<T> Lock<T> {
             .compare_exchange(FREE, HELD, Acquire, Relaxed)
             .is_ok();
         // A guard that is made in vain would let go of another thread's lock when it is dropped.
-        taken.then(|| self.guard(true))
+        taken.then(|| self.guard(0))
     }
 
     #[cold]
     #[inline(never)]
     fn lock_contended(&self) -> Guard<'_, T> {
-        if FORKING.load(Relaxed) == thread_pointer() {
-            return self.guard(false);
+        let thread = thread_pointer();
+        // Acquire: pairs with the release in `Guard::drop`, which may be another thread's. A thread finds its own
+        // number only where itself held the lock for a fork.
+        if self.forking.load(Acquire) == thread {
+            // Relaxed: no other thread looks for this number.
+            self.forking.store(0, Relaxed);
+            return self.guard(thread);
         }
         self.acquire_slowly();
-        self.guard(true)
+        self.guard(0)
     }
 
     #[inline]
-    fn guard(&self, owned: bool) -> Guard<'_, T> {
+    fn guard(&self, forking: usize) -> Guard<'_, T> {
         #[cfg(modelled)]
         note_use(&self.state);
-        Guard { lock: self, owned }
+        Guard {
+            lock: self,
+            forking,
+            value: PhantomData,
+        }
     }
 
     fn acquire_slowly(&self) {
@@ -120,8 +120,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Takes the lock and keeps it over a fork. Between [`fork_begins`] and [`fork_ended`] the
-    /// calling thread may still `lock` it.
+    /// Takes the lock and keeps it over a fork. The calling thread may still `lock` it, with one guard at a time,
+    /// as at other times; all others wait.
     pub fn hold_for_fork(&self) {
         if self
             .state
@@ -130,6 +130,8 @@ impl<T> Lock<T> {
         {
             self.acquire_slowly();
         }
+        // Relaxed: only this thread compares the value with its own.
+        self.forking.store(thread_pointer(), Relaxed);
     }
 
     /// Lets go of a lock held by [`hold_for_fork`](Self::hold_for_fork), in the parent or in the
@@ -140,6 +142,8 @@ impl<T> Lock<T> {
     /// The calling thread, or in a child the thread that it is a copy of, holds the lock for a fork,
     /// and no guard of it is alive.
     pub unsafe fn release_after_fork(&self) {
+        // Relaxed: as above.
+        self.forking.store(0, Relaxed);
         self.unlock();
     }
 
@@ -151,12 +155,27 @@ impl<T> Lock<T> {
     }
 }
 
-/// The right to use the value of a [`Lock`].
+/// The right to use the value of a [`Lock`]. As a `&mut T`, it may be shared with other threads only where the value
+/// may:
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+/// let lock = heapdrome_pages::Lock::new(AtomicU32::new(1));
+/// let guard = lock.lock();
+/// std::thread::scope(|scope| scope.spawn(|| guard.store(2, Relaxed)).join().is_ok());
+/// ```
+///
+/// ```compile_fail
+/// let lock = heapdrome_pages::Lock::new(std::cell::Cell::new(1));
+/// let guard = lock.lock();
+/// std::thread::scope(|scope| scope.spawn(|| guard.set(2)).join().is_ok());
+/// ```
 #[derive(Debug)]
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
-    /// False where the forking thread passed through a lock that it holds anyway.
-    owned: bool,
+    /// The thread that passed through, where it holds the lock for a fork anyway; zero otherwise.
+    forking: usize,
+    value: PhantomData<&'a mut T>,
 }
 
 impl<T> Deref for Guard<'_, T> {
@@ -178,8 +197,11 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if self.owned {
+        if self.forking == 0 {
             self.lock.unlock();
+        } else {
+            // Release: pairs with the acquire in `lock_contended`.
+            self.lock.forking.store(self.forking, Release);
         }
     }
 }
@@ -199,6 +221,22 @@ mod tests {
             "the first refusal let go of the lock"
         );
         drop(guard);
+        assert!(lock.try_lock().is_some());
+    }
+
+    #[test]
+    fn the_forking_thread_has_one_guard_at_a_time() {
+        let lock = Lock::new(());
+        lock.hold_for_fork();
+        for _ in 0..2 {
+            let guard = lock.lock();
+            assert_eq!(lock.forking.load(Relaxed), 0, "another lock() would pass");
+            drop(guard);
+            assert_eq!(lock.forking.load(Relaxed), thread_pointer());
+        }
+        // SAFETY: held above, and no guard is alive.
+        unsafe { lock.release_after_fork() };
+        assert_eq!(lock.forking.load(Relaxed), 0);
         assert!(lock.try_lock().is_some());
     }
 }

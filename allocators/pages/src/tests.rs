@@ -5,10 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::vec::Vec;
 
-use crate::{
-    Access, EventCount, Linux, Lock, Pages, Purge, Remap, Simulated, fork_begins, fork_ended,
-    system,
-};
+use crate::{Access, EventCount, Linux, Lock, Pages, Purge, Remap, Simulated, system};
 
 /// What every implementation must do.
 fn keeps_the_contract(pages: &impl Pages) {
@@ -136,7 +133,6 @@ fn the_forking_thread_passes_and_others_wait() {
     let lock = Lock::new(1);
     let entered = AtomicBool::new(false);
     lock.hold_for_fork();
-    fork_begins();
     assert!(lock.try_lock().is_none());
     *lock.lock() += 1;
     std::thread::scope(|scope| {
@@ -146,11 +142,32 @@ fn the_forking_thread_passes_and_others_wait() {
         });
         std::thread::sleep(Duration::from_millis(30));
         assert!(!entered.load(SeqCst));
-        fork_ended();
         // SAFETY: held above, and no guard is alive.
         unsafe { lock.release_after_fork() };
     });
     assert_eq!(*lock.lock(), 3);
+}
+
+// As where two allocators in one process have fork handlers, and something allocates between these.
+#[test]
+fn the_forking_thread_waits_for_a_lock_that_another_holds() {
+    let (held, other) = (Lock::new(()), Lock::new(1));
+    let taken = AtomicBool::new(false);
+    held.hold_for_fork();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut value = other.lock();
+            taken.store(true, SeqCst);
+            std::thread::sleep(Duration::from_millis(30));
+            *value = 2;
+        });
+        while !taken.load(SeqCst) {
+            std::thread::yield_now();
+        }
+        assert_eq!(*other.lock(), 2);
+    });
+    // SAFETY: held above, and no guard is alive.
+    unsafe { held.release_after_fork() };
 }
 
 #[test]

@@ -10,7 +10,7 @@ use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
 use heapdrome_elfmalloc::heap::ThreadHeap;
 use heapdrome_models::scene::{Sent, Shared, backend, give, many, take};
 use heapdrome_models::{Watched, join, model, spawn};
-use heapdrome_pages::{Simulated, fork_begins, fork_ended};
+use heapdrome_pages::Simulated;
 
 /// Blocks that the owner's thread has at first: as many as some refills bring, so that its magazine is
 /// empty.
@@ -155,9 +155,7 @@ fn a_thread_ends_and_another_begins_while_the_depot_is_emptied() {
 /// What happens around a fork, and what the forking thread finds.
 fn fork(backend: &Shared) {
     backend.hold_all();
-    fork_begins();
     backend.check();
-    fork_ended();
     // SAFETY: this thread took the locks, and no guard is alive.
     unsafe { backend.release_all() };
 }

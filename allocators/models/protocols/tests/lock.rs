@@ -1,7 +1,7 @@
 //! The futex lock of `pages`: one holder at a time, everybody gets his turn, and a fork holds all.
 
 use heapdrome_models::{Watched, join, model, spawn};
-use heapdrome_pages::{Lock, fork_begins, fork_ended};
+use heapdrome_pages::Lock;
 use std::sync::Arc;
 
 fn turns(threads: usize, each: usize, preemptions: usize) {
@@ -65,12 +65,28 @@ fn the_forking_thread_passes_and_the_other_waits() {
             other.lock().touch();
         });
         lock.hold_for_fork();
-        fork_begins();
         lock.lock().touch();
-        fork_ended();
         // SAFETY: this thread took it for the fork, and no guard is alive.
         unsafe { lock.release_after_fork() };
         join(handle);
         assert_eq!(lock.lock().touch(), 2);
+    });
+}
+
+#[test]
+fn the_forking_thread_takes_turns_at_a_lock_of_another_allocator() {
+    model(3, || {
+        let locks = Arc::new([(); 2].map(|()| Lock::new(Watched::default())));
+        let other = locks.clone();
+        let handle = spawn(move || {
+            other[1].lock().touch();
+        });
+        locks[0].hold_for_fork();
+        locks[0].lock().touch();
+        locks[1].lock().touch();
+        // SAFETY: this thread took it for the fork, and no guard is alive.
+        unsafe { locks[0].release_after_fork() };
+        join(handle);
+        assert_eq!(locks[1].lock().touch(), 2);
     });
 }
