@@ -6,7 +6,10 @@
 //! which is what a string ends with.
 
 use core::ptr::NonNull;
-use heapdrome_pages::atomic::{AtomicU64, Ordering::Relaxed};
+use heapdrome_pages::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use heapdrome_pages::system::random_word;
 
@@ -24,14 +27,14 @@ static SECRET: AtomicU64 = AtomicU64::new(0);
 
 /// Whether there is no secret yet, as before the first block.
 pub(crate) fn wants_secret() -> bool {
-    // Relaxed: a number that stands alone.
-    SECRET.load(Relaxed) == 0
+    // Acquire: pairs with the release in `draw_secret`: who finds a secret finds that states were asked for.
+    SECRET.load(Acquire) == 0
 }
 
-/// Draws the secret, unless there is one.
+/// Draws the secret, unless there is one. Whatever else is to be done before the first block has been done by then.
 pub(crate) fn draw_secret() {
-    // Relaxed: any of the values will do, and the first one stays.
-    let _ = SECRET.compare_exchange(0, random_word() | 1, Relaxed, Relaxed);
+    // Release: pairs with the acquire in `wants_secret`. Any of the values will do, and the first one stays.
+    let _ = SECRET.compare_exchange(0, random_word() | 1, Release, Relaxed);
 }
 
 /// The word of the block at `address`.

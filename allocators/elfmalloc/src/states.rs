@@ -17,7 +17,7 @@
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};
-use heapdrome_pages::system::abort;
+use heapdrome_pages::system::{abort, write_error};
 
 use crate::arena::GRAIN;
 use crate::elfmalloc::BACKEND;
@@ -34,6 +34,9 @@ const LONG: u8 = 255;
 const BYTES: usize = UNIT / GRAIN;
 /// How much later those of the next unit begin: two lines of the cache.
 const STAGGER: usize = 128;
+/// Said where a slab's blocks have no states.
+const OTHER_VARIANT: &str =
+    "elfmalloc: another variant served this process before the hardened one; use one of them\n";
 
 /// The states, as if those of address zero were there; null until they are known, and for ever where
 /// there are several arenas.
@@ -44,13 +47,16 @@ pub(crate) fn are_known() -> bool {
     !STATES.load(Relaxed).is_null()
 }
 
-/// Remembers where the states are, from a block of a slab. Where the class map knows the block, all
-/// slabs lie in one arena.
+/// Remembers where the states are, from a block of a slab, if there are any. Where the class map knows the block,
+/// all slabs lie in one arena. Once they are known nothing is stored: every fast path reads the word.
 #[cold]
 pub(crate) fn find_states(block: NonNull<u8>) {
     let address = block.addr().get();
-    if BACKEND.map.get(address) != SizeClass::NONE {
-        let state = BACKEND.directory.state_of(address).cast_mut().cast::<u8>();
+    if are_known() || BACKEND.map.get(address) == SizeClass::NONE {
+        return;
+    }
+    let state = BACKEND.directory.state_of(address).cast_mut().cast::<u8>();
+    if !state.is_null() {
         // Relaxed: every thread that stores here stores the same.
         STATES.store(state.wrapping_sub(address / GRAIN), Relaxed);
     }
@@ -70,7 +76,10 @@ fn near(address: usize) -> Option<NonNull<u8>> {
 fn far(address: usize) -> NonNull<u8> {
     let start = address & !(UNIT - 1);
     let found = || NonNull::new(BACKEND.directory.state_of(start).cast_mut().cast());
-    near(address).or_else(found).unwrap_or_else(|| abort())
+    near(address).or_else(found).unwrap_or_else(|| {
+        write_error(OTHER_VARIANT.as_bytes());
+        abort()
+    })
 }
 
 /// The state of a block.
