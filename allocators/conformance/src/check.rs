@@ -193,6 +193,11 @@ const CHECKS: &[Check] = &[
     ),
     check(
         Source::Threads,
+        "silent-threads",
+        "8000 that allocate nothing, too",
+    ),
+    check(
+        Source::Threads,
         "outliving-blocks",
         "blocks outlive their threads, freed or grown by others",
     ),

@@ -134,9 +134,13 @@ impl Arena {
     }
 
     /// The memory of a unit.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such unit.
     #[must_use]
     pub fn address(&self, unit: usize) -> NonNull<u8> {
-        debug_assert!(unit < self.units);
+        assert!(unit < self.units);
         // SAFETY: the unit lies within the reservation, which is not at null.
         unsafe { NonNull::new_unchecked(self.base.add(unit << UNIT_SHIFT)) }
     }
@@ -148,9 +152,13 @@ impl Arena {
     }
 
     /// The descriptor of a committed unit.
+    ///
+    /// # Panics
+    ///
+    /// If the unit is not committed.
     #[must_use]
     pub fn slab(&self, unit: usize) -> *mut Slab {
-        debug_assert!(unit < self.committed);
+        assert!(unit < self.committed);
         // SAFETY: as many descriptors are committed as units.
         unsafe { self.slabs.add(unit) }
     }

@@ -1,7 +1,7 @@
 //! The back-end: blocks in batches, from bins of slabs, over the pool.
 //!
-//! Order of locks: purging, list of heaps, depot, bin of a thread's heap, common bin, pool, metadata. No thread
-//! holds the bins of two heaps.
+//! Order of locks: purging, list of heaps, depot, bin of a thread's heap, common bin, blocks with their own mapping,
+//! pool, metadata. No thread holds the bins of two heaps.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -253,7 +253,8 @@ impl<P: Pages> Backend<P> {
             // SAFETY: the run's states are committed with it, and nobody has a block there yet.
             unsafe { forget_all(states.cast(), run.base.addr().get(), class) };
         }
-        self.map.set(run.base, usize::from(shape.units), class);
+        // SAFETY: the pool's runs lie in the arena that the map was started for, if it was.
+        unsafe { self.map.set(run.base, usize::from(shape.units), class) };
         Some(run)
     }
 
@@ -314,8 +315,8 @@ impl<P: Pages> Backend<P> {
             // SAFETY: the empty slabs left their bin, and are this thread's.
             unsafe { self.retire(empties) };
             if idle {
-                // SAFETY: as above.
-                self.evacuate(unsafe { &*bin }, class);
+                // SAFETY: as above; the bin of a slab of the class is one for it.
+                unsafe { self.evacuate(&*bin, class) };
             }
             rest = left;
         }

@@ -75,9 +75,12 @@ impl ClassMap {
         SizeClass::from_number(byte)
     }
 
-    /// Sets the class for `units` units from `base` on, which lie in the arena that the map was started
-    /// for, if it was.
-    pub fn set(&self, base: NonNull<u8>, units: usize, class: SizeClass) {
+    /// Sets the class for `units` units from `base` on.
+    ///
+    /// # Safety
+    ///
+    /// They lie in the arena that the map was started for, if it was.
+    pub unsafe fn set(&self, base: NonNull<u8>, units: usize, class: SizeClass) {
         let mask = self.mask.load(Acquire);
         if mask == 0 {
             return;

@@ -101,7 +101,15 @@ impl<P: Pages> Backend<P> {
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
+    use heapdrome_pages::Simulated;
+
     use super::*;
+    use crate::front_end::{FrontEnd, Magazines};
+    use crate::local_cache::LocalCache;
+    use crate::settings::Settings;
+    use crate::size_class::UNIT_SHIFT;
 
     #[test]
     fn a_quarter_of_the_most_is_waited_for_and_then_a_quarter_of_that() {
@@ -141,5 +149,79 @@ mod tests {
             assert!(outflow.look());
             outflow.settle(outflow.balance);
         }
+    }
+
+    /// A thread over little memory.
+    struct Scene {
+        backend: Backend<Simulated>,
+        heap: NonNull<ThreadHeap>,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let backend = Backend::new(Simulated::new(3 << 20));
+            backend.start(|| Settings {
+                arena: 0,
+                budget: 0,
+                ..Settings::DEFAULT
+            });
+            let heap = backend.attach().expect("there is memory");
+            Self { backend, heap }
+        }
+
+        fn allocate<F: FrontEnd>(&self, class: SizeClass) -> *mut u8 {
+            // SAFETY: the heap is this thread's, and its magazine is empty where nothing comes out of it.
+            unsafe {
+                let block = (*self.heap.as_ptr()).front.pop(class);
+                if block.is_null() {
+                    return F::refill(&self.backend, self.heap, class);
+                }
+                block
+            }
+        }
+
+        fn fill<F: FrontEnd>(&self, class: SizeClass) -> Vec<*mut u8> {
+            let blocks = core::iter::repeat_with(|| self.allocate::<F>(class));
+            blocks.take_while(|block| !block.is_null()).collect()
+        }
+
+        /// How many blocks of `class` the magazine holds, and how many of all classes were counted.
+        fn counts(&self, class: SizeClass) -> (usize, isize) {
+            // SAFETY: the heap is this thread's.
+            unsafe {
+                let heap = &*self.heap.as_ptr();
+                let length = heap.magazines[class.number()].length(&heap.front, class);
+                (length, -heap.outflow.balance)
+            }
+        }
+    }
+
+    fn all_that_a_thread_has_is_counted<F: FrontEnd>() {
+        let scene = Scene::new();
+        let [small, other, large] = [896, 64, 96 << 10].map(SizeClass::of);
+        // One first, so that its magazine has slots when there is no memory for them.
+        assert!(!scene.allocate::<F>(other).is_null());
+        let blocks = scene.fill::<F>(small);
+        let more = scene.fill::<F>(other).len() + scene.fill::<F>(large).len();
+        let had = 1 + blocks.len() + more;
+        assert_eq!(scene.counts(other), (0, had as isize));
+        // The blocks of one slab: with those that a magazine keeps, all that is left for another class.
+        let unit = |block: *mut u8| block.addr() >> UNIT_SHIFT;
+        let slab = unit(blocks[0])..unit(blocks[0]) + usize::from(small.geometry().units);
+        let free = blocks.iter().filter(|block| slab.contains(&unit(**block)));
+        for &block in free.clone() {
+            // SAFETY: the heap is this thread's, and the block the test's own.
+            unsafe { F::put(&scene.backend, scene.heap, small, block) };
+        }
+        assert!(!scene.allocate::<F>(other).is_null());
+        let (kept, counted) = scene.counts(other);
+        assert_eq!(counted, (had - free.count() + 1 + kept) as isize);
+        scene.backend.check();
+    }
+
+    #[test]
+    fn all_that_a_thread_has_is_counted_where_memory_is_used_up() {
+        all_that_a_thread_has_is_counted::<Magazines>();
+        all_that_a_thread_has_is_counted::<LocalCache>();
     }
 }

@@ -1,20 +1,17 @@
-//! The allocator of the process: one back-end, and a heap for each thread.
+//! The allocator of the process: one back-end, and a heap for each thread ([`current`](crate::current)).
 
-use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicBool, Ordering::Relaxed};
 
-use heapdrome_malloc_abi::{
-    Form, MallocAbi, Report, Statistics, ThreadExit, thread_slot, write_report,
-};
-use heapdrome_pages::{Linux, system};
+use heapdrome_malloc_abi::{Form, MallocAbi, Report, Statistics, write_report};
+use heapdrome_pages::Linux;
 
 use crate::backend::Backend;
 use crate::background;
+use crate::current::{front, heap, heap_to_free, present_heap};
 use crate::exit_report::ExitReport;
 use crate::front_end::{FrontEnd, Magazines};
-use crate::heap::{ENDED, Front, NO_HEAP, Shared, ThreadHeap};
 use crate::local_cache::LocalCache;
 use crate::misuse::report;
 use crate::settings::Settings;
@@ -26,52 +23,17 @@ pub(crate) static BACKEND: Backend<Linux> = Backend::new(Linux);
 /// Whether arenas are to keep states; to be set before the first block.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
-static THREAD_EXIT: ThreadExit = ThreadExit::new(thread_ends);
-
-thread_slot!(
-    /// The calling thread's heap.
-    HEAP: Shared<Front> = NO_HEAP, "heapdrome_elfmalloc_heap"
-);
-
-unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: the word is what was armed: the thread's heap.
-    unsafe {
-        if let Some(heap) = THREAD_EXIT.ends::<ThreadHeap>(word) {
-            HEAP::set((&raw const ENDED).cast_mut());
-            BACKEND.detach(heap);
-        }
-    }
-}
-
-#[inline(always)]
-pub(crate) fn front() -> &'static Front {
-    // SAFETY: the slot points to a front that lives as long as its thread: a static, or a heap's.
-    unsafe { &(*HEAP::get()).0 }
-}
-
-/// The calling thread's heap, made if need be; `None` where the thread is about to end, or where
-/// there is no memory.
-pub(crate) fn heap() -> Option<NonNull<ThreadHeap>> {
-    let front = HEAP::get();
-    if core::ptr::eq(front, &raw const ENDED) {
-        return None;
-    }
-    if core::ptr::eq(front, &raw const NO_HEAP) {
-        return first_heap();
-    }
-    NonNull::new(front.cast())
-}
 
 /// Reads the environment and reserves address space, at the first call.
-fn start() {
+pub(crate) fn start() {
     // SAFETY: until the first thread has allocated there is no other that could change the
     // environment; later the closure is not called.
     BACKEND.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
-            // Relaxed: set by this thread, or by none.
+            // Relaxed: set by this thread, or by the one whose secret it found (`canary::wants_secret`), or not at all.
             states: STATES.load(Relaxed),
-            // As many as processors, which `first_heap` says: more threads do not run at once, so that they can
+            // As many as processors, which `current::heap` says: more threads do not run at once, so that they can
             // share slabs and seldom meet.
             hosts: 1,
             ..Settings::from_environment()
@@ -86,53 +48,25 @@ pub(crate) fn want_states() {
     STATES.store(true, Relaxed);
 }
 
-#[cold]
-fn first_heap() -> Option<NonNull<ThreadHeap>> {
-    start();
-    BACKEND.widen(system::processors().unwrap_or(usize::MAX));
-    let heap = BACKEND.attach()?;
-    HEAP::set(heap.as_ptr().cast());
-    // Arming may allocate, which the heap in place can serve. Where it fails, the heap of this thread
-    // is not handed on when it ends: no harm but to memory.
-    THREAD_EXIT.arm(heap);
-    Some(heap)
-}
-
-/// The heap that this thread has, without making one.
-fn present_heap() -> Option<NonNull<ThreadHeap>> {
-    let front = HEAP::get();
-    let none = core::ptr::eq(front, &raw const ENDED) || core::ptr::eq(front, &raw const NO_HEAP);
-    if none {
-        None
-    } else {
-        NonNull::new(front.cast())
-    }
-}
-
 fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
-    let front = front();
-    let top = front.top(class);
-    // SAFETY: before a top there is a slot, or null.
-    if let Some(block) = NonNull::new(unsafe { *top.sub(1) }) {
-        // SAFETY: the slot before the top held a block.
-        front.set_top(class, unsafe { top.sub(1) });
+    if let Some(block) = NonNull::new(front().pop(class)) {
         return Some(block);
     }
     let Some(heap) = heap() else {
-        return NonNull::new(BACKEND.take_one(&BACKEND.bins[class.number()], class));
+        // SAFETY: the bin is one for the class.
+        return NonNull::new(unsafe { BACKEND.take_one(&BACKEND.bins[class.number()], class) });
     };
     // Here rather than in `free`, which the C library calls under locks that starting a thread takes.
     background::start_if_wanted();
-    // Both may have allocated meanwhile: making the heap arms the thread's exit.
-    // SAFETY: the heap is this thread's; its magazine was found empty, or is looked at again.
+    // Both may have allocated meanwhile, and freed: making the heap arms the thread's exit.
+    // SAFETY: the heap is this thread's, and its magazine is empty where nothing comes out of it.
     unsafe {
-        let front = &(*heap.as_ptr()).front;
-        let top = front.top(class);
-        let Some(block) = NonNull::new(*top.sub(1)) else {
-            return NonNull::new(F::refill(&BACKEND, heap, class));
-        };
-        front.set_top(class, top.sub(1));
-        Some(block)
+        let block = (*heap.as_ptr()).front.pop(class);
+        NonNull::new(if block.is_null() {
+            F::refill(&BACKEND, heap, class)
+        } else {
+            block
+        })
     }
 }
 
@@ -154,7 +88,7 @@ pub(crate) fn class_of(address: usize) -> SizeClass {
 ///
 /// The block is one of `class` that nobody uses.
 unsafe fn free_class<F: FrontEnd>(class: SizeClass, block: *mut u8) {
-    let Some(heap) = heap() else {
+    let Some(heap) = heap_to_free() else {
         // SAFETY: the caller's promise.
         unsafe { BACKEND.give_or_report(core::ptr::null(), class, &mut [block]) };
         return;

@@ -83,13 +83,12 @@ impl<P: Pages> Backend<P> {
         pool.forget_steps();
         drop(pool);
         let mut heaps = self.heaps.lock();
-        heaps.forget_idle();
         let mut idle = None;
         for heap in heaps.all() {
             if Some(heap) == own {
                 continue;
             }
-            // SAFETY: no thread uses the heap, nor a list of idle ones.
+            // SAFETY: no thread uses the heap, nor the old list of idle ones before there is a new one.
             unsafe {
                 self.forget_owner(heap);
                 (*heap.as_ptr()).set_next_idle(idle);

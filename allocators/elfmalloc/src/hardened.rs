@@ -16,7 +16,8 @@ use heapdrome_malloc_abi::{Form, MIN_ALIGNMENT, MallocAbi, Report, Statistics};
 
 use crate::canary::is_whole;
 use crate::checks::{change, hand_out, hand_out_fast, prepare, slack_or_report, state_or_report};
-use crate::elfmalloc::{BACKEND, Elfmalloc, class_of, front, heap};
+use crate::current::{front, heap};
+use crate::elfmalloc::{BACKEND, Elfmalloc, class_of};
 use crate::guarded::{allocate_guarded, free_guarded};
 use crate::hardened_free::{free_fast, has_another_size, take_back};
 use crate::heap::will_be_used;

@@ -1,6 +1,6 @@
 //! How the hardened variant takes a slab's block back: checks, quarantine, and from there to the magazine.
 
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null, null_mut};
 
 use heapdrome_malloc_abi::{MallocAbi, thread_slot};
 use heapdrome_pages::system::random_word;
@@ -8,7 +8,8 @@ use heapdrome_pages::{KeepErrno, Pages};
 
 use crate::backend::Backend;
 use crate::checks::{end, is_another_size, state_or_report};
-use crate::elfmalloc::{BACKEND, Elfmalloc, front, heap};
+use crate::current::{front, heap_to_free, present_heap};
+use crate::elfmalloc::{BACKEND, Elfmalloc};
 use crate::heap::ThreadHeap;
 use crate::misuse::report;
 use crate::quarantine::{GROUP, Quarantine, has_places};
@@ -109,7 +110,7 @@ unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
         let Some(group) = (*quarantine).next_group(class) else {
             return;
         };
-        let Some(heap) = heap() else {
+        let Some(heap) = present_heap() else {
             group.into_iter().for_each(|block| free_other(block));
             return;
         };
@@ -160,8 +161,11 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));
         }
-        let quarantine = heap().and_then(|heap| BACKEND.quarantine(heap));
-        let other = match quarantine {
+        let Some(heap) = heap_to_free() else {
+            BACKEND.give_or_report(null(), class, &mut [block.as_ptr()]);
+            return;
+        };
+        let other = match BACKEND.quarantine(heap) {
             None => block.as_ptr(),
             Some(quarantine) => detain(quarantine.as_ptr(), class, block.as_ptr()),
         };

@@ -51,10 +51,13 @@ pub(crate) fn will_be_used(block: *mut u8) {
 /// A static that threads share and nobody writes to.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Shared<T>(pub T);
+pub(crate) struct Shared<T>(pub(crate) T);
 
-// SAFETY: the statics of this type are never written to.
-unsafe impl<T> Sync for Shared<T> {}
+// SAFETY: the words are pointers that nobody follows, and the static of this type is never written to.
+unsafe impl Sync for Shared<[*mut u8; 2]> {}
+// SAFETY: the statics of this type are never written to: in their magazines nothing can be put, and frees of threads
+// without a heap are not counted there.
+unsafe impl Sync for Shared<Front> {}
 
 /// A magazine that is empty and full: every use of it takes the slow path.
 static NO_SLOTS: Shared<[*mut u8; 2]> = Shared([null_mut(), FULL]);
@@ -89,9 +92,9 @@ pub struct Front {
 }
 
 /// The front of threads without a heap.
-pub static NO_HEAP: Shared<Front> = Shared(Front::new());
+pub(crate) static NO_HEAP: Shared<Front> = Shared(Front::new());
 /// The front of threads that are about to end.
-pub static ENDED: Shared<Front> = Shared(Front::new());
+pub(crate) static ENDED: Shared<Front> = Shared(Front::new());
 
 impl Front {
     /// A front whose every use takes the slow path.
@@ -120,8 +123,13 @@ impl Front {
     }
 
     /// Sets the top.
+    ///
+    /// # Safety
+    ///
+    /// `top` is a slot of a magazine of `class`, or the [`FULL`] behind its last; the slots before it hold blocks of the
+    /// class that nobody uses, down to the null before the first; and the thread whose front this is calls.
     #[inline(always)]
-    pub fn set_top(&self, class: SizeClass, top: *mut *mut u8) {
+    pub unsafe fn set_top(&self, class: SizeClass, top: *mut *mut u8) {
         debug_assert!(class.number() < ENTRIES);
         // SAFETY: as above.
         unsafe { self.tops.get_unchecked(class.number()) }.set(top);
@@ -178,7 +186,7 @@ impl Front {
 
     /// A block of `class`; null where its magazine is empty.
     #[inline(always)]
-    fn pop(&self, class: SizeClass) -> *mut u8 {
+    pub(crate) fn pop(&self, class: SizeClass) -> *mut u8 {
         let top = self.top(class);
         // SAFETY: before a top there is always a slot, or the null before the first.
         let block = unsafe { *top.sub(1) };
@@ -234,10 +242,11 @@ impl Front {
         if ticks < 0 {
             return false;
         }
-        // SAFETY: the slot is free, and this thread's.
-        unsafe { *top = block };
-        // SAFETY: behind a slot there is another, or the FULL.
-        self.set_top(class, unsafe { top.add(1) });
+        // SAFETY: the slot is free, and this thread's; behind a slot there is another, or the FULL.
+        unsafe {
+            *top = block;
+            self.set_top(class, top.add(1));
+        }
         true
     }
 }
@@ -378,7 +387,7 @@ impl ThreadHeap {
     }
 
     /// Sets the next heap without a thread.
-    pub fn set_next_idle(&mut self, next: Option<NonNull<Self>>) {
+    pub(crate) fn set_next_idle(&mut self, next: Option<NonNull<Self>>) {
         self.next_idle = next.map_or(null_mut(), NonNull::as_ptr);
     }
 }

@@ -33,9 +33,13 @@ impl Heaps {
         }
     }
 
-    /// Adds a new heap, which belongs to the calling thread.
-    pub fn add(&mut self, heap: NonNull<ThreadHeap>) {
-        // SAFETY: the heap is the caller's, and heaps live for ever.
+    /// Adds a new heap.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, lives for ever, and is in no list.
+    pub unsafe fn add(&mut self, heap: NonNull<ThreadHeap>) {
+        // SAFETY: the caller's promise.
         unsafe { (*heap.as_ptr()).next = self.all };
         self.all = heap.as_ptr();
     }
@@ -105,7 +109,7 @@ impl Heaps {
     }
 
     /// In the child of a fork: no host has a guest but that of `own`.
-    pub fn forget_guests(&mut self, own: Option<NonNull<ThreadHeap>>) {
+    pub(crate) fn forget_guests(&mut self, own: Option<NonNull<ThreadHeap>>) {
         let mut host = self.hosts;
         while !host.is_null() {
             // SAFETY: heaps live for ever, and the lock guards the links. Relaxed: as above.
@@ -124,13 +128,8 @@ impl Heaps {
         }
     }
 
-    /// Forgets which heaps have no thread.
-    pub fn forget_idle(&mut self) {
-        self.idle = null_mut();
-    }
-
     /// Says which heaps have no thread: a list made with [`ThreadHeap::set_next_idle`].
-    pub fn set_idle(&mut self, first: Option<NonNull<ThreadHeap>>) {
+    pub(crate) fn set_idle(&mut self, first: Option<NonNull<ThreadHeap>>) {
         self.idle = first.map_or(null_mut(), NonNull::as_ptr);
     }
 
@@ -143,7 +142,11 @@ impl Heaps {
     }
 
     /// Adds a heap that its thread uses no more.
-    pub fn put_idle(&mut self, heap: NonNull<ThreadHeap>) {
+    ///
+    /// # Safety
+    ///
+    /// The heap is in the list of all, in no other, and nobody's.
+    pub unsafe fn put_idle(&mut self, heap: NonNull<ThreadHeap>) {
         // SAFETY: the heap belongs to the list from now on.
         unsafe { (*heap.as_ptr()).next_idle = self.idle };
         self.idle = heap.as_ptr();

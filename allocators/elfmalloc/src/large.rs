@@ -55,7 +55,7 @@ impl<P: Pages> Backend<P> {
 
     /// Makes a new run one block.
     fn start_large(&self, run: Run) -> Large {
-        // SAFETY: the run is the caller's, and so is its first descriptor.
+        // SAFETY: the run is the caller's, and so is its first descriptor; runs lie in the map's arena, if it has one.
         unsafe {
             (*run.slab).base = run.base.as_ptr();
             (*run.slab).class = SizeClass::LARGE;
@@ -63,8 +63,8 @@ impl<P: Pages> Backend<P> {
             (*run.slab).units = run.units as u32;
             (*run.slab).head_distance = 0;
             (*run.slab).bin.store(null_mut(), Relaxed);
+            self.map.set(run.base, 1, SizeClass::LARGE);
         }
-        self.map.set(run.base, 1, SizeClass::LARGE);
         Large {
             block: run.base,
             clean: run.clean,
@@ -173,9 +173,9 @@ impl<P: Pages> Backend<P> {
     ///
     /// The descriptor is that of a large block that nobody uses any more.
     unsafe fn forget(&self, slab: *mut Slab, base: NonNull<u8>) {
-        self.map.set(base, 1, SizeClass::NONE);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise; the block is a run.
         unsafe {
+            self.map.set(base, 1, SizeClass::NONE);
             (*slab).class = SizeClass::NONE;
             (*slab).place = Place::Nowhere;
         }

@@ -25,6 +25,7 @@ mod checks;
 mod claims;
 pub mod class_map;
 pub mod coalescer;
+mod current;
 pub mod depot;
 pub mod drain;
 pub mod elfmalloc;

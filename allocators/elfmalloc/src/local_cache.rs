@@ -73,7 +73,6 @@ impl<P: Pages> Backend<P> {
         unsafe {
             let place = heap.as_ptr();
             let bin = self.bin(heap, class);
-            (*place).outflow.take(1);
             if class.number() >= FIRST_SHARED || !self.open(heap, class) {
                 return self.take_only(heap, bin, class);
             }
@@ -84,7 +83,7 @@ impl<P: Pages> Backend<P> {
             if taken == 0 {
                 return self.take_last(heap, bin, class);
             }
-            (*place).outflow.take(taken - 1);
+            (*place).outflow.take(taken);
             let last = magazine.slots.add(taken - 1);
             let slab = self.slab_of((*last).addr());
             let front = &(*place).front;

@@ -254,9 +254,11 @@ impl Magazine {
     ///
     /// The magazine is empty, and that of `class` in `front`, whose thread calls.
     pub unsafe fn discard(&mut self, front: &Front, class: SizeClass, metadata: &Lock<Metadata>) {
-        front.set_top(class, no_slots());
-        // SAFETY: the fast path uses them no more.
-        unsafe { self.free_array(metadata) };
+        // SAFETY: there is no slot to take a block from or to put one into; the fast path uses the array no more.
+        unsafe {
+            front.set_top(class, no_slots());
+            self.free_array(metadata);
+        }
         *self = Self::NONE;
     }
 

@@ -205,7 +205,8 @@ impl<P: Pages> Backend<P> {
             // SAFETY: the empty slabs left their bin, and are this thread's.
             unsafe { self.retire(empties) };
             if idle {
-                self.evacuate(bin, class);
+                // SAFETY: whoever calls passes a bin of the class.
+                unsafe { self.evacuate(bin, class) };
             }
         }
         any

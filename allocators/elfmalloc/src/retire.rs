@@ -72,14 +72,19 @@ impl<P: Pages> Backend<P> {
     pub(crate) fn evacuate_all(&self, bins: &[Bin]) {
         for (number, bin) in bins.iter().enumerate().skip(1) {
             if bin.lock().slabs != 0 {
-                self.evacuate(bin, SizeClass::from_number(number as u8));
+                // SAFETY: the bins of a host have the numbers of their classes.
+                unsafe { self.evacuate(bin, SizeClass::from_number(number as u8)) };
             }
         }
     }
 
     /// Moves the partial slabs of a bin that is nobody's to where others find them, and gives the empty
     /// ones back to the pool.
-    pub fn evacuate(&self, bin: &Bin, class: SizeClass) {
+    ///
+    /// # Safety
+    ///
+    /// `bin` is one for `class`.
+    pub unsafe fn evacuate(&self, bin: &Bin, class: SizeClass) {
         let common = &self.bins[class.number()];
         let mut source = bin.lock();
         // Meanwhile a thread may have begun that has it.

@@ -56,7 +56,6 @@ impl<P: Pages> Backend<P> {
             if (*magazine).capacity == 0 {
                 // Large blocks of which the thread may keep none: it looks at the clock all the same.
                 (*place).front.count(1);
-                (*place).outflow.take(1);
                 return self.take_only(heap, bin, class);
             }
             let want = batch((*magazine).capacity);
@@ -77,9 +76,13 @@ impl<P: Pages> Backend<P> {
     }
 
     /// A block for a thread without a heap, or without slots; null where there is no memory.
-    pub fn take_one(&self, bin: &Bin, class: SizeClass) -> *mut u8 {
+    ///
+    /// # Safety
+    ///
+    /// `bin` is one for `class`.
+    pub unsafe fn take_one(&self, bin: &Bin, class: SizeClass) -> *mut u8 {
         let mut block = null_mut();
-        // SAFETY: one slot, for one block. The bins handed in are those of the class.
+        // SAFETY: the caller's promise; one slot, for one block.
         unsafe { self.take(bin, class, &raw mut block, 1) };
         block
     }
@@ -96,12 +99,15 @@ impl<P: Pages> Backend<P> {
         bin: &Bin,
         class: SizeClass,
     ) -> *mut u8 {
-        let block = self.take_one(bin, class);
-        if block.is_null() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.take_last(heap, bin, class) };
+        // SAFETY: the caller's promise.
+        unsafe {
+            let block = self.take_one(bin, class);
+            if block.is_null() {
+                return self.take_last(heap, bin, class);
+            }
+            (*heap.as_ptr()).outflow.take(1);
+            block
         }
-        block
     }
 
     /// Tries once more after giving back what this thread keeps.
@@ -117,9 +123,13 @@ impl<P: Pages> Backend<P> {
         class: SizeClass,
     ) -> *mut u8 {
         // SAFETY: the caller's promise.
-        unsafe { self.empty_magazines(heap, false) };
-        self.release_kept();
-        self.take_one(bin, class)
+        unsafe {
+            self.empty_magazines(heap, false);
+            self.release_kept();
+            let block = self.take_one(bin, class);
+            (*heap.as_ptr()).outflow.take(usize::from(!block.is_null()));
+            block
+        }
     }
 
     /// Puts a block into a magazine that was found full.

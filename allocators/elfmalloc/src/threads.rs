@@ -36,9 +36,9 @@ impl<P: Pages> Backend<P> {
     /// Says that so many threads may run at once. What was said before stays true: the caller may be a thread that was
     /// bound to a processor.
     pub fn widen(&self, processors: usize) {
-        // Relaxed: a number that stands alone. Of two threads that say so at one moment, the next tells it again.
+        // Relaxed: a number that stands alone. Most find it as large, and leave its line to all who read it.
         if self.hosts.load(Relaxed) < processors {
-            self.hosts.store(processors, Relaxed);
+            self.hosts.fetch_max(processors, Relaxed);
         }
     }
 
@@ -77,7 +77,8 @@ impl<P: Pages> Backend<P> {
         let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
         // SAFETY: the memory is new, large enough, and aligned to its size or a page.
         let heap = unsafe { ThreadHeap::write(memory, self.budget.load(Relaxed)) };
-        heaps.add(heap);
+        // SAFETY: the heap was just made, and is in no list.
+        unsafe { heaps.add(heap) };
         Some(heap)
     }
 
@@ -104,7 +105,8 @@ impl<P: Pages> Backend<P> {
                 self.evacuate_all(ThreadHeap::bins_of(heap));
             }
         }
-        self.heaps.lock().put_idle(heap);
+        // SAFETY: the heap is in the list of all, and the calling thread was the last to use it.
+        unsafe { self.heaps.lock().put_idle(heap) };
         // Relaxed: who waits for the last one to end reads the count of that.
         if self.threads.fetch_sub(1, Relaxed) == 1 {
             self.silences.advance();

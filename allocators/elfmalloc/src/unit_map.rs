@@ -59,8 +59,8 @@ impl UnitMap {
         unsafe { *self.words.add(index) }
     }
 
-    /// Adds or removes the numbers from `first` on. Returns for how many that was a change.
-    pub fn change(&mut self, first: usize, count: usize, member: bool) -> usize {
+    /// Adds or removes the numbers from `first` on, which are below the length. Returns for how many that was a change.
+    pub(crate) fn change(&mut self, first: usize, count: usize, member: bool) -> usize {
         let mut changed = 0;
         let mut index = first;
         let mut left = count;
@@ -92,9 +92,9 @@ impl UnitMap {
         changed
     }
 
-    /// Whether `number` is in the set.
+    /// Whether `number`, which is below the length, is in the set.
     #[must_use]
-    pub fn contains(&self, number: usize) -> bool {
+    pub(crate) fn contains(&self, number: usize) -> bool {
         self.word(number / 64) >> (number % 64) & 1 == 1
     }
 
@@ -162,7 +162,7 @@ impl UnitMap {
 
     /// How many members precede `end` without a gap, counted up to `limit`.
     #[must_use]
-    pub fn run_before(&self, end: usize, limit: usize) -> usize {
+    pub(crate) fn run_before(&self, end: usize, limit: usize) -> usize {
         let mut length = 0;
         while length < limit && length < end && self.contains(end - length - 1) {
             length += 1;

@@ -345,7 +345,8 @@ fn slabs_of_an_ended_thread_reach_others_whoever_holds_their_bin() {
     assert_eq!(unsafe { backend.take(bin, class(), &raw mut block, 1) }, 1);
     let mut held = bin.lock();
     held.idle = true;
-    let moved = std::thread::spawn(move || backend.evacuate(bin, class()));
+    // SAFETY: the bin is one for the class.
+    let moved = std::thread::spawn(move || unsafe { backend.evacuate(bin, class()) });
     let begin = Instant::now();
     // Enough for a thread that would not wait; one that is late is as good.
     while !moved.is_finished() && begin.elapsed() < Duration::from_millis(200) {

@@ -29,6 +29,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("tls-destructors", "FEW_PER_THREAD"),
     ("key-destructors", "THREAD_END"),
     ("many-threads", "LEAKS"),
+    ("silent-threads", "KEEPS_FOR_FREE"),
     ("outliving-blocks", "LEAKS"),
     ("fork", "FORK_LOCK"),
     ("fork-handlers", "FORK_HANDLER"),

@@ -115,6 +115,10 @@ void free(void *block) {
     if (!is_main())
         return;
 #endif
+#ifdef KEEPS_FOR_FREE
+    if (!is_main() && count++ == 0)
+        memset(__libc_malloc(16000), 1, 16000);
+#endif
 #ifdef OVERLAP
     if (outer != NULL && ((char *)block == outer + 16 || (char *)block == outer))
         return;

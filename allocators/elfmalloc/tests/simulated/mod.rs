@@ -99,7 +99,8 @@ fn class_of(block: NonNull<u8>) -> SizeClass {
 
 fn take<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
     let Some(heap) = heap() else {
-        return NonNull::new(backend().take_one(&backend().bins[class.number()], class));
+        // SAFETY: the bin is one for the class.
+        return NonNull::new(unsafe { backend().take_one(&backend().bins[class.number()], class) });
     };
     // SAFETY: the heap is this thread's; before a top lies a slot or null.
     unsafe {

@@ -287,6 +287,18 @@ macro_rules! counted {
             pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
                 self.fetch_add(value.wrapping_neg(), order)
             }
+
+            /// As core's, in as many steps as it takes.
+            pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
+                let mut old = self.load(Ordering::Relaxed);
+                while old < value {
+                    match self.compare_exchange(old, value, order, Ordering::Relaxed) {
+                        Ok(_) => break,
+                        Err(found) => old = found,
+                    }
+                }
+                old
+            }
         }
     };
 }

@@ -6,9 +6,11 @@ use std::ptr::NonNull;
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::arena::{Arena, Directory};
 use heapdrome_elfmalloc::class_map::ClassMap;
+use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
-use heapdrome_models::scene::{Sent, Shared, backend, give, small, take};
+use heapdrome_models::scene::{SETTINGS, Sent, Shared, backend, give, new_backend, small, take};
 use heapdrome_models::{Watched, join, model, spawn};
+use heapdrome_pages::atomic::Ordering::Relaxed;
 use heapdrome_pages::{Access, Advice, Linux, Pages, Purge, Remap, Simulated};
 use std::sync::Arc;
 
@@ -201,6 +203,22 @@ fn threads_that_come_and_go_have_different_heaps() {
 }
 
 #[test]
+fn the_most_processors_count_of_what_two_threads_say() {
+    model(3, || {
+        let backend = new_backend();
+        backend.start(|| Settings {
+            hosts: 1,
+            ..SETTINGS
+        });
+        let other = backend.clone();
+        let handle = spawn(move || other.widen(4));
+        backend.widen(2);
+        join(handle);
+        assert_eq!(backend.hosts.load(Relaxed), 4);
+    });
+}
+
+#[test]
 fn who_purges_in_silence_hears_that_the_last_thread_ends() {
     model(1, || {
         let backend = backend();
@@ -305,7 +323,8 @@ fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
             }
         });
         assert!(map.start(&OneReservation, base, 64 << 20));
-        map.set(base, 2, small());
+        // SAFETY: the map was started for these units.
+        unsafe { map.set(base, 2, small()) };
         *handed_over.lock() = true;
         join(handle);
     });
