@@ -261,7 +261,7 @@ impl Run<'_> {
 }
 
 /// So many of a block's first bytes are written and read; Miri takes some microseconds for each,
-const DENSE: usize = if cfg!(miri) { 64 } else { 1024 };
+const DENSE: usize = if cfg!(miri) { 16 } else { 1024 };
 /// and of the others every so many-th.
 const STRIDE: usize = if cfg!(miri) { 16_381 } else { 509 };
 

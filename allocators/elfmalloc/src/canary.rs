@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn a_block_that_changes_its_size_keeps_what_it_holds() {
         draw_secret();
-        for (from, to) in (1..=48).flat_map(|from| (1..=48).map(move |to| (from, to))) {
+        let slacks = || (1..=48).step_by(if cfg!(miri) { 7 } else { 1 });
+        for (from, to) in slacks().flat_map(|from| slacks().map(move |to| (from, to))) {
             let mut bytes = Block([0; 48]);
             let block = block_of(&mut bytes);
             // SAFETY: as above.

@@ -156,12 +156,14 @@ fn bursts_in_any_order_come_back_whole() {
 #[test]
 fn ended_threads_leave_their_slabs_to_others() {
     let backend = backend(1 << 30);
-    let class = class_of(100);
+    // More than three slabs.
+    let (size, count) = if cfg!(miri) { (1000, 200) } else { (100, 2000) };
+    let class = class_of(size);
     let first = backend.attach().expect("there is memory");
-    let kept: Vec<_> = (0..2000)
+    let kept: Vec<_> = (0..count)
         .map(|_| allocate(&backend, first, class))
         .collect();
-    let (half, rest) = kept.split_at(1000);
+    let (half, rest) = kept.split_at(count / 2);
     for &block in half.iter().step_by(2) {
         free(&backend, first, class, block);
     }
@@ -169,7 +171,7 @@ fn ended_threads_leave_their_slabs_to_others() {
     unsafe { backend.detach(first) };
     let slabs = backend.slabs();
     let second = backend.attach().expect("there is memory");
-    for _ in 0..400 {
+    for _ in 0..count / 5 {
         allocate(&backend, second, class);
     }
     backend.check();
@@ -204,9 +206,14 @@ fn double_and_invalid_frees_are_told_apart() {
 
 #[test]
 fn without_memory_there_is_none_and_later_there_is_again() {
-    let backend = backend(if cfg!(miri) { 20 << 20 } else { 48 << 20 });
+    let (limit, size) = if cfg!(miri) {
+        (10 << 20, 32_000)
+    } else {
+        (48 << 20, 4000)
+    };
+    let backend = backend(limit);
     let heap = backend.attach().expect("there is memory");
-    let class = class_of(4000);
+    let class = class_of(size);
     let mut blocks = Vec::new();
     loop {
         let block = allocate(&backend, heap, class);
@@ -215,7 +222,7 @@ fn without_memory_there_is_none_and_later_there_is_again() {
         }
         blocks.push(block);
     }
-    assert!(blocks.len() > 1000, "{}", blocks.len());
+    assert!(blocks.len() * size > limit / 2, "{}", blocks.len());
     backend.check();
     for block in blocks.drain(..) {
         free(&backend, heap, class, block);

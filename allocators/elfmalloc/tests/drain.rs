@@ -14,7 +14,7 @@ use heapdrome_pages::Simulated;
 use paths::allocate;
 
 /// Blocks of the program: as many of each class.
-const BLOCKS: usize = if cfg!(miri) { 2_000 } else { 30_000 };
+const BLOCKS: usize = if cfg!(miri) { 1_000 } else { 30_000 };
 /// How often a part of them is freed and allocated again.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 20 };
 /// The classes to 32 KiB.

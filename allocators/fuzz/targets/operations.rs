@@ -32,8 +32,8 @@ fuzz_target!(init: {
         0 => execute(&Subject::of::<Elfmalloc>(), &program),
         1 => execute(&Subject::of::<ElfmallocL>(), &program),
         2 => execute(&Subject::of::<Bumpmalloc>(), &program),
-        3 => simulated::run::<Magazines>(&program, limit, decay),
-        _ => simulated::run::<LocalCache>(&program, limit, decay),
+        3 => simulated::run::<Magazines>(&program, limit, decay).map(drop),
+        _ => simulated::run::<LocalCache>(&program, limit, decay).map(drop),
     };
     if let Err(what) = outcome {
         panic!("{what}\n{program}");

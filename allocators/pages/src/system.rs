@@ -67,6 +67,10 @@ pub fn processor_microseconds() -> u64 {
     microseconds(clock)
 }
 
+/// Under Miri everything takes about so many times as long, and time passes slower, too: a program would
+/// else look at the clock with every step.
+const SLOWER: u64 = if cfg!(miri) { 1000 } else { 1 };
+
 /// What a clock says; 0 where the system has no such clock.
 fn microseconds(clock: libc::clockid_t) -> u64 {
     let _errno = KeepErrno::new();
@@ -76,7 +80,7 @@ fn microseconds(clock: libc::clockid_t) -> u64 {
     };
     // SAFETY: the kernel writes to the local variable only.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
-    (now.tv_sec as u64) * 1_000_000 + (now.tv_nsec as u64) / 1000
+    ((now.tv_sec as u64) * 1_000_000 + (now.tv_nsec as u64) / 1000) / SLOWER
 }
 
 /// How many processors the calling thread may run on; `None` where the system does not say.

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
 use heapdrome_conformance::{Program, Subject, execute};
@@ -12,6 +12,7 @@ use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::backend::Backend;
 use heapdrome_elfmalloc::front_end::FrontEnd;
 use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::large::Large;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{LARGEST, UNIT};
 use heapdrome_malloc_abi::MallocAbi;
@@ -21,6 +22,8 @@ use heapdrome_pages::Simulated;
 static CURRENT: AtomicPtr<Backend<Simulated>> = AtomicPtr::new(std::ptr::null_mut());
 /// One program at a time has it.
 static TURN: Mutex<()> = Mutex::new(());
+/// How often it had no block to give.
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
 
 /// The heap that a thread has; it goes with the thread.
 struct Attached(Cell<Option<NonNull<ThreadHeap>>>);
@@ -54,6 +57,7 @@ fn heap() -> Option<NonNull<ThreadHeap>> {
 
 /// Runs a program over `limit` bytes of address space, which is too little for the arena and the class map
 /// that elfmalloc would like, as where overcommit is strict. Everything must have come back afterwards.
+/// Returns how often there was no memory.
 ///
 /// # Errors
 ///
@@ -62,8 +66,9 @@ fn heap() -> Option<NonNull<ThreadHeap>> {
 /// # Panics
 ///
 /// Where an invariant does not hold.
-pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<(), String> {
+pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<usize, String> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    REFUSED.store(0, SeqCst);
     let owned = Box::into_raw(Box::new(Backend::new(Simulated::new(limit))));
     CURRENT.store(owned, SeqCst);
     backend().start(|| Settings {
@@ -82,7 +87,7 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<(
     CURRENT.store(std::ptr::null_mut(), SeqCst);
     // SAFETY: it was made above, and no thread of the program is left.
     drop(unsafe { Box::from_raw(owned) });
-    outcome
+    outcome.map(|()| REFUSED.load(SeqCst))
 }
 
 /// The allocator by its trait, over the current back-end.
@@ -100,7 +105,8 @@ fn class_of(block: NonNull<u8>) -> SizeClass {
 fn take<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
     let Some(heap) = heap() else {
         // SAFETY: the bin is one for the class.
-        return NonNull::new(unsafe { backend().take_one(&backend().bins[class.number()], class) });
+        let block = unsafe { backend().take_one(&backend().bins[class.number()], class) };
+        return or_refused(NonNull::new(block));
     };
     // SAFETY: the heap is this thread's; before a top lies a slot or null.
     unsafe {
@@ -108,11 +114,23 @@ fn take<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
         let top = front.top(class);
         let block = *top.sub(1);
         if block.is_null() {
-            return NonNull::new(F::refill(backend(), heap, class));
+            return or_refused(NonNull::new(F::refill(backend(), heap, class)));
         }
         front.set_top(class, top.sub(1));
         NonNull::new(block)
     }
+}
+
+fn take_large(size: usize, alignment: usize) -> Option<Large> {
+    or_refused(backend().allocate_large(size, alignment))
+}
+
+/// Counts what there was no memory for.
+fn or_refused<T>(taken: Option<T>) -> Option<T> {
+    if taken.is_none() {
+        REFUSED.fetch_add(1, SeqCst);
+    }
+    taken
 }
 
 // SAFETY: as for the allocator of the process, with which this shares all but where its state is.
@@ -123,13 +141,13 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
         if size <= LARGEST {
             return take::<F>(SizeClass::of(size));
         }
-        Some(backend().allocate_large(size, UNIT)?.block)
+        Some(take_large(size, UNIT)?.block)
     }
 
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
         match SizeClass::of_aligned(size, alignment) {
             Some(class) => take::<F>(class),
-            None => Some(backend().allocate_large(size, alignment)?.block),
+            None => Some(take_large(size, alignment)?.block),
         }
     }
 
@@ -137,7 +155,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
         let (block, clean) = if size <= LARGEST {
             (take::<F>(SizeClass::of(size))?, false)
         } else {
-            let large = backend().allocate_large(size, UNIT)?;
+            let large = take_large(size, UNIT)?;
             (large.block, large.clean)
         };
         if !clean {
