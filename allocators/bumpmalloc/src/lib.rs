@@ -28,3 +28,4 @@ mod resize;
 mod threads;
 
 pub use allocator::Bumpmalloc;
+pub use heapdrome_malloc_abi::global_allocator;

@@ -66,4 +66,5 @@ pub mod unit_map;
 
 pub use elfmalloc::{Allocator, Elfmalloc, ElfmallocL};
 pub use hardened::Hardened;
+pub use heapdrome_malloc_abi::global_allocator;
 pub use size_class::SizeClass;

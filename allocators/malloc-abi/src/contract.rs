@@ -159,10 +159,11 @@ pub unsafe trait MallocAbi {
         true
     }
 
-    /// Runs once, when the library's constructors run; blocks may have been allocated before.
+    /// Runs once, when the constructors of the library or the program run; blocks may have been
+    /// allocated before.
     fn start() {}
 
-    /// Runs once, among the library's destructors, when the process calls `exit`; blocks may be
+    /// Runs once, among the same one's destructors, when the process calls `exit`; blocks may be
     /// allocated and freed afterwards.
     fn stop() {}
 

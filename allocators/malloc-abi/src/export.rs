@@ -113,14 +113,7 @@ macro_rules! export {
                 (block: *mut c_void, size: usize, alignment: usize) -> ()
                 = free_sized(block, size, alignment);
         );
-        const _: () = {
-            #[used]
-            #[unsafe(link_section = ".init_array")]
-            static START: extern "C" fn() = $crate::exported::register::<$allocator>;
-            #[used]
-            #[unsafe(link_section = ".fini_array")]
-            static STOP: extern "C" fn() = $crate::exported::stop::<$allocator>;
-        };
+        $crate::register!($allocator);
     };
     (@functions $allocator:ty, $abi:literal; $(
         $name:ident $symbol:literal ($($argument:ident: $type:ty),*) -> $result:ty

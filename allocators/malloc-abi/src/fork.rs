@@ -1,4 +1,4 @@
-//! What happens around a fork, and when the library is loaded.
+//! What happens around a fork, and when the library is loaded, or the program started.
 
 use core::ffi::{c_int, c_void};
 
@@ -30,12 +30,29 @@ extern "C" fn child<A: MallocAbi>() {
     keeping_errno(A::fork_child);
 }
 
-/// Runs from the library's `.fini_array`, when the process calls `exit`.
+/// Has an allocator started and stopped with what it is linked into, and its fork handlers registered:
+/// what `export!` and `global_allocator!` have in common.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! register {
+    ($allocator:ty) => {
+        const _: () = {
+            #[used]
+            #[unsafe(link_section = ".init_array")]
+            static START: extern "C" fn() = $crate::exported::register::<$allocator>;
+            #[used]
+            #[unsafe(link_section = ".fini_array")]
+            static STOP: extern "C" fn() = $crate::exported::stop::<$allocator>;
+        };
+    };
+}
+
+/// Runs from `.fini_array`, when the process calls `exit`.
 pub extern "C" fn stop<A: MallocAbi>() {
     keeping_errno(A::stop);
 }
 
-/// Runs from the library's `.init_array`.
+/// Runs from `.init_array`.
 pub extern "C" fn register<A: MallocAbi>() {
     keeping_errno(|| {
         A::start();

@@ -4,23 +4,46 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 
+use crate::contract::keeping_errno;
+use crate::entry::{allocate, free_sized};
 use crate::{MIN_ALIGNMENT, MallocAbi};
 
-/// `#[global_allocator] static GLOBAL: Global<Allocator> = Global::new();`
+/// Makes an allocator the `#[global_allocator]` of a Rust program, and runs its
+/// [`start`](crate::MallocAbi::start), [`stop`](crate::MallocAbi::stop) and fork handlers with the
+/// program, as [`export!`](crate::export) does with a library. `global_allocator!(Allocator);` stands
+/// once among the items of the program, or of a crate that it is linked from.
+///
+/// What other languages allocate in the process by `malloc` is still the C library's. A shared library
+/// that contains the allocator must stay loaded (`-z nodelete`), as the handlers do.
+#[macro_export]
+macro_rules! global_allocator {
+    ($allocator:ty) => {
+        const _: () = {
+            #[global_allocator]
+            static GLOBAL: $crate::exported::Global<$allocator> =
+                // SAFETY: the allocator is registered below.
+                unsafe { $crate::exported::Global::registered() };
+        };
+        $crate::register!($allocator);
+    };
+}
+
+/// What the compiler calls. Blocks are as `MallocAbi` promises them; those of no bytes, which `GlobalAlloc`
+/// leaves undefined, have addresses of their own. `errno` is kept, so that nothing that is dropped
+/// between a system call and the look at its error changes that.
 #[derive(Debug)]
 pub struct Global<A>(PhantomData<fn() -> A>);
 
 impl<A> Global<A> {
     /// The adapter; it has no state.
+    ///
+    /// # Safety
+    ///
+    /// The allocator is registered in the same program by `register!`: without its fork handlers a child
+    /// might find locks held, and structures half changed, by threads that it does not have.
     #[must_use]
-    pub const fn new() -> Self {
+    pub const unsafe fn registered() -> Self {
         Self(PhantomData)
-    }
-}
-
-impl<A> Default for Global<A> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -28,47 +51,56 @@ fn raw(block: Option<NonNull<u8>>) -> *mut u8 {
     block.map_or(null_mut(), NonNull::as_ptr)
 }
 
+#[cold]
+#[inline(never)]
+fn allocate_slow<A: MallocAbi>(layout: Layout) -> *mut u8 {
+    raw(keeping_errno(|| {
+        allocate::<A>(layout.size(), layout.align())
+    }))
+}
+
 // SAFETY: MallocAbi promises blocks as GlobalAlloc wants them; a layout's size is at most MAX_SIZE.
 unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() > MIN_ALIGNMENT {
-            return raw(A::allocate_aligned(layout.size(), layout.align()));
+        if layout.align() <= MIN_ALIGNMENT
+            && let Some(block) = A::allocate_fast(layout.size())
+        {
+            return block.as_ptr();
         }
-        raw(A::allocate_fast(layout.size()).or_else(|| A::allocate(layout.size())))
+        allocate_slow::<A>(layout)
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if layout.align() <= MIN_ALIGNMENT {
-            return raw(A::allocate_zeroed(layout.size()));
+            return raw(keeping_errno(|| A::allocate_zeroed(layout.size())));
         }
-        let block = A::allocate_aligned(layout.size(), layout.align());
-        if let Some(block) = block {
+        let block = allocate_slow::<A>(layout);
+        if !block.is_null() {
             // SAFETY: the block is new and has this size.
             unsafe { block.write_bytes(0, layout.size()) };
         }
-        raw(block)
+        block
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        let alignment = layout.align().max(MIN_ALIGNMENT);
-        // SAFETY: the caller gives up a block that alloc returned for this layout: it is not null.
-        unsafe {
-            if !A::deallocate_sized_fast(block, layout.size(), alignment) {
-                A::deallocate(NonNull::new_unchecked(block));
-            }
-        }
+        // SAFETY: the caller gives up a block that alloc returned for this layout.
+        unsafe { free_sized::<A>(block.cast(), layout.size(), layout.align()) };
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        if layout.align() <= MIN_ALIGNMENT {
-            // SAFETY: the block is a live one, not null; new_size is at most MAX_SIZE.
-            return unsafe { raw(A::reallocate(NonNull::new_unchecked(block), new_size)) };
+        // SAFETY: the caller promises that the size, rounded up to the alignment, is at most MAX_SIZE.
+        let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        if wanted.align() <= MIN_ALIGNMENT {
+            // SAFETY: the block is a live one, not null.
+            return raw(keeping_errno(|| unsafe {
+                A::reallocate(NonNull::new_unchecked(block), new_size)
+            }));
         }
-        let moved = raw(A::allocate_aligned(new_size, layout.align()));
+        let moved = allocate_slow::<A>(wanted);
         if !moved.is_null() {
             // SAFETY: the blocks are different ones of at least these sizes; the caller gives up the
             // old one.

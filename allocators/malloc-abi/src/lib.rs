@@ -2,7 +2,8 @@
 //!
 //! An allocator implements [`MallocAbi`]; a `cdylib` crate calls [`export!`] with its type, and
 //! [`panic_handler!`] where it is built without the standard library. What comes out can be
-//! preloaded, linked, or loaded by `dlopen`. [`Global`] makes the same type a `#[global_allocator]`.
+//! preloaded, linked, or loaded by `dlopen`. [`global_allocator!`] makes the same type the one of a
+//! Rust program.
 //!
 //! The calls are static: `malloc` is the allocator's own [`MallocAbi::allocate_fast`], inlined, with
 //! one jump to the slow path. All the corners of the ABI (`errno`, overflow, new-handlers,
@@ -28,7 +29,6 @@ mod thread_exit;
 mod thread_slot;
 
 pub use contract::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi, Statistics};
-pub use global::Global;
 pub use report::{Form, Report, Table, write_report};
 pub use thread_exit::ThreadExit;
 
@@ -38,6 +38,7 @@ pub mod exported {
 
     pub use crate::entry::*;
     pub use crate::fork::{register, stop};
+    pub use crate::global::Global;
     pub use crate::information::*;
     pub use crate::operator_new::{align_or_null, align_or_throw, new_or_null, new_or_throw};
     pub use heapdrome_pages::system::abort;

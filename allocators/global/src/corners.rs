@@ -1,0 +1,71 @@
+//! What the allocator says and asks for.
+
+use std::alloc::{Layout, alloc, alloc_zeroed, realloc};
+use std::hint::black_box;
+
+use heapdrome_malloc_abi::MallocAbi;
+
+const LARGE: usize = 8 << 20;
+
+/// The allocator has what the program allocates.
+pub fn served<A: MallocAbi>() {
+    let before = A::statistics().live;
+    let block = black_box(vec![1_u8; LARGE]);
+    assert!(A::statistics().live >= before + LARGE);
+    drop(block);
+    assert!(A::statistics().live < before + LARGE);
+}
+
+/// Too much is refused by null, as an error where a collection asks, and the block stays as it was.
+pub fn refusals() {
+    assert!(Vec::<u64>::new().try_reserve_exact(1 << 59).is_err());
+    for alignment in [1, 16, 64, 1 << 20] {
+        let layout = |size| Layout::from_size_align(size, alignment).expect("a layout that can be");
+        for size in [1 << 62, isize::MAX as usize - (1 << 20)] {
+            // SAFETY: the size is not zero, and the blocks are refused.
+            unsafe {
+                assert!(black_box(alloc(layout(size))).is_null());
+                assert!(black_box(alloc_zeroed(layout(size))).is_null());
+            }
+        }
+        // SAFETY: the block has its layout all along, and is left to the end of the process.
+        unsafe {
+            let block = black_box(alloc(layout(9)));
+            assert!(!block.is_null());
+            block.write_bytes(5, 9);
+            assert!(black_box(realloc(block, layout(9), 1 << 62)).is_null());
+            assert!((0..9).all(|at| block.add(at).read() == 5));
+        }
+    }
+}
+
+/// What is allocated and dropped between a system call and the look at its error leaves that alone.
+pub fn errno() {
+    const MARK: i32 = 12345;
+    // SAFETY: the address is the calling thread's own errno, always valid.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    unsafe { place.write(MARK) };
+    for power in 0..25 {
+        let mut kept = Vec::new();
+        for _ in 0..(1_usize << 16 >> power).max(2) {
+            kept.push(black_box(Vec::<u8>::with_capacity(1 << power)));
+        }
+        kept.iter_mut()
+            .for_each(|block| block.reserve_exact((1 << power) + 1));
+        drop(kept);
+        // SAFETY: as above.
+        let now = unsafe { place.read() };
+        assert_eq!(now, MARK, "blocks of {} bytes", 1 << power);
+    }
+}
+
+/// No huge pages are asked for, though the program has a large heap.
+pub fn small_pages() {
+    let heap: Vec<Vec<u8>> = (0..1000).map(|_| vec![1; 64 << 10]).collect();
+    let maps = std::fs::read_to_string("/proc/self/smaps").expect("the kernel tells");
+    let asked =
+        |line: &str| line.starts_with("VmFlags:") && line.split(' ').any(|flag| flag == "hg");
+    assert!(!maps.lines().any(asked));
+    drop(black_box(heap));
+}

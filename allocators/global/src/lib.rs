@@ -1,0 +1,45 @@
+//! What a Rust program does with its global allocator, one check for each corner.
+//!
+//! The programs of this crate differ in nothing but their allocator. Each runs the check that its only
+//! argument names, and ends with status 0 if all was well.
+
+mod blocks;
+mod children;
+mod corners;
+mod threads;
+
+use std::process::ExitCode;
+
+use heapdrome_malloc_abi::MallocAbi;
+
+/// Seconds after which a program ends whatever it does.
+const LIMIT: u32 = 300;
+
+/// A check, and its name.
+type Check = (&'static str, fn());
+
+/// Runs the check that the first argument names, in a program whose global allocator is `A`.
+#[must_use]
+pub fn main<A: MallocAbi + 'static>() -> ExitCode {
+    let checks: [Check; 10] = [
+        ("served", corners::served::<A>),
+        ("layouts", blocks::layouts),
+        ("empty", blocks::empty),
+        ("refusals", corners::refusals),
+        ("errno", corners::errno),
+        ("threads", threads::threads),
+        ("forks", children::forks::<A>),
+        ("background", children::background),
+        ("small-pages", corners::small_pages),
+        ("nothing", || ()),
+    ];
+    let name = std::env::args().nth(1).unwrap_or_default();
+    let Some((_, check)) = checks.iter().find(|(known, _)| *known == name) else {
+        eprintln!("no such check: {name}");
+        return ExitCode::from(2);
+    };
+    // SAFETY: no precondition.
+    unsafe { libc::alarm(LIMIT) };
+    check();
+    ExitCode::SUCCESS
+}
