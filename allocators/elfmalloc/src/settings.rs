@@ -4,6 +4,11 @@ use core::ffi::CStr;
 
 use heapdrome_pages::system::variable;
 
+/// The magazines of a thread may hold together as many times what one of small blocks may.
+const ALL_MAGAZINES: usize = 64;
+/// The most that a magazine of small blocks may be asked to hold.
+const LARGEST_MAGAZINE: usize = 1 << 20;
+
 /// The settings, with their defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -31,7 +36,7 @@ impl Settings {
         arena: 1 << 40,
         decay: 800,
         magazine: 64 << 10,
-        budget: 4 << 20,
+        budget: ALL_MAGAZINES * (64 << 10),
         hosts: usize::MAX,
         huge_pages: None,
         background: false,
@@ -45,15 +50,20 @@ impl Settings {
     /// No other thread changes the environment meanwhile.
     #[must_use]
     pub unsafe fn from_environment() -> Self {
-        let mut settings = Self::DEFAULT;
         // SAFETY: the caller's promise.
-        let number = |name: &CStr| unsafe { variable(name) }.and_then(parse);
+        Self::read(|name| unsafe { variable(name) })
+    }
+
+    /// The same, where `value_of` says what a variable is set to.
+    fn read<'a>(value_of: impl Fn(&CStr) -> Option<&'a CStr>) -> Self {
+        let mut settings = Self::DEFAULT;
+        let number = |name: &CStr| value_of(name).and_then(parse);
         if let Some(decay) = number(c"ELFMALLOC_DECAY_MS") {
             settings.decay = decay as u64;
         }
         if let Some(kibibytes) = number(c"ELFMALLOC_MAGAZINE_KIB") {
-            settings.magazine = kibibytes.saturating_mul(1024).min(1 << 20);
-            settings.budget = settings.magazine.saturating_mul(32);
+            settings.magazine = kibibytes.saturating_mul(1024).min(LARGEST_MAGAZINE);
+            settings.budget = settings.magazine * ALL_MAGAZINES;
         }
         if let Some(huge) = number(c"ELFMALLOC_HUGE_PAGES") {
             settings.huge_pages = Some(huge != 0);
@@ -82,6 +92,79 @@ fn parse(text: &CStr) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::front_end::{FrontEnd, Magazines};
+    use std::ffi::CString;
+    use std::string::String;
+    use std::vec::Vec;
+
+    /// Each variable that is a number, with the default that the documentation gives it.
+    fn documented() -> Vec<(CString, CString)> {
+        let page = include_str!("../../../docs/elfmalloc.md");
+        let cells = |line: &'static str| {
+            let mut cells = line
+                .strip_prefix("| `ELFMALLOC_")?
+                .split('|')
+                .map(str::trim);
+            let name = String::from("ELFMALLOC_") + cells.next()?.trim_end_matches('`');
+            let default = cells.next()?.split(' ').next()?;
+            default.parse::<u64>().ok()?;
+            Some((CString::new(name).ok()?, CString::new(default).ok()?))
+        };
+        page.lines().filter_map(cells).collect()
+    }
+
+    fn with(name: &CStr, value: &CStr) -> Settings {
+        Settings::read(|asked| (asked == name).then_some(value))
+    }
+
+    #[test]
+    fn a_default_said_aloud_changes_nothing() {
+        let documented = documented();
+        assert_eq!(documented.len(), 4, "{documented:?}");
+        // What the front-end says where nothing else does.
+        let default = Settings {
+            huge_pages: Some(Magazines::HUGE_PAGES),
+            ..Settings::DEFAULT
+        };
+        for (name, value) in &documented {
+            let settings = with(name, value);
+            let huge_pages = settings.huge_pages.or(default.huge_pages);
+            assert_eq!(
+                Settings {
+                    huge_pages,
+                    ..settings
+                },
+                default,
+                "{name:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_variable_is_read_and_what_is_no_number_counts_as_not_set() {
+        for (name, default) in &documented() {
+            assert_ne!(with(name, c"7"), Settings::DEFAULT, "{name:?}={default:?}");
+            for bad in [c"", c"-1", c"8k", c" 8", c"on", c"99999999999999999999999"] {
+                assert_eq!(with(name, bad), Settings::DEFAULT, "{name:?}={bad:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn magazines_have_a_limit_and_a_thread_has_64_times_that() {
+        for (said, magazine) in [
+            (c"0", 0),
+            (c"1", 1 << 10),
+            (c"1024", 1 << 20),
+            (c"5000", 1 << 20),
+        ] {
+            let settings = with(c"ELFMALLOC_MAGAZINE_KIB", said);
+            assert_eq!(
+                (settings.magazine, settings.budget),
+                (magazine, magazine * 64)
+            );
+        }
+    }
 
     #[test]
     fn only_decimal_numbers_are_understood() {

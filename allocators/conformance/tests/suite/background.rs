@@ -40,8 +40,8 @@ fn it_ends_with_the_last_other_thread() {
 // The checks above can fail: without the thread there is none.
 #[test]
 fn there_is_none_unless_it_is_asked_for() {
-    for what in ["fork", "end"] {
-        let output = run(what, "0", SHORT);
+    for (what, wanted) in [("fork", "0"), ("end", "0"), ("end", "yes")] {
+        let output = run(what, wanted, SHORT);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(text.contains("not so: threads() == 2"), "{text}");

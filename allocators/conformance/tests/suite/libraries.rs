@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
-use heapdrome_conformance::{Library, Suite};
+use heapdrome_conformance::{Library, Program, Suite};
 
 fn must_pass(library: Library) {
     let suite = Suite {
@@ -53,6 +53,19 @@ pub(crate) fn compile(folder: &Path, source: &Path) -> PathBuf {
         .expect("gcc runs");
     assert!(status.success(), "{} does not compile", source.display());
     program
+}
+
+/// Runs a generated program with a library preloaded, and these variables set.
+pub(crate) fn execute(library: &Path, program: &Program, variables: &[(&str, &str)]) -> Output {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), program.to_string()).expect("it can be written");
+    Command::new(env!("CARGO_BIN_EXE_heapdrome-conformance"))
+        .arg("execute")
+        .arg(file.path())
+        .env("LD_PRELOAD", library)
+        .envs(variables.iter().copied())
+        .output()
+        .expect("the program can be run")
 }
 
 #[test]

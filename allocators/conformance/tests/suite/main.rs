@@ -5,4 +5,5 @@ mod faults;
 mod group;
 mod libraries;
 mod misuse;
+mod settings;
 mod statistics;

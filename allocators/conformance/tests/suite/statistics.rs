@@ -1,29 +1,25 @@
 //! elfmalloc's statistics, as a program that is preloaded with it writes them when it ends.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use heapdrome_conformance::Program;
 use heapdrome_pages::system::processors;
 use serde_json::Value;
 
-use crate::libraries::build;
+use crate::libraries::{build, execute};
 
 /// Runs a program of eight threads that free each other's blocks, and asks for statistics.
-fn run(form: &str, file: Option<&Path>, folder: &Path) -> Output {
+fn run(form: &str, file: Option<&Path>) -> Output {
     let library = build("heapdrome-preload-elfmalloc", "libelfmalloc.so");
-    let program = folder.join("program");
-    let text = Program::generate(11, 8, 20_000).to_string();
-    std::fs::write(&program, text).expect("the folder is writable");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_heapdrome-conformance"));
-    command.arg("execute").arg(program);
-    command
-        .env("LD_PRELOAD", library)
-        .env("ELFMALLOC_STATISTICS", form);
-    if let Some(file) = file {
-        command.env("ELFMALLOC_STATISTICS_FILE", file);
-    }
-    let output = command.output().expect("the program can be run");
+    let program = Program::generate(11, 8, 20_000);
+    let file = file.map(|file| file.to_str().expect("a plain path"));
+    let file = file.map(|file| ("ELFMALLOC_STATISTICS_FILE", file));
+    let variables: Vec<_> = [("ELFMALLOC_STATISTICS", form)]
+        .into_iter()
+        .chain(file)
+        .collect();
+    let output = execute(&library, &program, &variables);
     assert!(output.status.success(), "{output:?}");
     output
 }
@@ -37,9 +33,9 @@ fn number(value: &Value, name: &str) -> u64 {
 fn the_report_at_exit_is_one_line_of_json_whose_parts_add_up() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("statistics of it");
-    let output = run("json", Some(&file), folder.path());
+    let output = run("json", Some(&file));
     assert!(output.stderr.is_empty(), "{output:?}");
-    run("json", Some(&file), folder.path());
+    run("json", Some(&file));
     let text = std::fs::read_to_string(&file).expect("the report was written");
     assert_eq!(text.lines().count(), 2, "each process appends a line");
     for line in text.lines() {
@@ -70,11 +66,10 @@ fn the_report_at_exit_is_one_line_of_json_whose_parts_add_up() {
 
 #[test]
 fn the_report_for_people_goes_to_standard_error() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let output = run("text", None, folder.path());
+    let output = run("text", None);
     let text = String::from_utf8(output.stderr).expect("it is text");
     assert!(text.starts_with("elfmalloc\n  live = "), "{text}");
     assert!(text.contains("\n         size         live       cached"));
-    let output = run("something else", None, folder.path());
+    let output = run("something else", None);
     assert!(output.stderr.is_empty(), "{output:?}");
 }

@@ -1,0 +1,53 @@
+// Loads that show what a setting changes: in the statistics that the allocator writes at exit, or in what
+// the kernel says of the process.
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALL = 64, SMALL_BLOCKS = 10000, SIZE = 1000, BLOCKS = 64 << 10, PAIRS = 1000000 };
+
+static void *blocks[BLOCKS];
+
+static void allocate(int count, size_t size) {
+    for (int i = 0; i < count; i++)
+        if ((blocks[i] = malloc(size)) == NULL)
+            exit(3);
+}
+
+static void free_all(int count) {
+    for (int i = 0; i < count; i++)
+        free(blocks[i]);
+}
+
+// How many mappings huge pages were asked for in.
+static int advised(void) {
+    FILE *mappings = fopen("/proc/self/smaps", "r");
+    char line[512];
+    int count = 0;
+    if (mappings == NULL)
+        exit(4);
+    while (fgets(line, sizeof line, mappings) != NULL)
+        count += strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg") != NULL;
+    fclose(mappings);
+    return count;
+}
+
+int main(int count, char **words) {
+    const char *what = count > 1 ? words[1] : "";
+    if (strcmp(what, "refills") == 0) {
+        allocate(SMALL_BLOCKS, SMALL);
+        free_all(SMALL_BLOCKS);
+    } else if (strcmp(what, "huge") == 0) {
+        allocate(BLOCKS, SIZE);
+        printf("%d\n", advised());
+    } else if (strcmp(what, "purges") == 0) {
+        allocate(BLOCKS, SIZE);
+        free_all(BLOCKS);
+        for (int i = 0; i < PAIRS; i++)
+            free(malloc(SMALL));
+    } else {
+        return 2;
+    }
+    return 0;
+}
