@@ -16,10 +16,9 @@ use crate::error::file_error;
 
 mod reading;
 
-/// Each program takes a fraction of a second and a few dozen MiB, unless it runs wild.
 const LIMITS: Limits = Limits {
-    time: Duration::from_secs(20),
-    memory: Some(Bytes(1 << 30)),
+    time: Misuses::TIME,
+    memory: Some(Misuses::MEMORY),
 };
 
 /// The kind that is no misuse: where it does not end well, nothing can be said of the others.
@@ -56,6 +55,13 @@ const IN_CPP: Program = Program {
 pub struct Misuses(Compiled);
 
 impl Misuses {
+    /// The wall time after which a program counts as hung; it takes a fraction of a second unless it
+    /// runs wild.
+    pub const TIME: Duration = Duration::from_secs(20);
+
+    /// The resident memory above which it does; it takes a few dozen MiB unless it runs wild.
+    pub const MEMORY: Bytes = Bytes(1 << 30);
+
     /// Compiles the programs into the cache, unless they are there.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use heapdrome_suites::Makes;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// The folder of the repository.
@@ -116,4 +117,26 @@ fn every_link_leads_somewhere_and_every_page_is_linked() {
         .filter(|page| *page != chapters && !linked.contains(page))
         .collect();
     assert!(lost.is_empty(), "no page links to {lost:?}");
+}
+
+/// A report names them as plain text, since nobody knows where it will lie.
+#[test]
+fn what_the_report_of_a_suite_refers_to_is_there() {
+    let mut referred = 0;
+    for suite in heapdrome_suites::list() {
+        let told = suite.targets.iter().chain(&suite.claims);
+        let reasons = told.flat_map(|claim| &claim.see);
+        let lists = suite.tables.iter().filter_map(|table| match &table.makes {
+            Makes::Listed { rows, .. } => Some(rows),
+            _ => None,
+        });
+        let listed = lists.flatten().filter_map(|row| row.last());
+        for place in reasons.chain(listed) {
+            let (path, anchor) = place.split_once('#').unwrap_or((place, ""));
+            let found = anchors(&read(&root().join(path)));
+            assert!(anchor.is_empty() || found.contains(anchor), "{place}");
+            referred += 1;
+        }
+    }
+    assert!(referred > 20, "places are found: {referred}");
 }

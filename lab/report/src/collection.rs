@@ -177,10 +177,10 @@ pub(crate) fn misused(collection: &Collection) -> String {
     )
 }
 
-/// The head of a column with bars.
-const BARS: &str = "plot";
+/// The heads of columns that hold no figures: bars, and words.
+const NO_FIGURES: [&str; 3] = ["plot", "command", "told in"];
 
-/// The columns of a table: names and bars to the left, figures to the right.
+/// The columns of a table: names, bars and words to the left, figures to the right.
 pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
     let cells = |place: usize| -> Vec<String> {
         let cell = |row: &Vec<String>| row.get(place).map(|text| foreign::line(text));
@@ -198,21 +198,28 @@ pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
                 cells(0).into_iter().map(short).collect(),
             )
         }
-        place if head == BARS => Column::text(foreign::line(head), cells(place)),
+        place if NO_FIGURES.contains(&head.as_str()) => {
+            Column::text(foreign::line(head), cells(place))
+        }
         place => Column::figures(foreign::line(head), cells(place)),
     };
     table.heads.iter().enumerate().map(column).collect()
 }
 
+/// Who did not race, those with one reason together.
 pub(crate) fn absent(collection: &Collection) -> Vec<String> {
-    let told = |one: &heapdrome_record::Absent| {
-        format!(
-            "{}: {}",
-            foreign::line(&one.name),
-            foreign::line(&one.reason)
-        )
+    let mut told: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in &collection.absent {
+        let name = foreign::line(&one.name);
+        match told.iter_mut().find(|(reason, _)| *reason == one.reason) {
+            Some((_, names)) => names.push(name),
+            None => told.push((one.reason.as_str(), vec![name])),
+        }
+    }
+    let line = |(reason, names): &(&str, Vec<String>)| {
+        format!("{}: {}", names.join(", "), foreign::line(reason))
     };
-    collection.absent.iter().map(told).collect()
+    told.iter().map(line).collect()
 }
 
 /// Who raced and does not count, by race.

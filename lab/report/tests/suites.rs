@@ -5,8 +5,8 @@ mod golden;
 mod races;
 
 use heapdrome_record::{
-    Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Nanoseconds, SCHEMA, Saved,
-    Scale, Status, Survival, Table, Trial,
+    Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Ending, Holds, Member, MisuseOutcome,
+    MisuseRun, Nanoseconds, SCHEMA, Saved, Scale, Status, Survival, Table, Trial,
 };
 use heapdrome_report::{Source, Terminal, collection_markdown, collection_text, page, plots};
 use races::usual;
@@ -216,6 +216,46 @@ fn the_terminal_shows_tables_claims_and_what_is_missing() {
 #[test]
 fn markdown_of_a_suite() {
     golden::matches("suite.md", &collection_markdown(&suite()));
+}
+
+#[test]
+fn whoever_did_not_race_for_one_reason_is_told_in_one_line() {
+    let mut suite = suite();
+    let reasons = [("mesh", "no"), ("lost", "gone"), ("hoard", "no")];
+    let absent = reasons.map(|(name, reason)| Absent {
+        name: name.to_owned(),
+        reason: reason.to_owned(),
+    });
+    suite.absent = absent.to_vec();
+    let told = collection_markdown(&suite);
+    let lines = "**Not raced**:\n\n- mesh, hoard: no\n- lost: gone\n";
+    assert!(told.contains(lines), "{told}");
+}
+
+/// Misuse beside races is a part of the suite, and not what its page is about.
+#[test]
+fn the_page_of_a_suite_with_misuse_begins_with_its_sentences() {
+    let mut suite = suite();
+    suite.misuse = vec![MisuseRun {
+        allocator: "rpmalloc".to_owned(),
+        kind: "twice".to_owned(),
+        outcome: MisuseOutcome::Unharmed,
+        stage: None,
+        ending: Ending::Exited(0),
+        said: None,
+        harm: None,
+    }];
+    let source = Source {
+        name: "suite.json".to_owned(),
+        saved: Saved::Collection(Box::new(suite)),
+    };
+    let page = String::from_utf8(page(&[source]).expect("a page")).expect("UTF-8");
+    let verdict = page.split_once("class=\"verdict\">").expect("a verdict").1;
+    assert!(
+        verdict.starts_with("Published sentences, tested here: 4 in all"),
+        "{}",
+        &verdict[..80]
+    );
 }
 
 /// Targets come before sentences, in their own order, with words of their own.

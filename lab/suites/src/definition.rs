@@ -164,6 +164,7 @@ impl Suite {
             .or_else(|| self.unfounded_entrant())
             .or_else(|| self.unknown_reference())
             .or_else(|| self.bad_cell())
+            .or_else(|| self.tables.iter().find_map(TablePlan::fault))
             .or_else(|| self.published.iter().find_map(PublishedTable::fault));
         match reason {
             None => Ok(self),

@@ -1,168 +1,30 @@
 //! The misuse suite: its kinds, and the tables that are made of what each allocator did about them.
 
-use heapdrome_record::{Ending, MisuseOutcome, MisuseRun, MisuseStage, Table};
+mod kind;
 
-use crate::SuiteError;
+use std::fmt;
+use std::time::Duration;
+
+use heapdrome_record::{Bytes, Ending, MisuseOutcome, MisuseRun, MisuseStage, Nanoseconds, Table};
+
+use kind::{GROUPS, Group};
+pub use kind::{Kind, kinds};
 
 /// The suite's name.
 pub const MISUSE: &str = "misuse";
 
-/// A kind of misuse, as `lab/catalogue/checks` commits it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
-    /// Its name, and the head of its column.
-    pub name: &'static str,
-    /// What the program does.
-    pub what: &'static str,
-}
-
-const fn kind(name: &'static str, what: &'static str) -> Kind {
-    Kind { name, what }
-}
-
-/// Kinds that stand in one table.
-type Group = (&'static str, &'static [Kind]);
-
-const GROUPS: [Group; 6] = [
-    (
-        "freed twice",
-        &[
-            kind(
-                "twice",
-                "a block of 100 bytes is freed twice, nothing between",
-            ),
-            kind("twice-between", "another block is freed between"),
-            kind("twice-later", "10,000 others come and go between"),
-            kind(
-                "twice-reused",
-                "200 others of the size are allocated between, and live",
-            ),
-            kind("twice-thread", "another thread frees it first"),
-            kind("twice-middle", "a block of 9000 bytes"),
-            kind("twice-large", "a block of 1 MiB"),
-            kind("twice-aligned", "a block of 9000 bytes from posix_memalign"),
-        ],
-    ),
-    (
-        "freed, and no block begins there",
-        &[
-            kind("interior", "16 bytes into a block of 100"),
-            kind("interior-odd", "8 bytes into it"),
-            kind("interior-middle", "64 bytes into a block of 9000"),
-            kind("interior-large", "a page into a block of 1 MiB"),
-            kind(
-                "interior-aligned",
-                "64 bytes into a block from posix_memalign",
-            ),
-            kind("stack", "an array in a frame"),
-            kind("static", "an array of the program's"),
-            kind("mapping", "a page of a mapping of the program's own"),
-            kind("unmapped", "a page that was unmapped"),
-        ],
-    ),
-    (
-        "written out of bounds",
-        &[
-            kind("over-one", "the byte behind 100 bytes"),
-            kind("over-full", "the byte behind 64 bytes"),
-            kind("over-zero", "the same, with the zero that ends a string"),
-            kind("over-many", "64 bytes behind 64"),
-            kind("over-beyond", "one byte, 64 behind the end of 64"),
-            kind("over-middle", "20 bytes behind 9000"),
-            kind(
-                "over-aligned",
-                "the byte behind 100 bytes from posix_memalign",
-            ),
-            kind("over-large", "the byte behind 200,000 bytes"),
-            kind("over-large-many", "8192 bytes behind 200,000"),
-            kind("under-one", "the byte before 64 bytes"),
-            kind("under-many", "16 bytes before 64 bytes"),
-            kind("under-large", "the byte before 200,000 bytes"),
-            kind("under-large-many", "8192 bytes before 200,000"),
-        ],
-    ),
-    (
-        "used after it was freed",
-        &[
-            kind("read", "64 of 100 bytes are read"),
-            kind("read-middle", "64 of 9000 bytes"),
-            kind("read-large", "64 bytes of 1 MiB"),
-            kind("read-aligned", "64 of 100 bytes from posix_memalign"),
-            kind("write", "the first 16 of 100 bytes are written"),
-            kind("write-inside", "16 bytes in the middle of 9000"),
-            kind("write-large", "16 bytes in the middle of 1 MiB"),
-            kind(
-                "write-aligned",
-                "the first 16 of 100 bytes from posix_memalign",
-            ),
-            kind(
-                "write-reused",
-                "the first 16 of 100 bytes, after 200 others of the size were allocated",
-            ),
-        ],
-    ),
-    (
-        "handed to realloc",
-        &[
-            kind("re-freed", "a block of 100 bytes that was freed"),
-            kind("re-large", "a block of 1 MiB that was freed"),
-            kind("re-aligned", "a block from posix_memalign that was freed"),
-            kind("re-interior", "16 bytes into a block of 100"),
-            kind("re-inner-large", "a page into a block of 1 MiB"),
-            kind(
-                "re-inner-aligned",
-                "64 bytes into a block from posix_memalign",
-            ),
-            kind("re-stack", "an array in a frame"),
-            kind("re-static", "an array of the program's"),
-            kind("re-mapping", "a page of a mapping of the program's own"),
-            kind("re-unmapped", "a page that was unmapped"),
-        ],
-    ),
-    (
-        "deleted as what it is not",
-        &[
-            kind("delete-twice", "deleted twice"),
-            kind("delete-size", "new of 64 bytes, sized delete of 4096"),
-            kind("delete-array", "new[] and delete"),
-            kind("delete-malloc", "malloc and delete"),
-            kind("delete-free", "new and free"),
-            kind(
-                "delete-aligned",
-                "new of an alignment of 256, and plain delete",
-            ),
-        ],
-    ),
-];
-
-/// The kinds that `only` names, or all.
-///
-/// # Errors
-/// When there is none of a name.
-pub fn kinds(only: &[String]) -> Result<Vec<Kind>, SuiteError> {
-    let all: Vec<Kind> = GROUPS
-        .iter()
-        .flat_map(|(_, kinds)| *kinds)
-        .copied()
-        .collect();
-    let unknown = only
-        .iter()
-        .find(|name| !all.iter().any(|kind| kind.name == *name));
-    if let Some(asked) = unknown {
-        let names: Vec<_> = all.iter().map(|kind| kind.name).collect();
-        return Err(SuiteError::UnknownCell {
-            asked: asked.clone(),
-            known: names.join(", "),
-        });
-    }
-    let wanted = |kind: &Kind| only.is_empty() || only.iter().any(|name| name == kind.name);
-    Ok(all.into_iter().filter(wanted).collect())
-}
-
-/// The score of each allocator, the best first, and a table for each group of kinds.
-pub fn misuse_tables(runs: &[MisuseRun]) -> Vec<Table> {
+/// The score of each allocator, the best first, and a table for each group of kinds. A program had so
+/// much `time` and `memory`.
+pub fn misuse_tables(runs: &[MisuseRun], time: Duration, memory: Bytes) -> Vec<Table> {
     let allocators = by_score(runs);
-    let mut tables = vec![scores(runs, &allocators)];
+    let (heads, rows) = scores(runs);
+    let mut tables = vec![Table {
+        title: "what became of how many kinds of misuse".to_owned(),
+        published: None,
+        heads,
+        rows,
+        notes: legend(time, memory),
+    }];
     tables.extend(
         GROUPS
             .iter()
@@ -198,7 +60,46 @@ fn by_score(runs: &[MisuseRun]) -> Vec<&str> {
     names
 }
 
-fn scores(runs: &[MisuseRun], allocators: &[&str]) -> Table {
+/// What an allocator caught of what was tried under it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Caught {
+    detected: usize,
+    killed: usize,
+    kinds: usize,
+}
+
+impl Caught {
+    /// The kinds that the program did not get away with.
+    pub(crate) fn all(self) -> usize {
+        self.detected + self.killed
+    }
+}
+
+impl fmt::Display for Caught {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            detected, kinds, ..
+        } = self;
+        write!(
+            out,
+            "{} of {kinds} kinds, {detected} with a message",
+            self.all()
+        )
+    }
+}
+
+/// What an allocator caught; `None` where nothing was tried under it.
+pub(crate) fn caught(runs: &[MisuseRun], allocator: &str) -> Option<Caught> {
+    let kinds = runs.iter().filter(|run| run.allocator == allocator).count();
+    (kinds > 0).then(|| Caught {
+        detected: count(runs, allocator, DETECTED),
+        killed: count(runs, allocator, &[MisuseOutcome::Killed]),
+        kinds,
+    })
+}
+
+/// How many kinds came to what under each allocator, the best first: heads and rows.
+pub(crate) fn scores(runs: &[MisuseRun]) -> (Vec<String>, Vec<Vec<String>>) {
     let columns: [(&str, &[MisuseOutcome]); 6] = [
         ("detected", DETECTED),
         ("killed", &[MisuseOutcome::Killed]),
@@ -207,28 +108,22 @@ fn scores(runs: &[MisuseRun], allocators: &[&str]) -> Table {
         ("hung", &[MisuseOutcome::Hung]),
         ("not tried", &[MisuseOutcome::NotTried]),
     ];
-    let row = |name: &&str| {
-        let mut cells = vec![(*name).to_owned()];
+    let row = |name: &str| {
+        let mut cells = vec![name.to_owned()];
         for (_, outcomes) in columns {
             cells.push(count(runs, name, outcomes).to_string());
         }
-        let of = runs.iter().filter(|run| run.allocator == **name).count();
+        let of = runs.iter().filter(|run| run.allocator == name).count();
         cells.push(of.to_string());
         cells
     };
     let mut heads = vec!["allocator".to_owned()];
     heads.extend(columns.iter().map(|(head, _)| (*head).to_owned()));
     heads.push("kinds".to_owned());
-    Table {
-        title: "what became of how many kinds of misuse".to_owned(),
-        published: None,
-        heads,
-        rows: allocators.iter().map(row).collect(),
-        notes: LEGEND.map(str::to_owned).to_vec(),
-    }
+    (heads, by_score(runs).into_iter().map(row).collect())
 }
 
-const LEGEND: [&str; 5] = [
+const LEGEND: [&str; 4] = [
     "detected: the allocator wrote a message. Below: 'misuse' at the misuse itself, 'free' when the \
      blocks concerned were freed, 'later' while other blocks came and went, 'exit' at the end. With a \
      '!', the program had seen harm by then; with a '+', it was not ended",
@@ -237,8 +132,16 @@ const LEGEND: [&str; 5] = [
     "harm: another block's contents changed, two blocks overlapped, or what a freed block held could \
      still be read",
     "'-': the program went on to its end, and saw no harm",
-    "hung: more than 5 s or 1 GiB. '?': the program did not come as far as the misuse",
 ];
+
+fn legend(time: Duration, memory: Bytes) -> Vec<String> {
+    let time = Nanoseconds::from(time);
+    let mut lines = LEGEND.map(str::to_owned).to_vec();
+    lines.push(format!(
+        "hung: more than {time} or {memory}. '?': the program did not come as far as the misuse"
+    ));
+    lines
+}
 
 fn of_group((title, kinds): Group, runs: &[MisuseRun], allocators: &[&str]) -> Option<Table> {
     let tried = |kind: &&Kind| runs.iter().any(|run| run.kind == kind.name);
@@ -337,8 +240,9 @@ mod tests {
             run("odd", "twice", MisuseOutcome::Hung, Ending::TimedOut),
             run("odd", "stack", MisuseOutcome::Killed, Ending::Exited(7)),
         ];
-        let tables = misuse_tables(&runs);
+        let tables = misuse_tables(&runs, Duration::from_secs(7), Bytes(1 << 20));
         assert_eq!(tables.len(), 3);
+        assert!(tables[0].notes[4].starts_with("hung: more than 7.00 s or 1.00 MiB."));
         let row = |table: usize, row: usize| tables[table].rows[row].join(" ");
         assert_eq!(row(0, 0), "good 2 0 0 0 0 0 2");
         assert_eq!(row(0, 1), "odd 0 1 0 0 1 0 2");

@@ -36,13 +36,16 @@ impl PublishedTable {
 
     /// What is wrong with it, if anything is.
     pub(crate) fn fault(&self) -> Option<String> {
-        let wrong = |row: &&Vec<String>| row.len() != self.heads.len();
-        let row = self.rows.iter().find(wrong)?;
-        Some(format!(
-            "the published table '{}' has {} heads, and a row of {} cells",
-            self.title,
-            self.heads.len(),
-            row.len()
-        ))
+        misfit(&self.title, &self.heads, &self.rows)
     }
+}
+
+/// A row of a table that does not fit its heads, in words.
+pub(crate) fn misfit(title: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
+    let row = rows.iter().find(|row| row.len() != heads.len())?;
+    Some(format!(
+        "the table '{title}' has {} heads, and a row of {} cells",
+        heads.len(),
+        row.len()
+    ))
 }

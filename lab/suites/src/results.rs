@@ -1,10 +1,9 @@
 //! Tables and verdicts of finished races.
 
-use heapdrome_record::{Absent, ClaimResult, Collection, Member, Table};
+use heapdrome_record::{Absent, ClaimResult, Collection, Member, Scale, Table};
 
-use crate::Suite;
 use crate::races::check_only;
-use crate::{SuiteError, claims, tables};
+use crate::{Contender, Suite, SuiteError, claims, tables};
 
 /// What a suite makes of its races.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,38 +23,77 @@ pub fn evaluate(suites: &[Suite], collection: &Collection) -> Evaluation {
     let members: Vec<&Member> = collection.races.iter().collect();
     let mut whole = Evaluation::default();
     for suite in suites {
-        whole.tables.extend(tables::make(suite, &members));
-        whole.claims.extend(claims::judge(suite, &members));
-        let absent = suite.entrants.iter().filter(|one| one.allocator.is_none());
-        for one in absent {
-            let reason = one.absent.clone().unwrap_or_default();
-            let name = one.name.clone();
-            let known = Absent { name, reason };
+        let runs = &collection.misuse;
+        whole.tables.extend(tables::make(suite, &members, runs));
+        whole.claims.extend(claims::judge(suite, &members, runs));
+        for known in absent(suite, collection) {
             if !whole.absent.contains(&known) {
                 whole.absent.push(known);
             }
         }
-        let label = |text: &String| format!("{}: {text}", suite.name);
-        whole.remarks.extend(suite.remarks.iter().map(label));
+        let labelled = |text: &String| format!("{}{text}", label(suite));
+        whole.remarks.extend(suite.remarks.iter().map(labelled));
         let notes = suite.entrants.iter().filter(|one| one.allocator.is_some());
         let notes =
             notes.filter_map(|one| Some(format!("{}: {}", one.label(), one.note.as_ref()?)));
-        whole.remarks.extend(notes.map(|note| label(&note)));
+        whole.remarks.extend(notes.map(|note| labelled(&note)));
     }
     whole
 }
 
+/// What the remarks of a suite begin with.
+fn label(suite: &Suite) -> String {
+    format!("{}: ", suite.name)
+}
+
+/// The suite's allocators that cannot be had; then, of a suite that was run, those that could have
+/// raced in it and did not.
+fn absent(suite: &Suite, collection: &Collection) -> Vec<Absent> {
+    let own = format!("{}/", suite.name);
+    let races = || {
+        let all = collection.races.iter();
+        all.filter(|race| race.cell.starts_with(&own))
+    };
+    let raced = |allocator: &String| {
+        let mut rows = races().flat_map(|race| &race.result.entrants);
+        rows.any(|row| row.allocator == *allocator)
+    };
+    let out = |one: &Contender, reason: String| Absent {
+        name: one.name.clone(),
+        reason,
+    };
+    let gone = suite.entrants.iter().filter(|one| one.allocator.is_none());
+    let gone = gone.map(|one| out(one, one.absent.clone().unwrap_or_default()));
+    let left = |one: &&Contender| one.allocator.as_ref().is_some_and(|name| !raced(name));
+    let unasked = suite.entrants.iter().filter(left);
+    let unasked = unasked.map(|one| out(one, why_unasked(one, collection.scale).to_owned()));
+    match races().next() {
+        None => gone.collect(),
+        Some(_) => gone.chain(unasked).collect(),
+    }
+}
+
+/// Why an allocator that can be had is in no race.
+fn why_unasked(one: &Contender, scale: Option<Scale>) -> &'static str {
+    match scale {
+        Some(Scale::Quick) if one.not_in_quick => {
+            "the suite has it; its quick form races it only where -a names it"
+        }
+        _ => "the suite has it; this run was not asked for it (-a, --only)",
+    }
+}
+
 impl Evaluation {
-    /// Puts it into the collection that it was made of; remarks that are there stay.
-    pub fn fill(self, collection: &mut Collection) {
+    /// Puts it into the collection that it was made of, in place of what an earlier evaluation of the
+    /// same suites made; other remarks that are there stay.
+    pub fn fill(self, suites: &[Suite], collection: &mut Collection) {
         collection.tables = self.tables;
         collection.claims = self.claims;
         collection.absent = self.absent;
-        for remark in self.remarks {
-            if !collection.remarks.contains(&remark) {
-                collection.remarks.push(remark);
-            }
-        }
+        let labels: Vec<String> = suites.iter().map(label).collect();
+        let stale = |remark: &String| labels.iter().any(|label| remark.starts_with(label));
+        collection.remarks.retain(|remark| !stale(remark));
+        collection.remarks.extend(self.remarks);
     }
 }
 

@@ -212,7 +212,8 @@ pub struct SuiteArguments {
     /// Run it however long it takes
     #[arg(long)]
     pub yes: bool,
-    /// Go on with a suite that was interrupted, from the file in which it was kept
+    /// Go on with a suite that was interrupted, from the file in which it was kept; where no race is left,
+    /// make its tables and verdicts anew
     #[arg(long, value_name = "FILE.json", conflicts_with = "json")]
     pub resume: Option<PathBuf>,
     /// The seed of every draw [default: from the clock]

@@ -1,9 +1,13 @@
-//! `heapdrome suite misuse`: what each allocator does about each kind of misuse.
+//! `heapdrome suite misuse`: what each allocator does about each kind of misuse; and the same for the
+//! allocators of another suite that has a target on it.
+
+use std::collections::BTreeSet;
 
 use heapdrome_catalogue::{Catalogue, Misuses};
-use heapdrome_record::{Absent, Collection, Entrant, Scale};
-use heapdrome_suites::{Kind, kinds, misuse_tables};
+use heapdrome_record::{Absent, Collection, Entrant, MisuseRun, Scale};
+use heapdrome_suites::{Kind, Race, Suite, kinds, misuse_tables};
 
+use super::running::Session;
 use crate::allocators::{Names, failure};
 use crate::arguments::SuiteArguments;
 use crate::failure::Failure;
@@ -28,13 +32,16 @@ pub fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     let programs = Misuses::prepare(&folders.cache).map_err(failure)?;
     for name in chosen(&names, arguments)? {
         match names.ready(&name) {
-            Ok(entrant) => try_one(&programs, &entrant, &kinds, &mut collection)?,
+            Ok(entrant) => match try_one(&programs, &entrant, &kinds)? {
+                Tried::Runs(runs) => collection.misuse.extend(runs),
+                Tried::Unfit(why) => leave_out(&name, why, &mut collection),
+            },
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             Err(error) if names.asked_by_name(&arguments.allocators, &name) => return Err(error),
             Err(error) => leave_out(&name, error.to_string(), &mut collection),
         }
     }
-    collection.tables = misuse_tables(&collection.misuse);
+    collection.tables = misuse_tables(&collection.misuse, Misuses::TIME, Misuses::MEMORY);
     let redaction = folders.redaction();
     output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
     match collection.misuse.is_empty() {
@@ -43,23 +50,64 @@ pub fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     }
 }
 
-/// Commits every kind under one allocator.
-fn try_one(
-    programs: &Misuses,
-    entrant: &Entrant,
-    kinds: &[Kind],
-    collection: &mut Collection,
+/// Commits every kind of misuse under those allocators of `races` that a target of `suites` speaks of,
+/// unless that was done before. What cannot be tried is told and remarked on: it leaves the target
+/// open.
+///
+/// # Errors
+/// When someone interrupts.
+pub fn beside_races(
+    session: &mut Session<'_>,
+    races: &[Race],
+    folders: &Folders,
 ) -> Result<(), Failure> {
-    output::tell(format_args!("misusing {}", entrant.name));
-    if let Some(why) = programs.control(entrant).map_err(failure)? {
-        leave_out(&entrant.name, why, collection);
+    let racing: BTreeSet<&String> = races
+        .iter()
+        .flat_map(|race| race.allocators.iter().chain([&race.baseline]))
+        .collect();
+    let mut names: BTreeSet<String> = session.suites().iter().flat_map(Suite::misused).collect();
+    let done = |name: &String| {
+        let mut runs = session.collection.misuse.iter();
+        runs.any(|run| run.allocator == *name)
+    };
+    names.retain(|name| racing.contains(name) && !done(name));
+    if names.is_empty() {
         return Ok(());
     }
-    for kind in kinds {
-        let run = programs.run(entrant, kind.name).map_err(failure)?;
-        collection.misuse.push(run);
+    let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
+    let known = Names::new(&catalogue);
+    let kinds = kinds(&[]).map_err(Failure::usage)?;
+    for name in names {
+        let tried = Misuses::prepare(&folders.cache)
+            .map_err(failure)
+            .and_then(|programs| try_one(&programs, &known.ready(&name)?, &kinds));
+        match tried {
+            Ok(Tried::Runs(runs)) => session.collection.misuse.extend(runs),
+            Ok(Tried::Unfit(why)) => session.untried(&name, &why),
+            Err(Failure::Interrupted) => return Err(session.interrupted()),
+            Err(error) => session.untried(&name, &error.to_string()),
+        }
     }
     Ok(())
+}
+
+/// What came of trying to misuse an allocator.
+enum Tried {
+    /// A run for each kind.
+    Runs(Vec<MisuseRun>),
+    /// Nothing can be said, and why.
+    Unfit(String),
+}
+
+/// Commits every kind under one allocator.
+fn try_one(programs: &Misuses, entrant: &Entrant, kinds: &[Kind]) -> Result<Tried, Failure> {
+    output::tell(format_args!("misusing {}", entrant.name));
+    if let Some(why) = programs.control(entrant).map_err(failure)? {
+        return Ok(Tried::Unfit(why));
+    }
+    let run = |kind: &Kind| programs.run(entrant, kind.name).map_err(failure);
+    let runs: Result<Vec<MisuseRun>, Failure> = kinds.iter().map(run).collect();
+    runs.map(Tried::Runs)
 }
 
 fn leave_out(name: &str, reason: String, collection: &mut Collection) {

@@ -71,7 +71,12 @@ fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), 
         }
         estimate.refuse_long(arguments.yes)?;
     }
-    let ended = session.run(&races);
+    let mut ended = session.run(&races);
+    // Cells that were picked are all that was asked for; and whoever interrupts waits for nothing.
+    if arguments.only.is_empty() && !matches!(ended, Err(Failure::Interrupted)) {
+        let tried = misuse::beside_races(&mut session, &races, &folders);
+        ended = ended.and(tried);
+    }
     session.report(&arguments.output)?;
     ended.and_then(|()| outcome(&session.collection))
 }

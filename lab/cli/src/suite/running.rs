@@ -172,6 +172,16 @@ impl<'a> Session<'a> {
         self.write()
     }
 
+    /// Tells why an allocator could not be misused.
+    pub fn untried(&mut self, name: &str, why: &str) {
+        let begins = format!("misuse was not tried under {name}: ");
+        let stale = |remark: &String| !remark.starts_with(&begins);
+        self.collection.remarks.retain(stale);
+        let remark = format!("{begins}{why}");
+        output::tell(&remark);
+        self.remark(remark);
+    }
+
     fn remark(&mut self, remark: String) {
         if !self.collection.remarks.contains(&remark) {
             self.collection.remarks.push(remark);
@@ -180,7 +190,7 @@ impl<'a> Session<'a> {
 
     fn write(&mut self) -> Result<(), Failure> {
         let evaluation = evaluate(&self.suites, &self.collection);
-        evaluation.fill(&mut self.collection);
+        evaluation.fill(&self.suites, &mut self.collection);
         let mut bytes = collection_to_json(&self.collection).map_err(Failure::machine)?;
         if self.redacted {
             let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -189,7 +199,8 @@ impl<'a> Session<'a> {
         write_atomically(&self.file, &bytes).map_err(Failure::machine)
     }
 
-    fn interrupted(&self) -> Failure {
+    /// Tells how to go on after an interrupt.
+    pub fn interrupted(&self) -> Failure {
         output::tell(format_args!(
             "go on with: heapdrome {} --resume {}",
             again(&self.collection.asked),

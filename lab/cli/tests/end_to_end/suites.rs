@@ -143,6 +143,40 @@ fn what_was_done_is_not_done_again() {
     assert_eq!(second["races"][0], first["races"][0]);
 }
 
+/// And what is made of the races is made anew: a target may be added when they are done.
+#[test]
+fn misuse_that_a_target_is_about_is_committed_once_and_after_the_races() {
+    let site = Site::new();
+    run(&site, &["--json", "r.json"]).ends_with(2);
+    let races = collection(&site, "r.json")["races"].clone();
+    let text = std::fs::read_to_string(site.path("mine.toml")).expect("the suite");
+    let target = r#"
+[[target]]
+claim = "The sound one catches more misuse than the C library."
+source = "my wish"
+see = ["why.md"]
+test = { misuse = { of = ["sound"], to = ["libc"] } }
+"#;
+    site.file("mine.toml", format!("{text}{target}"));
+    let again = || {
+        let words = ["suite", "./mine.toml", "--quick", "--resume", "r.json"];
+        let outcome = site.run(&words);
+        outcome.ends_with(2);
+        (
+            outcome.stderr.matches("misusing ").count(),
+            collection(&site, "r.json"),
+        )
+    };
+    let (tried, found) = again();
+    assert_eq!((tried, &found["races"]), (2, &races));
+    let claim = &found["claims"][0];
+    assert_eq!(claim["holds"], "not-held", "{claim}");
+    let because = claim["because"].to_string();
+    assert!(because.contains("with a message; libc"), "{because}");
+    assert!(because.contains("what was tried: why.md"), "{because}");
+    assert_eq!(again(), (0, found));
+}
+
 #[test]
 fn what_was_done_elsewhere_or_with_others_is_not_gone_on_with() {
     let site = Site::new();

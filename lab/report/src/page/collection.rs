@@ -60,13 +60,13 @@ fn verdict(collection: &Collection) -> String {
     if collection.scale.is_none() {
         return sweep::verdict(collection);
     }
-    if !collection.misuse.is_empty() {
-        return suite::misused(collection);
-    }
     if suite::speaks_of_a_document(collection) {
         let told = suite::Kind::of(collection).into_iter();
         let told = told.map(|kind| format!("{}: {}", kind.title(), kind.tally(&collection.claims)));
         return told.collect::<Vec<_>>().join(" ");
+    }
+    if !collection.misuse.is_empty() {
+        return suite::misused(collection);
     }
     if let Some(survived) = suite::survived(collection) {
         return survived;

@@ -2,10 +2,12 @@
 
 mod closest;
 mod evidence;
+mod fast_path;
 mod means;
+mod misuse;
 mod parts;
 
-use heapdrome_record::{ClaimResult, Holds, Member};
+use heapdrome_record::{ClaimResult, Holds, Member, MisuseRun};
 use serde::Deserialize;
 
 use crate::Suite;
@@ -24,6 +26,9 @@ pub struct Claim {
     pub source: String,
     /// How it is tested.
     pub test: Test,
+    /// Where the documents tell why it is missed and what was tried, as path and heading.
+    #[serde(default)]
+    pub see: Vec<String>,
 }
 
 /// The races that a claim speaks of.
@@ -175,6 +180,18 @@ pub enum Test {
         /// The range.
         range: Range,
     },
+    /// The fast paths of some of heapdrome's own allocators keep to their goldens.
+    FastPath {
+        /// The allocators.
+        of: Vec<String>,
+    },
+    /// Some entrants catch more kinds of misuse than others.
+    Misuse {
+        /// The entrants.
+        of: Vec<String>,
+        /// Those that each of them is to surpass.
+        to: Vec<String>,
+    },
     /// Nothing that runs here could decide it.
     Untestable {
         /// Why.
@@ -208,10 +225,13 @@ impl Test {
     /// The entrants that it names.
     pub(crate) fn entrants(&self) -> Vec<&String> {
         let named: Vec<&String> = match self {
-            Self::Ratio { of, to, .. } | Self::Mean { of, to, .. } => of.iter().chain(to).collect(),
-            Self::Figure { of, .. } | Self::Share { of, .. } | Self::Degradation { of, .. } => {
-                of.iter().collect()
+            Self::Ratio { of, to, .. } | Self::Mean { of, to, .. } | Self::Misuse { of, to } => {
+                of.iter().chain(to).collect()
             }
+            Self::Figure { of, .. }
+            | Self::Share { of, .. }
+            | Self::Degradation { of, .. }
+            | Self::FastPath { of } => of.iter().collect(),
             _ => Vec::new(),
         };
         named.into_iter().filter(|name| *name != EVERYONE).collect()
@@ -219,19 +239,19 @@ impl Test {
 }
 
 /// Every target and every claim of a suite that ran at all, tested.
-pub(crate) fn judge(suite: &Suite, members: &[&Member]) -> Vec<ClaimResult> {
+pub(crate) fn judge(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<ClaimResult> {
     let own = format!("{}/", suite.name);
     if !members.iter().any(|member| member.cell.starts_with(&own)) {
         return Vec::new();
     }
     let judged = |claims: &[Claim], target: bool| -> Vec<ClaimResult> {
         let verdict = |claim: &Claim| {
-            let (holds, because) = test(suite, &claim.test, members);
+            let (holds, because) = test(suite, &claim.test, members, runs);
             ClaimResult {
                 claim: claim.claim.clone(),
                 source: format!("{}: {}", suite.name, claim.source),
                 holds,
-                because,
+                because: claim.with_reason(holds, because),
                 target,
             }
         };
@@ -242,9 +262,45 @@ pub(crate) fn judge(suite: &Suite, members: &[&Member]) -> Vec<ClaimResult> {
     all
 }
 
-fn test(suite: &Suite, test: &Test, members: &[&Member]) -> (Holds, String) {
+impl Suite {
+    /// The allocators whose misuse a claim or a target speaks of, by names of the catalogue.
+    pub fn misused(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for claim in self.targets.iter().chain(&self.claims) {
+            let Test::Misuse { of, to } = &claim.test else {
+                continue;
+            };
+            let named = of.iter().chain(to).filter_map(|name| self.contender(name));
+            for name in named.filter_map(|one| one.allocator.as_ref()) {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        names
+    }
+}
+
+impl Claim {
+    /// The figures, and where the reason is told of what does not hold.
+    fn with_reason(&self, holds: Holds, because: String) -> String {
+        match holds {
+            Holds::NotHeld | Holds::Undecided if !self.see.is_empty() => {
+                format!(
+                    "{because}; why, and what was tried: {}",
+                    self.see.join(", ")
+                )
+            }
+            _ => because,
+        }
+    }
+}
+
+fn test(suite: &Suite, test: &Test, members: &[&Member], runs: &[MisuseRun]) -> (Holds, String) {
     let found = match test {
         Test::Untestable { reason } => return (Holds::CannotBeTested, reason.clone()),
+        Test::FastPath { of } => return fast_path::judge(members, of),
+        Test::Misuse { of, to } => return misuse::judge(suite, runs, [of, to]),
         Test::FastestIsClosest { between } => return closest::judge(suite, between, members),
         Test::Ratio {
             figure,

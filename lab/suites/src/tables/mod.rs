@@ -2,6 +2,7 @@
 
 mod against;
 mod degradation;
+mod fast_path;
 mod figures;
 mod runs;
 mod sweep;
@@ -10,14 +11,13 @@ mod text;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use heapdrome_record::{Member, Table, resolution};
+use heapdrome_record::{Member, MisuseRun, Table, resolution};
 use heapdrome_statistics::Rule;
 use serde::Deserialize;
 
-use crate::racers::EVERYONE;
-use crate::{Contender, PublishedTable, Suite};
-
-use crate::racers::figure_of;
+use crate::published::misfit;
+use crate::racers::{EVERYONE, figure_of};
+use crate::{Contender, PublishedTable, Suite, misuse};
 
 pub(crate) use degradation::{data_ratio, degradation, pair};
 pub(crate) use text::{NONE, interval, number};
@@ -118,6 +118,17 @@ pub enum Makes {
     /// The geometric mean over all races of the ratio of one allocator to each of its rivals, and to
     /// whichever of them has the least in each race.
     Means(Against),
+    /// How many instructions the fast paths of heapdrome's own libraries take, and may take.
+    FastPath,
+    /// How many kinds of misuse came to what, under each allocator that was misused.
+    Misuse,
+    /// What the suite itself lists: nothing of it is measured.
+    Listed {
+        /// The heads of its columns.
+        heads: Vec<String>,
+        /// Its rows, each with as many cells.
+        rows: Vec<Vec<String>>,
+    },
 }
 
 /// One allocator against its rivals.
@@ -213,6 +224,15 @@ impl TablePlan {
             }
             Makes::Cells { cells, .. } | Makes::Largest { cells, .. } => cells.iter().collect(),
             Makes::Degradation { large, small, .. } => vec![large, small],
+            Makes::FastPath | Makes::Misuse | Makes::Listed { .. } => Vec::new(),
+        }
+    }
+
+    /// What is wrong with it, if anything is.
+    pub(crate) fn fault(&self) -> Option<String> {
+        match &self.makes {
+            Makes::Listed { heads, rows } => misfit(&self.title, heads, rows),
+            _ => None,
         }
     }
 
@@ -228,9 +248,13 @@ impl TablePlan {
     }
 }
 
-/// Every table of a suite that has a row, each published one after the measured one it belongs to.
-pub(crate) fn make(suite: &Suite, members: &[&Member]) -> Vec<Table> {
+/// Every table of a suite that has a row, each published one after the measured one it belongs to;
+/// none of a suite of which nothing was run.
+pub(crate) fn make(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<Table> {
     let mut tables = Vec::new();
+    if !members.iter().any(|member| of_suite(suite, member)) {
+        return tables;
+    }
     let mut shown = vec![false; suite.published.len()];
     let mut publish = |tables: &mut Vec<Table>, wanted: &dyn Fn(&PublishedTable) -> bool| {
         for (published, shown) in suite.published.iter().zip(&mut shown) {
@@ -243,17 +267,14 @@ pub(crate) fn make(suite: &Suite, members: &[&Member]) -> Vec<Table> {
         }
     };
     for plan in &suite.tables {
-        let made = one(suite, plan, members).filter(|table| !table.rows.is_empty());
+        let made = one(suite, plan, members, runs).filter(|table| !table.rows.is_empty());
         if let Some(mut table) = made {
             table.title = format!("{}: {}", suite.name, table.title);
             tables.push(table);
             publish(&mut tables, &|one| one.after.as_ref() == Some(&plan.title));
         }
     }
-    let any = members.iter().any(|member| of_suite(suite, member));
-    if any {
-        publish(&mut tables, &|one| one.after.is_none());
-    }
+    publish(&mut tables, &|one| one.after.is_none());
     tables
 }
 
@@ -262,7 +283,7 @@ fn of_suite(suite: &Suite, member: &Member) -> bool {
     name == Some(suite.name.as_str())
 }
 
-fn one(suite: &Suite, plan: &TablePlan, members: &[&Member]) -> Option<Table> {
+fn one(suite: &Suite, plan: &TablePlan, members: &[&Member], runs: &[MisuseRun]) -> Option<Table> {
     let (heads, rows, notes) = match &plan.makes {
         Makes::Runs { cell } => runs::runs(suite, cell, members),
         Makes::Variance { cell, figure, unit } => {
@@ -296,6 +317,12 @@ fn one(suite: &Suite, plan: &TablePlan, members: &[&Member]) -> Option<Table> {
         Makes::Degradation { large, small, size } => {
             degradation::table(suite, [large, small], size, members)
         }
+        Makes::FastPath => Some(fast_path::table()),
+        Makes::Misuse => {
+            let (heads, rows) = misuse::scores(runs);
+            Some((heads, rows, Vec::new()))
+        }
+        Makes::Listed { heads, rows } => Some((heads.clone(), rows.clone(), Vec::new())),
     }?;
     Some(Table {
         title: plan.title.clone(),

@@ -43,6 +43,11 @@ impl Row {
         row.wall_s = self.0.wall_s;
     }
 
+    pub fn sha256(mut self, digest: &str) -> Self {
+        self.0.sha256 = Some(digest.to_owned());
+        self
+    }
+
     pub fn failed(mut self) -> Self {
         self.0.status = Status::Failed;
         self

@@ -1,0 +1,20 @@
+//! How long the fast paths of heapdrome's own libraries are.
+
+use heapdrome_libraries::GOLDENS;
+
+use super::{NONE, Parts};
+
+/// Every count that is held to a limit; none where heapdrome was built without the library.
+pub(super) fn table() -> Parts {
+    let heads = ["allocator", "function", "instructions", "at most"].map(str::to_owned);
+    let rows = GOLDENS.iter().map(|golden| {
+        let found = golden.instructions();
+        vec![
+            golden.allocator.to_owned(),
+            golden.function.to_owned(),
+            found.map_or(NONE.to_owned(), |count| count.to_string()),
+            golden.at_most.to_string(),
+        ]
+    });
+    (heads.to_vec(), rows.collect(), Vec::new())
+}
