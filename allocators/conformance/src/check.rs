@@ -1,10 +1,8 @@
 //! The corners of the ABI, one small C or C++ program for each few.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
-use crate::child;
+use crate::compile::compile;
 
 /// A check: a program, and the name that it is started with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -282,30 +280,6 @@ impl Check {
     /// What the compiler said.
     pub(crate) fn compile(&self, folder: &Path) -> Result<PathBuf, String> {
         let (file, text) = self.source.file();
-        let program = folder.join(file).with_extension("program");
-        if program.exists() {
-            return Ok(program);
-        }
-        let source = folder.join(file);
-        std::fs::write(&source, text).map_err(|error| format!("{}: {error}", source.display()))?;
-        let mut compiler = if file.ends_with(".cpp") {
-            let mut compiler = Command::new("g++");
-            compiler.args(["-std=c++17", "-faligned-new", "-Wno-nonnull"]);
-            compiler
-        } else {
-            Command::new("gcc")
-        };
-        // The compiler must not know what these functions do, or it leaves the calls out.
-        compiler.args([
-            "-O1",
-            "-g",
-            "-fno-builtin",
-            "-Wno-alloc-size-larger-than",
-            "-pthread",
-        ]);
-        compiler.arg("-o").arg(&program).arg(&source).arg("-ldl");
-        child::run(&mut compiler, Duration::from_secs(120))
-            .map_err(|what| format!("{file} does not compile: {what}"))?;
-        Ok(program)
+        compile(folder, file, text)
     }
 }

@@ -6,16 +6,20 @@
 //!   library, or an implementation of `MallocAbi`.
 //! - Small C and C++ programs ([`checks`]) for the corners of the ABI, compiled here and run with the
 //!   library preloaded.
+//! - [`steps`] counts the instructions of a call in a library as it is, one by one.
 //!
-//! [`Suite`] runs both against a library, each in a child process, so that a broken allocator breaks
+//! [`Suite`] runs the first two against a library, each in a child process, so that a broken allocator breaks
 //! nothing else. The executable `heapdrome-conformance` does so from the command line.
 
 mod check;
 mod child;
+mod compile;
 mod execute;
 mod program;
 mod shadow;
 mod shrink;
+#[cfg(target_arch = "x86_64")]
+pub mod steps;
 mod subject;
 mod suite;
 

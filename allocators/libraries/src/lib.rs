@@ -4,7 +4,7 @@
 
 mod fast_path;
 
-pub use fast_path::{GOLDENS, Golden, instructions};
+pub use fast_path::{GOLDENS, Golden};
 
 /// One library.
 #[derive(Clone, Copy)]

@@ -1,0 +1,232 @@
+//! How many instructions a call takes: counted one by one in a child that is single-stepped (ptrace)
+//! through calls that it has warmed up.
+//!
+//! Counted is what the processor runs, from the first instruction of the function through its return:
+//! whatever the function calls on the way counts, the caller and its way to the function (a PLT) do not.
+//! So a count is exact, and no short way that is not taken can stand for the one that is.
+
+use std::fmt;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{ChildStdout, Command, Stdio};
+
+use crate::compile::compile;
+use traced::{Event, Traced};
+
+mod traced;
+
+/// The program has no function of a name; it was not allowed to be followed. As in `programs/steps.c`.
+const NO_FUNCTION: i32 = 3;
+const FORBIDDEN: i32 = 4;
+/// The calls that are followed take no more instructions, with what lies between them.
+const MOST: usize = 1_000_000;
+
+/// A function that gives a block and one that takes it back, by their names in a library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair<'a> {
+    /// Called with a size, such as `malloc`.
+    pub give: &'a str,
+    /// Called with the block, such as `free`.
+    pub take: &'a str,
+}
+
+/// How many instructions calls of a pair take, the most frequent count of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// Of the function that gives a block of 64 bytes.
+    pub give: usize,
+    /// Of the one that takes it back.
+    pub take: usize,
+}
+
+/// Why there is no count.
+#[derive(Debug, PartialEq, Eq)]
+pub enum StepsError {
+    /// The system lets no process follow another.
+    Forbidden,
+    /// Anything else, in a line.
+    Failed(String),
+}
+
+impl fmt::Display for StepsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Forbidden => f.write_str(
+                "instructions cannot be counted: ptrace is forbidden; in a container add the capability \
+                 SYS_PTRACE or a seccomp profile that allows it, elsewhere lower kernel.yama.ptrace_scope",
+            ),
+            Self::Failed(what) => write!(f, "instructions cannot be counted: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for StepsError {}
+
+impl From<io::Error> for StepsError {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// Counts the instructions of a pair in a library that is preloaded into a child.
+///
+/// # Errors
+///
+/// Where the system forbids it, where the child cannot be compiled or run, where the library has no such
+/// functions, and where fewer than half of the calls take the same number of instructions.
+pub fn count(library: &Path, pair: Pair<'_>) -> Result<Steps, StepsError> {
+    let folder = tempfile::tempdir()?;
+    let text = include_str!("../programs/steps.c");
+    let program = compile(folder.path(), "steps.c", text).map_err(StepsError::Failed)?;
+    let mut child = Command::new(program)
+        .args([pair.give, pair.take])
+        .env("LD_PRELOAD", library)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let said = child.stdout.take();
+    let mut traced = Traced::new(&child);
+    match traced.wait()? {
+        Event::Stopped(libc::SIGSTOP) => {}
+        Event::Ended(Some(FORBIDDEN)) => return Err(StepsError::Forbidden),
+        Event::Ended(Some(NO_FUNCTION)) => {
+            let what = format!("no {} or {} there", pair.give, pair.take);
+            return Err(StepsError::Failed(what));
+        }
+        other => return Err(unexpected(&other)),
+    }
+    traced.end_with_tracer()?;
+    let mut calls = Calls::new(entries(said)?);
+    for _ in 0..MOST {
+        traced.step()?;
+        match traced.wait()? {
+            Event::Stopped(libc::SIGTRAP) => {
+                let (instruction, stack) = traced.place()?;
+                calls.at(instruction, stack);
+            }
+            Event::Stopped(libc::SIGSTOP) => return calls.steps(),
+            other => return Err(unexpected(&other)),
+        }
+    }
+    Err(StepsError::Failed(format!(
+        "the calls did not end within {MOST} instructions"
+    )))
+}
+
+fn unexpected(event: &Event) -> StepsError {
+    StepsError::Failed(format!("the child did what it should not: {event:?}"))
+}
+
+/// Where the functions begin, as the child said.
+fn entries(said: Option<ChildStdout>) -> Result<[u64; 2], StepsError> {
+    let mut line = String::new();
+    if let Some(said) = said {
+        BufReader::new(said).read_line(&mut line)?;
+    }
+    let mut words = line.split_whitespace().map(str::parse);
+    match (words.next(), words.next()) {
+        (Some(Ok(give)), Some(Ok(take))) => Ok([give, take]),
+        _ => Err(StepsError::Failed(format!("the child said {line:?}"))),
+    }
+}
+
+/// Calls of two functions, followed from one instruction to the next.
+struct Calls {
+    entries: [u64; 2],
+    inside: Option<Call>,
+    counts: [Vec<usize>; 2],
+}
+
+/// A call that has not returned yet.
+struct Call {
+    which: usize,
+    /// The stack pointer at its first instruction, where the address lies to return to.
+    stack: u64,
+    steps: usize,
+}
+
+impl Calls {
+    const fn new(entries: [u64; 2]) -> Self {
+        Self {
+            entries,
+            inside: None,
+            counts: [Vec::new(), Vec::new()],
+        }
+    }
+
+    /// An instruction was run, and the one at this address is next.
+    fn at(&mut self, instruction: u64, stack: u64) {
+        if let Some(call) = &mut self.inside {
+            call.steps += 1;
+            // Only its return takes the address from the stack.
+            if stack > call.stack {
+                self.counts[call.which].push(call.steps);
+                self.inside = None;
+            }
+        } else if let Some(which) = self.entries.iter().position(|&entry| entry == instruction) {
+            self.inside = Some(Call {
+                which,
+                stack,
+                steps: 0,
+            });
+        }
+    }
+
+    fn steps(&self) -> Result<Steps, StepsError> {
+        let [give, take] = &self.counts;
+        Ok(Steps {
+            give: usual(give)?,
+            take: usual(take)?,
+        })
+    }
+}
+
+/// The count that at least half of the calls took: now and then one takes a slow path.
+fn usual(counts: &[usize]) -> Result<usize, StepsError> {
+    let times = |count| counts.iter().filter(|&&other| other == count).count();
+    let found = counts.iter().copied().max_by_key(|&count| times(count));
+    found
+        .filter(|&count| 2 * times(count) >= counts.len())
+        .ok_or_else(|| StepsError::Failed(format!("the calls differ: {counts:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_ends_with_its_own_return() {
+        let mut calls = Calls::new([100, 200]);
+        // Called, calls another, which returns; returns. Then the other function, with a loop.
+        let give = [
+            (50, 80),
+            (100, 72),
+            (104, 64),
+            (300, 56),
+            (301, 64),
+            (105, 72),
+            (51, 80),
+        ];
+        let take = [
+            (200, 72),
+            (201, 72),
+            (200, 72),
+            (201, 72),
+            (52, 80),
+            (53, 80),
+        ];
+        for (instruction, stack) in give.into_iter().chain(take) {
+            calls.at(instruction, stack);
+        }
+        assert_eq!(calls.steps(), Ok(Steps { give: 5, take: 4 }));
+    }
+
+    #[test]
+    fn the_usual_count_is_that_of_half_of_the_calls() {
+        assert_eq!(usual(&[5, 5, 90, 5]), Ok(5));
+        assert_eq!(usual(&[5, 6, 6, 90]), Ok(6));
+        for none in [&[][..], &[5, 6, 7, 8, 5]] {
+            assert!(usual(none).is_err(), "{none:?}");
+        }
+    }
+}
