@@ -80,10 +80,15 @@ static void interior(unsigned char *volatile one, size_t distance)
     finish(one);
 }
 
+static void overwrite(unsigned char *volatile one, long distance, size_t length, int value)
+{
+    for (size_t i = 0; i < length; i++) *(volatile unsigned char *)(one + distance + i) = value;
+}
+
 static void write_at(unsigned char *volatile one, long distance, size_t length, int value)
 {
     misuse();
-    for (size_t i = 0; i < length; i++) *(volatile unsigned char *)(one + distance + i) = value;
+    overwrite(one, distance, length, value);
     finish(one);
 }
 
@@ -95,11 +100,11 @@ static void write_before(unsigned char *volatile one, size_t length)
     finish(one);
 }
 
-static void read_freed(unsigned char *volatile one)
+static void read_freed(unsigned char *volatile one, size_t distance)
 {
     size_t same = 0;
     misuse();
-    for (size_t i = 32; i < 96; i++) same += *(volatile unsigned char *)(one + i) == 'a';
+    for (size_t i = 0; i < 64; i++) same += *(volatile unsigned char *)(one + distance + i) == 'a';
     if (same == 64) harm("what a freed block held could be read");
     finish(NULL);
 }
@@ -107,18 +112,30 @@ static void read_freed(unsigned char *volatile one)
 static void write_freed(unsigned char *volatile one, size_t distance)
 {
     misuse();
-    for (size_t i = 0; i < 16; i++) *(volatile unsigned char *)(one + distance + i) = 'x';
+    overwrite(one, distance, 16, 'x');
     finish(NULL);
 }
 
 /* The rest is a block that the program has all the while. */
-static void resize(unsigned char *volatile address, void *volatile rest)
+static void grow(unsigned char *volatile address, void *volatile rest)
 {
-    misuse();
     unsigned char *volatile moved = realloc(address, 300);
     if (moved != NULL) memset(moved, 'b', 300);
     finish(moved);
     free(rest);
+}
+
+static void resize(unsigned char *volatile address, void *volatile rest)
+{
+    misuse();
+    grow(address, rest);
+}
+
+static void resize_overrun(unsigned char *volatile one, size_t bytes, size_t length)
+{
+    misuse();
+    overwrite(one, bytes, length, 'x');
+    grow(one, NULL);
 }
 
 static void resize_within(unsigned char *one, size_t distance) { resize(one + distance, one); }
@@ -174,6 +191,19 @@ static unsigned char *freed_and_reused(void)
     return one;
 }
 
+/* Where a block was before realloc moved it. */
+static unsigned char *moved_away(void)
+{
+    unsigned char *old = among(block, SMALL), *volatile before = old;
+    unsigned char *moved = had(realloc(old, MIDDLE));
+    if (moved == before) {
+        say("cannot", "realloc did not move the block");
+        _exit(0);
+    }
+    keep(moved, MIDDLE);
+    return before;
+}
+
 static int commit(const char *what, unsigned char *frame, unsigned char *elsewhere)
 {
 #define IS(name) else if (strcmp(what, name) == 0)
@@ -214,19 +244,24 @@ static int commit(const char *what, unsigned char *frame, unsigned char *elsewhe
     IS("under-large") write_before(block(RUN), 1);
     IS("under-large-many") write_before(block(RUN), 8192);
 
-    IS("read") read_freed(freed(block(SMALL)));
-    IS("read-middle") read_freed(freed(block(MIDDLE)));
-    IS("read-large") read_freed(freed(block(LARGE)));
-    IS("read-aligned") read_freed(freed(aligned(SMALL)));
+    IS("read") read_freed(freed(block(SMALL)), 32);
+    IS("read-middle") read_freed(freed(block(MIDDLE)), 32);
+    IS("read-inside") read_freed(freed(block(MIDDLE)), MIDDLE / 2);
+    IS("read-large") read_freed(freed(block(LARGE)), 32);
+    IS("read-aligned") read_freed(freed(aligned(SMALL)), 32);
+    IS("read-moved") read_freed(moved_away(), 32);
     IS("write") write_freed(freed(block(SMALL)), 0);
     IS("write-inside") write_freed(freed(block(MIDDLE)), MIDDLE / 2);
     IS("write-large") write_freed(freed(block(LARGE)), LARGE / 2);
     IS("write-aligned") write_freed(freed(aligned(SMALL)), 0);
     IS("write-reused") write_freed(freed_and_reused(), 0);
+    IS("write-moved") write_freed(moved_away(), 0);
 
     IS("re-freed") resize(freed(block(SMALL)), NULL);
     IS("re-large") resize(freed(block(LARGE)), NULL);
     IS("re-aligned") resize(freed(aligned(MIDDLE)), NULL);
+    IS("re-over-one") resize_overrun(among(block, SMALL), SMALL, 1);
+    IS("re-over-many") resize_overrun(among(block, FULL), FULL, FULL);
     IS("re-interior") resize_within(block(SMALL), 16);
     IS("re-inner-large") resize_within(block(LARGE), 4096);
     IS("re-inner-aligned") resize_within(aligned(MIDDLE), 64);

@@ -219,6 +219,13 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_says_how_many_kinds_there_are() {
+        let page = include_str!("../../../docs/suites.md");
+        let count = kinds(&[]).expect("all").len();
+        assert!(page.contains(&format!("Commits {count} kinds of misuse")));
+    }
+
+    #[test]
     fn no_two_kinds_have_one_name() {
         let mut names: Vec<_> = kinds(&[]).expect("all").iter().map(|it| it.name).collect();
         let count = names.len();

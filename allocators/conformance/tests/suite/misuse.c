@@ -20,6 +20,16 @@ static void others(size_t size) {
     }
 }
 
+static void move(char *block) {
+    char *to = realloc(block, 9000);
+    if (to == NULL || to == block)
+        exit(3);
+}
+
+static int is_readable(const char *block) {
+    return memcmp(block, "a secret", 4) == 0 || memcmp(block + 4, "cret", 4) == 0;
+}
+
 int main(int count, char **words) {
     const char *what = count > 1 ? words[1] : "";
     char in_the_frame[64] __attribute__((aligned(16)));
@@ -67,8 +77,11 @@ int main(int count, char **words) {
     } else if (strcmp(what, "overflow-realloc") == 0) {
         char *block = named(malloc(100));
         block[100] = 0;
-        if (realloc(block, 5000) == NULL)
-            return 3;
+        move(block);
+    } else if (strcmp(what, "overflow-realloc-by-many") == 0) {
+        char *block = named(malloc(64));
+        memset(block + 64, 'x', 16);
+        move(block);
     } else if (strcmp(what, "overflow-large") == 0) {
         volatile char *block = malloc(200000);
         block[200000] = 'x';
@@ -101,11 +114,21 @@ int main(int count, char **words) {
         free((void *)block);
         block[5] = 'x';
         others(100);
+    } else if (strcmp(what, "write-after-realloc") == 0) {
+        char *volatile block = named(malloc(100));
+        move(block);
+        block[5] = 'x';
+        others(100);
     } else if (strcmp(what, "read-after-free") == 0) {
         char *volatile block = malloc(100);
         strcpy(block, "a secret");
         free(block);
-        return memcmp(block, "a secret", 4) == 0 || memcmp(block + 4, "cret", 4) == 0;
+        return is_readable(block);
+    } else if (strcmp(what, "read-after-realloc") == 0) {
+        char *volatile block = malloc(100);
+        strcpy(block, "a secret");
+        move(block);
+        return is_readable(block);
     } else if (strcmp(what, "order") == 0) {
         int at_once = 0, ascending = 0;
         uintptr_t before = 0;

@@ -28,10 +28,12 @@ const SAID: &[(&str, &str)] = &[
     ("overflow-full", OVERFLOW),
     ("overflow-medium", OVERFLOW),
     ("overflow-realloc", OVERFLOW),
+    ("overflow-realloc-by-many", OVERFLOW),
     ("underflow-small", OVERFLOW),
     ("underflow-large-by-one", AROUND),
     ("size-of-delete", OTHER_SIZE),
     ("write-after-free", WRITTEN),
+    ("write-after-realloc", WRITTEN),
 ];
 
 fn compiled(folder: &Path) -> PathBuf {
@@ -63,7 +65,7 @@ fn the_hardened_variant_ends_every_misuse_and_names_the_address() {
         let output = run(&program, &library, what);
         assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{what}");
     }
-    for what in ["read-after-free", "order"] {
+    for what in ["read-after-free", "read-after-realloc", "order"] {
         let output = run(&program, &library, what);
         assert_eq!(output.status.code(), Some(0), "{what}");
     }
@@ -75,7 +77,7 @@ fn the_default_variant_reuses_at_once_and_leaves_contents() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let program = compiled(folder.path());
     let library = build("heapdrome-preload-elfmalloc", "libelfmalloc.so");
-    for what in ["read-after-free", "order"] {
+    for what in ["read-after-free", "read-after-realloc", "order"] {
         let output = run(&program, &library, what);
         assert_eq!(output.status.code(), Some(1), "{what}");
     }

@@ -79,10 +79,18 @@ pub(super) const GROUPS: [Group; 6] = [
     (
         "used after it was freed",
         &[
-            kind("read", "64 of 100 bytes are read"),
-            kind("read-middle", "64 of 9000 bytes"),
-            kind("read-large", "64 bytes of 1 MiB"),
-            kind("read-aligned", "64 of 100 bytes from posix_memalign"),
+            kind("read", "64 of 100 bytes are read, 32 from the start"),
+            kind("read-middle", "64 of 9000 bytes, 32 from the start"),
+            kind("read-inside", "64 bytes in the middle of 9000"),
+            kind("read-large", "64 bytes of 1 MiB, 32 from the start"),
+            kind(
+                "read-aligned",
+                "64 of 100 bytes from posix_memalign, 32 from the start",
+            ),
+            kind(
+                "read-moved",
+                "64 of 100 bytes, after realloc moved the block, through its old address",
+            ),
             kind("write", "the first 16 of 100 bytes are written"),
             kind("write-inside", "16 bytes in the middle of 9000"),
             kind("write-large", "16 bytes in the middle of 1 MiB"),
@@ -94,6 +102,10 @@ pub(super) const GROUPS: [Group; 6] = [
                 "write-reused",
                 "the first 16 of 100 bytes, after 200 others of the size were allocated",
             ),
+            kind(
+                "write-moved",
+                "the first 16 of 100 bytes, after realloc moved the block, through its old address",
+            ),
         ],
     ),
     (
@@ -102,6 +114,14 @@ pub(super) const GROUPS: [Group; 6] = [
             kind("re-freed", "a block of 100 bytes that was freed"),
             kind("re-large", "a block of 1 MiB that was freed"),
             kind("re-aligned", "a block from posix_memalign that was freed"),
+            kind(
+                "re-over-one",
+                "a block of 100 bytes, after the byte behind it was written",
+            ),
+            kind(
+                "re-over-many",
+                "a block of 64 bytes, after 64 behind it were written",
+            ),
             kind("re-interior", "16 bytes into a block of 100"),
             kind("re-inner-large", "a page into a block of 1 MiB"),
             kind(
