@@ -37,7 +37,7 @@ fn tables(makes: &str, races: &Collection) -> Vec<Table> {
     evaluate(&[suite(&plan)], races).tables
 }
 
-const REASON: &str = "; why, and what was tried: x.md#y, z.md";
+const REASON: &str = "; what was found and tried: x.md#y, z.md";
 
 #[test]
 fn the_reason_is_told_where_a_target_is_missed_or_open_and_not_where_it_is_reached() {

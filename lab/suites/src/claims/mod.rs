@@ -287,7 +287,7 @@ impl Claim {
         match holds {
             Holds::NotHeld | Holds::Undecided if !self.see.is_empty() => {
                 format!(
-                    "{because}; why, and what was tried: {}",
+                    "{because}; what was found and tried: {}",
                     self.see.join(", ")
                 )
             }
