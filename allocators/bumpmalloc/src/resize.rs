@@ -34,8 +34,12 @@ pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull
     // SAFETY: every live block lies behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
-        // SAFETY: the caller's promise. A block that becomes small keeps a page or two.
-        return unsafe { large::resize(header, block, size) };
+        // SAFETY: the caller's promise. A block that becomes small keeps a page or two, or all of it where the system
+        // refuses.
+        return unsafe {
+            large::resize(header, block, size)
+                .or_else(|| (size <= usable_size(block)).then_some(block))
+        };
     }
     let start = block.addr().get();
     // SAFETY: the caller's promise.

@@ -189,44 +189,30 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        let address = block.addr().get();
-        let class = class_of(address);
+        let class = class_of(block.addr().get());
         // SAFETY: the block is live and the caller's.
         unsafe {
             let usable = Self::usable_size(block);
-            if class.is_slab() {
-                if fits(usable, size) || SizeClass::of_aligned(size, 1) == Some(class) {
+            let to = if class.is_slab() || size <= LARGEST {
+                let stays = fits(usable, size) || SizeClass::of_aligned(size, 1) == Some(class);
+                if class.is_slab() && stays {
                     return Some(block);
                 }
-                let to = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
-                return Some(move_to::<F>(to, block, usable.min(size)));
-            }
-            if size <= LARGEST {
-                return Some(move_to::<F>(Self::allocate(size)?, block, usable.min(size)));
-            }
-            if class == SizeClass::LARGE {
-                if BACKEND.resize_large(block, size) {
-                    return Some(block);
+                Self::allocate_fast(size).or_else(|| Self::allocate(size))
+            } else {
+                let resized = BACKEND.resize(block, size);
+                if resized.is_some() {
+                    return resized;
                 }
-                if size > usable
-                    && let Some(moved) = BACKEND.move_to_mapping(block, size)
-                {
-                    return Some(moved);
-                }
-                return Some(move_to::<F>(
-                    BACKEND.allocate_grown(size)?,
-                    block,
-                    usable.min(size),
-                ));
+                BACKEND.allocate_grown(size)
+            };
+            match to {
+                Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
+                None if size > usable => None,
+                // There is no memory for a smaller block: this one stays, and what is large of it goes.
+                None if class.is_slab() => Some(block),
+                None => BACKEND.resize(block, size).or(Some(block)),
             }
-            if fits(usable, size) && size > usable.saturating_sub(UNIT) {
-                return Some(block);
-            }
-            let moved = BACKEND.remap_block(block, size);
-            moved.or_else(|| {
-                let to = BACKEND.allocate_large(size, UNIT)?.block;
-                Some(move_to::<F>(to, block, usable.min(size)))
-            })
         }
     }
 

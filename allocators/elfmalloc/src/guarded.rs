@@ -21,6 +21,41 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     Some(Large { block, clean: true })
 }
 
+/// Leaves a block that is no slab's `size` bytes, which are fewer than it has, without moving it.
+///
+/// # Safety
+///
+/// The block is the caller's.
+pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
+    let entry = BACKEND.mapped.lock().find(block.addr().get());
+    // SAFETY: the caller's promise.
+    unsafe {
+        match entry {
+            Some(entry) if entry.block != entry.base => {
+                look_at_edges(block, entry.size);
+                BACKEND.shrink_guarded(block.addr().get(), size);
+                guard(block, size, BACKEND.pages.page_size());
+            }
+            // It has no guard pages. Where the system does not let it shrink, it stays as large as it is.
+            _ => {
+                BACKEND.resize(block, size);
+            }
+        }
+    }
+}
+
+/// Ends the process if something was written around a guarded block.
+///
+/// # Safety
+///
+/// The block is the caller's, and has `size` bytes.
+unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise.
+    if unsafe { !is_guarded(block, size, BACKEND.pages.page_size()) } {
+        report(Misuse::Around(block.addr().get()));
+    }
+}
+
 /// Takes a guarded block back; false if there is none at `address`.
 ///
 /// # Safety
@@ -33,9 +68,8 @@ pub(crate) unsafe fn free_guarded(block: NonNull<u8>) -> bool {
     };
     // SAFETY: the block was the caller's.
     unsafe {
-        let guarded = entry.block != entry.base;
-        if guarded && !is_guarded(block, entry.size, BACKEND.pages.page_size()) {
-            report(Misuse::Around(address));
+        if entry.block != entry.base {
+            look_at_edges(block, entry.size);
         }
         BACKEND.free_mapped(address)
     }

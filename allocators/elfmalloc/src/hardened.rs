@@ -18,7 +18,7 @@ use crate::canary::is_whole;
 use crate::checks::{change, hand_out, hand_out_fast, prepare, slack_or_report, state_or_report};
 use crate::current::{front, heap};
 use crate::elfmalloc::{BACKEND, Elfmalloc, class_of};
-use crate::guarded::{allocate_guarded, free_guarded};
+use crate::guarded::{allocate_guarded, free_guarded, shrink_guarded};
 use crate::hardened_free::{free_fast, has_another_size, take_back};
 use crate::heap::will_be_used;
 use crate::misuse::report;
@@ -44,6 +44,25 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
         front.set_top(class, top.sub(1));
         will_be_used(*top.sub(2));
         Some(block)
+    }
+}
+
+/// Says that the program now wants `size` bytes of a block, no more than it may use of it, which stays where it is:
+/// there is no memory for another.
+///
+/// # Safety
+///
+/// The block is the caller's, of `class`.
+#[cold]
+unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
+    // SAFETY: the caller's promise; a block of a slab has slack.
+    unsafe {
+        if class.is_slab() {
+            let (state, _) = state_or_report(block.addr().get(), class);
+            change(block, state, class, size);
+        } else {
+            shrink_guarded(block, size);
+        }
     }
 }
 
@@ -120,9 +139,15 @@ unsafe impl MallocAbi for Hardened {
                     return Some(block);
                 }
             }
-            let kept = Self::usable_size(block).min(size);
-            let to = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
-            to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
+            let usable = Self::usable_size(block);
+            let Some(to) = Self::allocate_fast(size).or_else(|| Self::allocate(size)) else {
+                return (size <= usable).then(|| {
+                    shrink(block, class, size);
+                    block
+                });
+            };
+            to.as_ptr()
+                .copy_from_nonoverlapping(block.as_ptr(), usable.min(size));
             if !free_fast(block.as_ptr()) {
                 Self::deallocate(block);
             }

@@ -123,6 +123,34 @@ impl<P: Pages> Backend<P> {
         }
     }
 
+    /// Leaves a block between guard pages `size` bytes, which are fewer than it has: the pages behind them go back, and
+    /// cannot be touched either from now on.
+    ///
+    /// # Safety
+    ///
+    /// There is such a block at the address, and it is the caller's.
+    pub unsafe fn shrink_guarded(&self, address: usize, size: usize) {
+        let mut mapped = self.mapped.lock();
+        let Some(entry) = mapped.remove(address) else {
+            return;
+        };
+        // An entry has just become free, so that there is room for this one.
+        mapped.insert(&self.pages, Mapped { size, ..entry });
+        drop(mapped);
+        let page = self.pages.page_size();
+        let end = (address + size).next_multiple_of(page);
+        let rest = entry.base.addr() + entry.bytes - page - end;
+        if rest != 0 {
+            // SAFETY: the pages lie in the block's mapping, behind what is left of it. Where the system refuses, they
+            // are resident, or can be touched.
+            unsafe {
+                let start = NonNull::new_unchecked(entry.block.add(end - address));
+                self.pages.purge(start, rest, heapdrome_pages::Purge::Now);
+                self.pages.protect(start, rest, Access::None);
+            }
+        }
+    }
+
     /// Gives a block with its own mapping back; false if there is none at `address`.
     ///
     /// # Safety
@@ -191,13 +219,32 @@ impl<P: Pages> Backend<P> {
         unsafe { ((*self.slab_of(address)).units as usize) << UNIT_SHIFT }
     }
 
-    /// Changes the size of a large block without moving it; false where that cannot be done.
+    /// Changes the size of a block that no slab holds without copying it; it may move. `None` leaves it as it was.
+    ///
+    /// # Safety
+    ///
+    /// The block at `block` is the caller's, if there is one.
+    pub unsafe fn resize(&self, block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the caller's promise; there is a large block where a descriptor says so.
+        unsafe {
+            let slab = self.slab_of(block.addr().get());
+            if slab.is_null() || (*slab).class != SizeClass::LARGE {
+                return self.remap_block(block, size);
+            }
+            if self.resize_large(block, size) {
+                return Some(block);
+            }
+            self.move_to_mapping(block, size)
+        }
+    }
+
+    /// Changes the size of a large block without moving it; false where that cannot be done, and then it was to grow.
     ///
     /// # Safety
     ///
     /// There is a large block at `block`, which is the caller's.
     pub unsafe fn resize_large(&self, block: NonNull<u8>, size: usize) -> bool {
-        let Some(bytes) = size.checked_next_multiple_of(UNIT) else {
+        let Some(bytes) = size.max(1).checked_next_multiple_of(UNIT) else {
             return false;
         };
         let wanted = bytes >> UNIT_SHIFT;
@@ -223,17 +270,23 @@ impl<P: Pages> Backend<P> {
         true
     }
 
-    /// Moves a block with its own mapping to another size; `None` leaves it as it was.
+    /// Moves a block with its own mapping to another size, or leaves it where that is a little smaller; `None` leaves
+    /// it as it was.
     ///
     /// # Safety
     ///
-    /// There is such a block, and it is the caller's.
-    pub unsafe fn remap_block(&self, block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        let bytes = size.checked_next_multiple_of(self.pages.page_size())?;
+    /// If there is such a block, it is the caller's.
+    unsafe fn remap_block(&self, block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let bytes = size
+            .max(1)
+            .checked_next_multiple_of(self.pages.page_size())?;
         let mut mapped = self.mapped.lock();
         let entry = mapped
             .find(block.addr().get())
             .filter(|entry| entry.block == entry.base)?;
+        if size <= entry.size && size > entry.size.saturating_sub(UNIT) {
+            return Some(block);
+        }
         // SAFETY: the mapping is the block's, and the caller's.
         let moved = unsafe {
             self.pages

@@ -78,7 +78,7 @@ pub unsafe trait MallocAbi {
 
     /// Makes a block at least `size` bytes large, moving it if need be; the contents are kept up to
     /// the smaller size. The result is aligned to [`MIN_ALIGNMENT`]. `None` leaves the block as it
-    /// was.
+    /// was; it is no answer to a size that is no larger than the usable one.
     ///
     /// # Safety
     ///

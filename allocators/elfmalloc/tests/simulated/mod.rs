@@ -169,14 +169,11 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
         // SAFETY: the block is live and the caller's.
         unsafe {
             let class = class_of(block);
-            if class == SizeClass::LARGE && size > LARGEST && backend().resize_large(block, size) {
-                return Some(block);
-            }
-            if class == SizeClass::NONE
+            if !class.is_slab()
                 && size > LARGEST
-                && let Some(moved) = backend().remap_block(block, size)
+                && let Some(resized) = backend().resize(block, size)
             {
-                return Some(moved);
+                return Some(resized);
             }
             let grown = (class == SizeClass::LARGE && size > LARGEST)
                 .then(|| backend().allocate_grown(size));
