@@ -2,7 +2,9 @@
 // space, or little that may be written.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +81,52 @@ static void mixed(void) {
     }
 }
 
+typedef void *aligning(size_t alignment, size_t size);
+
+static void *by_posix(size_t alignment, size_t size) {
+    static char mark;
+    void *place = &mark;
+    int error = posix_memalign(&place, alignment, size);
+    if (error == 0)
+        return place;
+    MUST(error == ENOMEM && place == &mark);
+    errno = ENOMEM;
+    return NULL;
+}
+
+static void *by_page(size_t page, size_t size) { return (void)page, valloc(size); }
+static void *by_pages(size_t page, size_t size) { return (void)page, pvalloc(size); }
+
+// Aligned blocks use memory up, and all of it serves again.
+static void aligned_cycles(aligning *align, size_t alignment, size_t size, size_t least_bytes) {
+    for (int round = 0; round < 2; round++) {
+        struct block *all = NULL, *one;
+        size_t count = 0;
+        errno = 0;
+        while ((one = align(alignment, size)) != NULL) {
+            MUST((uintptr_t)one % alignment == 0);
+            one->next = all;
+            all = one;
+            count++;
+        }
+        MUST(errno == ENOMEM);
+        MUST(count * size >= least_bytes);
+        drain(all);
+    }
+}
+
+static void aligned(void) {
+    static aligning *const ways[] = {memalign, aligned_alloc, by_posix, by_page, by_pages};
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        int pages_only = ways[i] == by_page || ways[i] == by_pages;
+        aligned_cycles(ways[i], page, 5000, (size_t)64 << 20);
+        aligned_cycles(ways[i], pages_only ? page : (size_t)1 << 20, 3 << 20, (size_t)64 << 20);
+        if (!pages_only)
+            aligned_cycles(ways[i], 256, 1000, (size_t)64 << 20);
+    }
+}
+
 static void *cycle(void *size) {
     for (int round = 0; round < 20; round++) {
         struct block *all = NULL, *one;
@@ -114,6 +162,8 @@ int main(int count, char **words) {
         cycles(3 << 20, (size_t)128 << 20);
     else if (strcmp(words[1], "committed-mixed") == 0)
         mixed();
+    else if (strcmp(words[1], "exhaustion-aligned") == 0)
+        aligned();
     else if (strcmp(words[1], "exhaustion-threads") == 0)
         threads();
     else

@@ -34,6 +34,7 @@ enum Source {
     Cxx,
     Exhaustion,
     CxxExhaustion,
+    Exports,
     Fork,
     Lifetime,
     Loading,
@@ -51,6 +52,7 @@ impl Source {
                 "cxx_exhaustion.cpp",
                 include_str!("../programs/cxx_exhaustion.cpp"),
             ),
+            Self::Exports => ("exports.c", include_str!("../programs/exports.c")),
             Self::Fork => ("fork.c", include_str!("../programs/fork.c")),
             Self::Lifetime => ("lifetime.cpp", include_str!("../programs/lifetime.cpp")),
             Self::Loading => ("loading.c", include_str!("../programs/loading.c")),
@@ -86,6 +88,12 @@ impl Check {
 }
 
 const CHECKS: &[Check] = &[
+    check(
+        Source::Exports,
+        "exports",
+        "every name of the C and C++ ABI is the library's own, and does what it is for",
+    )
+    .with(WRITABLE),
     check(
         Source::Abi,
         "errno-kept",
@@ -231,6 +239,18 @@ const CHECKS: &[Check] = &[
         Source::CxxExhaustion,
         "exhaustion-throws",
         "by `operator new`, with a handler that frees",
+    )
+    .with(ADDRESSES),
+    check(
+        Source::Exhaustion,
+        "exhaustion-aligned",
+        "by aligned blocks of every function",
+    )
+    .with(ADDRESSES),
+    check(
+        Source::CxxExhaustion,
+        "exhaustion-throws-aligned",
+        "by aligned `operator new`, with a handler that frees",
     )
     .with(ADDRESSES),
     check(

@@ -77,7 +77,7 @@ impl Suite {
         let folder = tempfile::tempdir()?;
         let mut failures: Vec<Failure> = checks()
             .iter()
-            .filter_map(|check| self.check_in(check, &folder).err())
+            .filter_map(|check| self.check_in(check, folder.path()).err())
             .collect();
         for number in 0..self.programs {
             failures.extend(self.program(self.seed.wrapping_add(number)).err());
@@ -92,16 +92,21 @@ impl Suite {
     /// If there is no temporary folder.
     pub fn check(&self, check: &Check) -> io::Result<Option<Failure>> {
         let folder = tempfile::tempdir()?;
-        Ok(self.check_in(check, &folder).err())
+        Ok(self.check_in(check, folder.path()).err())
     }
 
-    fn check_in(&self, check: &Check, folder: &tempfile::TempDir) -> Result<(), Failure> {
+    /// Runs one check, whose program is compiled into a folder unless it is there.
+    ///
+    /// # Errors
+    ///
+    /// What was wrong.
+    pub fn check_in(&self, check: &Check, folder: &Path) -> Result<(), Failure> {
         let failure = |what| Failure {
             check: check.name.into(),
             what,
             program: None,
         };
-        let program = check.compile(folder.path()).map_err(failure)?;
+        let program = check.compile(folder).map_err(failure)?;
         let mut command = Command::new(program);
         command.arg(check.name);
         if let Library::File(library) = &self.library {

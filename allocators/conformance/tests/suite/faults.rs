@@ -1,10 +1,15 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use heapdrome_conformance::{Library, Suite, checks};
+use heapdrome_conformance::{Check, Library, Suite, checks};
+use object::{Object, ObjectSection, ObjectSymbol};
+
+use crate::libraries::build;
 
 /// Checks, and a fault that each must notice; among them every check.
 const FAULTS: &[(&str, &str)] = &[
+    // It leaves most names to the C library.
+    ("exports", "NONE"),
     ("errno-kept", "ERRNO_LOST"),
     ("overflow", "OVERFLOWS"),
     ("too-large", "HUGE_GRANTED"),
@@ -41,6 +46,8 @@ const FAULTS: &[(&str, &str)] = &[
     ("committed-mixed", "SHRINKS_BY_COPYING"),
     ("exhaustion-threads", "DIES"),
     ("exhaustion-throws", "DIES"),
+    ("exhaustion-aligned", "DIES"),
+    ("exhaustion-throws-aligned", "DIES"),
     ("start-in-little", "RESERVES"),
     ("committed-start", "COMMITS"),
     ("committed-small", "DIES"),
@@ -85,6 +92,11 @@ pub(crate) fn faulty(folder: &Path, fault: &str) -> PathBuf {
     library
 }
 
+fn check_named(name: &str) -> &'static Check {
+    let check = checks().iter().find(|check| check.name == name);
+    check.expect("a known check")
+}
+
 fn suite(library: PathBuf) -> Suite {
     Suite {
         library: Library::File(library),
@@ -101,14 +113,8 @@ fn every_check_notices_a_fault() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut missed = Vec::new();
     for (name, fault) in FAULTS {
-        let check = checks()
-            .iter()
-            .find(|check| check.name == *name)
-            .expect("a known check");
-        let found = suite(faulty(folder.path(), fault))
-            .check(check)
-            .expect("a temporary folder");
-        if found.is_none() {
+        let suite = suite(faulty(folder.path(), fault));
+        if suite.check_in(check_named(name), folder.path()).is_ok() {
             missed.push(format!("{name} does not notice {fault}"));
         }
     }
@@ -123,11 +129,72 @@ fn every_check_notices_a_fault() {
 #[test]
 fn without_a_fault_the_same_library_passes() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let failures = suite(faulty(folder.path(), "NONE"))
+    let mut failures = suite(faulty(folder.path(), "NONE"))
         .run()
         .expect("a temporary folder");
+    failures.retain(|failure| failure.check != "exports");
     let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
     assert!(texts.is_empty(), "{}", texts.join("\n"));
+}
+
+/// Bytes of a symbol in a library's table: its name, two properties, its section, then, from [`ADDRESS`]
+/// on, its address and size.
+const SYMBOL: usize = 24;
+const SECTION: usize = 6;
+const ADDRESS: usize = 8;
+
+/// The names that a library exports, and where their symbols are.
+fn exports(library: &[u8]) -> Vec<(String, usize)> {
+    let file = object::File::parse(library).expect("it is an object");
+    let table = file
+        .section_by_name(".dynsym")
+        .and_then(|table| table.file_range());
+    let (start, _) = table.expect("it has a table of symbols");
+    file.dynamic_symbols()
+        .filter(ObjectSymbol::is_definition)
+        .map(|symbol| {
+            let name = symbol.name().expect("it has a name").to_owned();
+            (name, start as usize + symbol.index().0 * SYMBOL)
+        })
+        .collect()
+}
+
+#[test]
+fn each_name_that_is_missing_or_does_something_else_is_noticed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let whole = build("heapdrome-preload-elfmalloc", "libelfmalloc.so");
+    let whole = std::fs::read(whole).expect("it was built");
+    let exports = exports(&whole);
+    assert!(exports.len() > 40, "{exports:?}");
+    let address = |name: &str| {
+        let (_, at) = exports
+            .iter()
+            .find(|(known, _)| known == name)
+            .expect("a name of the ABI");
+        whole[at + ADDRESS..at + SYMBOL].to_vec()
+    };
+    let check = check_named("exports");
+    let notices = |bytes: &[u8]| {
+        let library = folder.path().join("changed.so");
+        std::fs::write(&library, bytes).expect("the folder is writable");
+        suite(library).check_in(check, folder.path()).is_err()
+    };
+    assert!(!notices(&whole));
+    for (name, at) in &exports {
+        let mut changed = whole.clone();
+        // An undefined symbol, as one that the library would import.
+        changed[at + SECTION..at + SYMBOL].fill(0);
+        assert!(notices(&changed), "{name} missing");
+        // It returns an error, and does nothing else, whatever block or size it is called with.
+        let other = if name == "malloc_info" {
+            "malloc_trim"
+        } else {
+            "malloc_info"
+        };
+        changed.copy_from_slice(&whole);
+        changed[at + ADDRESS..at + SYMBOL].copy_from_slice(&address(other));
+        assert!(notices(&changed), "{name} doing what {other} does");
+    }
 }
 
 #[test]

@@ -144,12 +144,14 @@ void *calloc(size_t many, size_t size) {
 void *calloc(size_t many, size_t size) { return __libc_calloc(1, many * size); }
 #endif
 #ifdef DIES
-void *calloc(size_t many, size_t size) {
-    void *block = __libc_calloc(many, size);
+static void *or_die(void *block) {
     if (block == NULL)
         abort();
     return block;
 }
+void *calloc(size_t many, size_t size) { return or_die(__libc_calloc(many, size)); }
+void *aligned_alloc(size_t alignment, size_t size) { return or_die(__libc_memalign(alignment, size)); }
+void *memalign(size_t alignment, size_t size) { return or_die(__libc_memalign(alignment, size)); }
 #endif
 #ifdef REALLOC_KEEPS
 void *realloc(void *block, size_t size) { return __libc_realloc(block, size + 1); }
