@@ -14,9 +14,9 @@ extern "C" {
 #endif
 
 /* C23: free, where the caller knows the size that it asked for. */
-void free_sized(void *block, size_t size);
+void free_sized(void *block, size_t size) __THROW;
 /* C23: the same for blocks of aligned_alloc. */
-void free_aligned_sized(void *block, size_t alignment, size_t size);
+void free_aligned_sized(void *block, size_t alignment, size_t size) __THROW;
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@ mod background;
 mod faults;
 mod group;
 mod libraries;
+mod linking;
 mod misuse;
 mod settings;
 mod statistics;
