@@ -176,6 +176,12 @@ impl Arena {
         !self.states.is_null()
     }
 
+    /// How many units there are.
+    #[must_use]
+    pub const fn units(&self) -> usize {
+        self.units
+    }
+
     /// Units that are not committed yet.
     #[must_use]
     pub const fn uncommitted(&self) -> usize {
@@ -184,16 +190,20 @@ impl Arena {
 
     /// Commits `count` more units, and their descriptors; they are free and clean then.
     pub fn commit(&mut self, pages: &impl Pages, count: usize) -> bool {
-        if count > self.uncommitted()
-            || !self.commit_descriptors(pages, self.committed + count)
-            || !self.commit_states(pages, self.committed + count)
-        {
+        if count > self.uncommitted() {
             return false;
         }
-        // SAFETY: the range lies in the reservation; nobody relies on its being inaccessible.
+        let (units, bytes) = (self.committed + count, count << UNIT_SHIFT);
+        // SAFETY: the range lies in the reservation; nobody uses it yet, nor relies on its being inaccessible.
         unsafe {
             let start = NonNull::new_unchecked(self.base.add(self.committed << UNIT_SHIFT));
-            if !pages.protect(start, count << UNIT_SHIFT, Access::ReadWrite) {
+            // First what is most, and most likely to be refused.
+            if !pages.protect(start, bytes, Access::ReadWrite) {
+                return false;
+            }
+            if !self.commit_descriptors(pages, units) || !self.commit_states(pages, units) {
+                // What may be written counts against a limit.
+                pages.protect(start, bytes, Access::None);
                 return false;
             }
         }

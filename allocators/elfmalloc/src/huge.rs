@@ -47,6 +47,9 @@ pub(crate) fn commit(
 ) -> Option<usize> {
     let at_end = arena.free.run_before(arena.committed, count);
     let needed = count + slack - at_end.min(count);
+    if needed > arena.uncommitted() {
+        return None;
+    }
     let from = arena.committed;
     let regular = (from / 8).clamp(16, LARGEST_RUN);
     let mut step = regular;

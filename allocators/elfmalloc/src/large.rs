@@ -30,27 +30,29 @@ impl<P: Pages> Backend<P> {
     pub fn allocate_large(&self, size: usize, alignment: usize) -> Option<Large> {
         let units = size.max(1).checked_next_multiple_of(UNIT)? >> UNIT_SHIFT;
         let fits = units <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT;
-        let run = fits
-            .then(|| self.allocate_large_run(units, alignment.max(UNIT)))
-            .flatten();
-        match run {
-            Some(run) => {
-                self.make_way(run.fresh, Some(run));
-                Some(self.start_large(run))
-            }
-            None => {
-                self.make_way(units, None);
-                self.map_block(size, alignment)
-            }
+        if fits && let Some(large) = self.allocate_in_run(units, alignment) {
+            return Some(large);
         }
+        if let Some(large) = self.map_block(size, alignment) {
+            self.make_way(units, None);
+            return Some(large);
+        }
+        // What the system refuses may be free in an arena. For what no arena has room for, nothing is given up.
+        let possible = !fits && self.pool.lock().may_hold(units);
+        possible
+            .then(|| self.allocate_in_run(units, alignment))
+            .flatten()
     }
 
-    fn allocate_large_run(&self, units: usize, alignment: usize) -> Option<Run> {
+    fn allocate_in_run(&self, units: usize, alignment: usize) -> Option<Large> {
+        let alignment = alignment.max(UNIT);
         self.before_growth(units);
-        self.allocate_run(units, alignment).or_else(|| {
+        let run = self.allocate_run(units, alignment).or_else(|| {
             self.release_kept();
             self.allocate_run(units, alignment)
-        })
+        })?;
+        self.make_way(run.fresh, Some(run));
+        Some(self.start_large(run))
     }
 
     /// Makes a new run one block.

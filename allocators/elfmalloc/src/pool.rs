@@ -17,7 +17,7 @@ use crate::size_class::UNIT_SHIFT;
 use crate::slab::Slab;
 use crate::unit_map::UnitMap;
 
-/// The largest run that the pool serves: 32 MiB.
+/// The largest run that arenas are made for: 32 MiB. A longer one is served only from those that are there.
 pub const LARGEST_RUN: usize = 512;
 /// A large arena has at least this size: 8 GiB.
 const LEAST_ARENA: usize = 8 << 30;
@@ -118,6 +118,13 @@ impl Pool {
         }
     }
 
+    /// Whether an arena has so many units, free or not.
+    #[must_use]
+    pub fn may_hold(&self, count: usize) -> bool {
+        let arenas = &self.arenas[..self.count];
+        arenas.iter().any(|arena| arena.units() >= count)
+    }
+
     /// A run of `count` units whose address is a multiple of `alignment` bytes.
     pub fn allocate(
         &mut self,
@@ -126,9 +133,6 @@ impl Pool {
         count: usize,
         alignment: usize,
     ) -> Option<Run> {
-        if count > LARGEST_RUN {
-            return None;
-        }
         let found = self.find(count, alignment);
         let found = found.or_else(|| self.grow(pages, directory, count, alignment));
         let (arena, unit) = found?;
@@ -316,8 +320,8 @@ impl Pool {
         }
     }
 
-    /// Commits more of the last arena, or makes another where there may be several, and finds the run
-    /// there.
+    /// Commits more of an arena, the newest that has room, or makes another where there may be several, and finds the
+    /// run there.
     fn grow(
         &mut self,
         pages: &impl Pages,
@@ -327,15 +331,14 @@ impl Pool {
     ) -> Option<(usize, usize)> {
         let slack = (alignment >> UNIT_SHIFT).saturating_sub(1);
         let huge = self.huge != Some(false);
-        if let Some(last) = self.count.checked_sub(1) {
-            let arena = &mut self.arenas[last];
+        for (index, arena) in self.arenas[..self.count].iter_mut().enumerate().rev() {
             if let Some(units) = commit(arena, pages, huge, count, slack) {
-                directory.extend(last, arena);
+                directory.extend(index, arena);
                 self.committed += units;
                 return self.find(count, alignment);
             }
         }
-        if self.count == MOST || self.single {
+        if self.count == MOST || self.single || count.max(slack) > LARGEST_RUN {
             return None;
         }
         let mut arena = self.reserve_small(pages, count + slack)?;

@@ -1,0 +1,87 @@
+//! What arenas serve where the system has no more addresses, over simulated pages.
+
+use std::ptr::{NonNull, null_mut};
+
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::pool::LARGEST_RUN;
+use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_pages::Simulated;
+
+/// A back-end of small arenas, in so many bytes of address space.
+fn backend(limit: usize) -> Backend<Simulated> {
+    let backend = Backend::new(Simulated::new(limit));
+    backend.start(|| Settings {
+        arena: 0,
+        ..Settings::DEFAULT
+    });
+    backend
+}
+
+/// Takes single units until there are no more, and returns how many lie in `bytes` from `start` on.
+fn take_all_units(backend: &Backend<Simulated>, start: NonNull<u8>, bytes: usize) -> usize {
+    let addresses = start.addr().get()..start.addr().get() + bytes;
+    std::iter::from_fn(|| backend.allocate_run(1, UNIT))
+        .filter(|run| addresses.contains(&run.base.addr().get()))
+        .count()
+}
+
+#[test]
+fn an_older_arena_grows_on_where_the_last_one_was_made_for_a_long_run() {
+    let backend = backend(60 << 20);
+    let first = backend.allocate_run(1, UNIT).expect("there is memory");
+    assert!(backend.allocate_run(LARGEST_RUN, UNIT).is_some());
+    let arena = 8 << 20;
+    let others = take_all_units(&backend, first.base, arena);
+    assert_eq!(others, arena / UNIT - 1, "all of the first arena is used");
+    backend.check();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it takes much memory")]
+fn a_block_that_the_system_has_no_mapping_for_comes_from_an_arena_with_room() {
+    const LONGEST: usize = LARGEST_RUN * UNIT;
+    let backend = backend(1 << 30);
+    // Arenas are larger the more there is already: the last has room for two.
+    let blocks = [(); 4].map(|()| backend.allocate_large(LONGEST, UNIT));
+    backend.pages.set_limit(backend.pages.reserved());
+    assert!(backend.allocate_large(2 * LONGEST, UNIT).is_none());
+    let last = blocks[3].expect("there is memory").block;
+    // SAFETY: the blocks are the test's own.
+    unsafe {
+        assert_eq!(backend.free_large(last.addr().get()), Ok(()));
+        let long = backend.allocate_large(2 * LONGEST, UNIT);
+        let block = long.expect("the arena has room").block;
+        assert_eq!(block, last);
+        assert_eq!(backend.large_usable(block.addr().get()), 2 * LONGEST);
+        assert_eq!(backend.free_large(block.addr().get()), Ok(()));
+    }
+    backend.check();
+}
+
+#[test]
+fn a_size_that_cannot_be_costs_nothing_that_is_kept() {
+    let backend = backend(1 << 30);
+    let heap = backend.attach().expect("there is memory");
+    let class = SizeClass::of(1024);
+    let idle = backend
+        .allocate_large(8 << 20, UNIT)
+        .expect("there is memory");
+    // SAFETY: the heap is this thread's, and the blocks are the test's own; there is room for as many.
+    unsafe {
+        let mut blocks = [null_mut(); 64];
+        let bin = backend.bin(heap, class);
+        assert_eq!(backend.take(bin, class, blocks.as_mut_ptr(), 64), 64);
+        assert_eq!(backend.give(bin, class, &mut blocks), Ok(()));
+        assert_eq!(backend.free_large(idle.block.addr().get()), Ok(()));
+    }
+    let kept = (backend.slabs(), backend.pool.lock().dirty);
+    assert_eq!(kept, (1, (8 << 20) / UNIT));
+    for size in [2 << 30, isize::MAX as usize] {
+        assert!(backend.allocate_large(size, UNIT).is_none());
+    }
+    assert_eq!((backend.slabs(), backend.pool.lock().dirty), kept);
+    assert_eq!(backend.pages.calls().purge, 0);
+    backend.check();
+}
