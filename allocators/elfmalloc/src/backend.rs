@@ -11,7 +11,7 @@ use heapdrome_pages::{EventCount, Lock, Pages};
 use crate::arena::Directory;
 use crate::bin::{Bin, Slabs};
 use crate::class_map::ClassMap;
-use crate::heaps::{AllHeaps, Heaps};
+use crate::heaps::{AllHeaps, Heaps, Hosts};
 use crate::mapped::MappedTable;
 use crate::metadata::Metadata;
 use crate::pool::{Pool, Run};
@@ -275,6 +275,11 @@ impl<P: Pages> Backend<P> {
     /// All heaps.
     pub fn all_heaps(&self) -> AllHeaps {
         self.heaps.lock().all()
+    }
+
+    /// The heaps that have slabs. Only with processors that no thread was seen to use before do they become more.
+    pub fn all_hosts(&self) -> Hosts {
+        self.heaps.lock().hosts()
     }
 
     pub(crate) fn free_bitmap(&self, external: *mut u64, class: SizeClass) {

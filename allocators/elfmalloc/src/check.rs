@@ -1,6 +1,7 @@
 //! Executable invariants of the whole: run by tests after every generated program.
 
 use heapdrome_pages::Pages;
+use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use crate::backend::Backend;
 
@@ -18,8 +19,11 @@ impl<P: Pages> Backend<P> {
         for heap in self.all_heaps() {
             // SAFETY: heaps live for ever; bins and depots may be used by any thread.
             unsafe {
+                // Relaxed: no thread is in the allocator.
+                let is_host = (*heap.as_ptr()).is_host.load(Relaxed);
                 for bin in &(*heap.as_ptr()).bins {
                     bin.lock().check();
+                    assert!(is_host || bin.lock().slabs == 0, "slabs of no host");
                 }
                 (*heap.as_ptr()).depot.lock().check();
             }
@@ -31,9 +35,9 @@ impl<P: Pages> Backend<P> {
     #[must_use]
     pub fn slabs(&self) -> usize {
         let mut count: usize = self.bins.iter().map(|bin| bin.lock().slabs as usize).sum();
-        for heap in self.all_heaps() {
+        for host in self.all_hosts() {
             // SAFETY: as above.
-            let bins = unsafe { &(*heap.as_ptr()).bins };
+            let bins = unsafe { &(*host.as_ptr()).bins };
             count += bins
                 .iter()
                 .map(|bin| bin.lock().slabs as usize)

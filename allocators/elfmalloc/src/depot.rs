@@ -148,11 +148,12 @@ impl Depot {
         CHUNK - unsafe { (*newest).count } as usize
     }
 
-    /// How many blocks of a class there are.
+    /// How many blocks of a class there are: none of one that is not small.
     #[must_use]
     pub fn count(&self, class: SizeClass) -> usize {
         let mut count = 0;
-        let mut chunk = self.stacks[class.number()].newest;
+        let stack = self.stacks.get(class.number());
+        let mut chunk = stack.map_or(null_mut(), |stack| stack.newest);
         while !chunk.is_null() {
             // SAFETY: chunks in a stack are the depot's.
             unsafe {

@@ -70,13 +70,13 @@ impl Heaps {
     /// The host with the fewest guests, the oldest of them: the first thread of a process waits for others, as a rule.
     fn emptiest(&self) -> *mut ThreadHeap {
         let mut best = self.hosts;
-        let mut host = best;
-        while !host.is_null() && guests_of(best) != 0 {
+        for host in self.hosts().map(NonNull::as_ptr) {
+            if guests_of(best) == 0 {
+                break;
+            }
             if guests_of(host) <= guests_of(best) {
                 best = host;
             }
-            // SAFETY: hosts live for ever, and the lock guards the links.
-            host = unsafe { (*host).next_host };
         }
         best
     }
@@ -110,13 +110,9 @@ impl Heaps {
 
     /// In the child of a fork: no host has a guest but that of `own`.
     pub(crate) fn forget_guests(&mut self, own: Option<NonNull<ThreadHeap>>) {
-        let mut host = self.hosts;
-        while !host.is_null() {
-            // SAFETY: heaps live for ever, and the lock guards the links. Relaxed: as above.
-            unsafe {
-                (*host).guests.store(0, Relaxed);
-                host = (*host).next_host;
-            }
+        for host in self.hosts() {
+            // SAFETY: heaps live for ever. Relaxed: as above.
+            unsafe { (*host.as_ptr()).guests.store(0, Relaxed) };
         }
         if let Some(own) = own {
             // SAFETY: as above; the heap has entered before.
@@ -169,6 +165,12 @@ impl Heaps {
     pub const fn all(&self) -> AllHeaps {
         AllHeaps(self.all)
     }
+
+    /// All hosts. The same holds for them: a heap that has become one stays one.
+    #[must_use]
+    pub const fn hosts(&self) -> Hosts {
+        Hosts(self.hosts)
+    }
 }
 
 /// How many threads use the bins of `host`; it may be late.
@@ -188,6 +190,21 @@ impl Iterator for AllHeaps {
         let here = NonNull::new(self.0)?;
         // SAFETY: heaps live for ever, and the link is written once, before the heap is listed.
         self.0 = unsafe { (*here.as_ptr()).next };
+        Some(here)
+    }
+}
+
+/// The heaps that were hosts at some moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Hosts(*mut ThreadHeap);
+
+impl Iterator for Hosts {
+    type Item = NonNull<ThreadHeap>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let here = NonNull::new(self.0)?;
+        // SAFETY: as above.
+        self.0 = unsafe { (*here.as_ptr()).next_host };
         Some(here)
     }
 }

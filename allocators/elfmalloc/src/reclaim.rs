@@ -241,17 +241,17 @@ impl<P: Pages> Backend<P> {
         }
     }
 
-    /// Calls `visit` for every bin.
-    fn each_bin_with_class(&self, mut visit: impl FnMut(&Bin, SizeClass)) {
+    /// Calls `visit` for every bin that may have slabs.
+    pub(crate) fn each_bin_with_class(&self, mut visit: impl FnMut(&Bin, SizeClass)) {
         let mut visit_all = |bins: &[Bin]| {
             for (number, bin) in bins.iter().enumerate().skip(1) {
                 visit(bin, SizeClass::from_number(number as u8));
             }
         };
         visit_all(&self.bins);
-        for heap in self.all_heaps() {
+        for host in self.all_hosts() {
             // SAFETY: heaps live for ever, and bins may be used by any thread.
-            visit_all(unsafe { &(*heap.as_ptr()).bins });
+            visit_all(unsafe { &(*host.as_ptr()).bins });
         }
     }
 

@@ -43,11 +43,11 @@ impl<P: Pages> Backend<P> {
         }
     }
 
-    /// The same of all heaps.
+    /// The same of all hosts.
     pub(crate) fn retire_all_empties(&self, take: impl Fn(&mut Slabs) -> *mut Slab) {
-        for heap in self.all_heaps() {
+        for host in self.all_hosts() {
             // SAFETY: heaps live for ever, and bins may be used by any thread.
-            self.retire_empties(unsafe { &(*heap.as_ptr()).bins }, &take);
+            self.retire_empties(unsafe { &(*host.as_ptr()).bins }, &take);
         }
     }
 

@@ -178,27 +178,20 @@ impl<P: Pages> Backend<P> {
     /// What bins, depots and magazines hold of each class, where blocks that are kept count as live, too.
     fn count_classes(&self) -> [ClassStatistics; CLASSES + 1] {
         let mut classes = [ClassStatistics::default(); CLASSES + 1];
-        for (number, class) in classes.iter_mut().enumerate().skip(1) {
-            class.add_bin(
-                &self.bins[number].lock(),
-                SizeClass::from_number(number as u8),
-            );
-        }
+        self.each_bin_with_class(|bin, class| {
+            classes[class.number()].add_bin(&bin.lock(), class);
+        });
         for heap in self.all_heaps() {
-            // SAFETY: heaps live for ever; bins, depots and counts may be used by any thread.
-            let (bins, depot, cached) = unsafe {
+            // SAFETY: heaps live for ever; depots and counts may be used by any thread.
+            let (depot, cached) = unsafe {
                 let place = heap.as_ptr();
-                (&(*place).bins, &(*place).depot, &(*place).cached)
+                ((*place).depot.lock(), &(*place).cached)
             };
-            for (number, bin) in bins.iter().enumerate().skip(1) {
-                let class = SizeClass::from_number(number as u8);
-                classes[number].cached += depot.lock().count(class) * class.size();
-                classes[number].add_bin(&bin.lock(), class);
-            }
             for (number, count) in cached.iter().enumerate().skip(1) {
-                let size = SizeClass::from_number(number as u8).size();
+                let class = SizeClass::from_number(number as u8);
                 // Relaxed: a number that stands alone.
-                classes[number].cached += usize::from(count.load(Relaxed)) * size;
+                let count = usize::from(count.load(Relaxed)) + depot.count(class);
+                classes[number].cached += count * class.size();
             }
         }
         classes

@@ -1,6 +1,7 @@
 //! Threads beyond the number of hosts share the slabs of these, over simulated pages.
 
 use std::ptr;
+use std::time::{Duration, Instant};
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::backend::Backend;
@@ -8,6 +9,9 @@ use heapdrome_elfmalloc::bin::Bin;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
 use heapdrome_pages::Simulated;
+
+/// Far more than it takes, for machines with much else to do.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A back-end with so many hosts.
 fn backend_with(hosts: usize) -> Backend<Simulated> {
@@ -139,5 +143,35 @@ fn more_processors_make_more_hosts_and_fewer_take_none_away() {
     let bins = unsafe { [first, second].map(|heap| backend.bin(heap, class)) };
     assert!(!ptr::eq(bins[0], bins[1]));
     assert!(!bins[1].lock().idle);
+    backend.check();
+}
+
+#[test]
+fn nobody_looks_for_slabs_where_there_is_no_host() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: heaps live for ever, and any thread may use bins.
+    let own = heaps.map(|heap| unsafe { &(*heap.as_ptr()).bins[class.number()] });
+    // SAFETY: the heaps are such.
+    let host = unsafe { backend.bin(heaps[0], class) };
+    // Whoever looked there would have to wait.
+    let guests = own.iter().filter(|bin| !ptr::eq(**bin, host));
+    let held: Vec<_> = guests.map(|bin| bin.lock()).collect();
+    assert_eq!(held.len(), 2);
+    std::thread::scope(|scope| {
+        let looks = scope.spawn(|| {
+            assert_eq!(backend.snapshot().all.live, 0);
+            // SAFETY: this thread has no heap.
+            unsafe { backend.trim(None, 0) }
+        });
+        let begin = Instant::now();
+        while !looks.is_finished() && begin.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
+        let has_waited = !looks.is_finished();
+        drop(held);
+        assert!(!has_waited);
+    });
     backend.check();
 }
