@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use heapdrome_pages::{Access, Linux, Pages, Remap, round_up};
+use heapdrome_pages::{Access, Linux, Pages, Remap};
 
 use crate::chunk::{self, Chunk, MAPPED, SIZE};
 use crate::pool::note_peak;
@@ -24,7 +24,7 @@ pub fn allocate(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     // stands one chunk size before it.
     let offset = alignment.min(SIZE);
     let size = size.max(1);
-    let mapped = round_up(offset.checked_add(size)?, Linux.page_size())?;
+    let mapped = whole_pages(offset.checked_add(size)?)?;
     let front = alignment - offset;
     let start = reserve(mapped.checked_add(front)?, alignment.max(SIZE))?;
     // SAFETY: the header lies within the reservation, whose front nobody needs. A front that the
@@ -41,6 +41,11 @@ pub fn allocate(size: usize, alignment: usize) -> Option<NonNull<u8>> {
         describe(header.cast(), mapped, mapped - offset);
         Some(header.add(offset))
     }
+}
+
+/// As many bytes in whole pages; `None` where there are no numbers for them.
+fn whole_pages(bytes: usize) -> Option<usize> {
+    bytes.checked_next_multiple_of(Linux.page_size())
 }
 
 /// Address space from the system, if need be after it has got chunks back.
@@ -106,7 +111,7 @@ pub unsafe fn resize(
     let offset = block.addr().get() - header.addr().get();
     // SAFETY: the caller's promise.
     let mapped = unsafe { header.as_ref() }.touched.load(Relaxed);
-    let needed = round_up(offset.checked_add(size)?, Linux.page_size())?;
+    let needed = whole_pages(offset.checked_add(size)?)?;
     let moved = if needed == mapped {
         header
     } else {

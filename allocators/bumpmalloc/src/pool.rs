@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use heapdrome_pages::{Access, Advice, Linux, Lock, Pages, Purge};
+use heapdrome_pages::{Access, Advice, Linux, Lock, Pages};
 
 use crate::chunk::{Chunk, FIRST, List, SIZE};
 use crate::large;
@@ -174,7 +174,7 @@ unsafe fn purge_chunk(chunk: NonNull<Chunk>) -> bool {
     // but dead blocks.
     let purged = unsafe {
         let start = chunk.cast::<u8>().add(first_page());
-        Linux.purge(start, size, Purge::Now)
+        Linux.purge(start, size)
     };
     if purged {
         // SAFETY: the caller's promise.

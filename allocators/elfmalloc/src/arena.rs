@@ -64,51 +64,39 @@ impl Arena {
     /// Reserves an arena of `bytes`, a multiple of the unit, with everything that describes it;
     /// `with_states` says whether the states of blocks belong to that.
     pub fn reserve(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
-        let units = bytes / UNIT;
-        let map = UnitMap::memory_words(units);
-        let [map_bytes, slab_bytes, state_bytes] = bytes_of_parts(units);
-        let base = pages.reserve(bytes, UNIT, Access::None)?;
-        let slabs = pages.reserve(slab_bytes, UNIT, Access::None);
-        let words = pages.reserve(map_bytes, UNIT, Access::ReadWrite);
-        let states = with_states.then(|| pages.reserve(state_bytes, UNIT, Access::None));
-        let complete = !matches!(states, Some(None));
-        let (Some(slabs), Some(words), true) = (slabs, words, complete) else {
-            // SAFETY: these ranges were just reserved, and nobody uses them.
-            unsafe {
-                pages.release(base, bytes);
-                slabs.map(|slabs| pages.release(slabs, slab_bytes));
-                words.map(|words| pages.release(words, map_bytes));
-                states
-                    .flatten()
-                    .map(|states| pages.release(states, state_bytes));
-            }
+        let mut arena = Self {
+            units: bytes / UNIT,
+            ..Self::NONE
+        };
+        if arena.reserve_parts(pages, with_states).is_none() {
+            // SAFETY: nobody knows of it yet.
+            unsafe { arena.release(pages) };
             return None;
-        };
-        let words: NonNull<u64> = words.cast();
+        }
+        Some(arena)
+    }
+
+    /// Reserves all parts; `None` after the first that is refused.
+    fn reserve_parts(&mut self, pages: &impl Pages, with_states: bool) -> Option<()> {
+        let [map_bytes, slab_bytes, state_bytes] = bytes_of_parts(self.units);
+        let addresses = |bytes| pages.reserve(bytes, UNIT, Access::None);
+        self.base = addresses(self.units << UNIT_SHIFT)?.as_ptr();
+        if with_states {
+            self.states = addresses(state_bytes)?.as_ptr();
+        }
+        let slabs = addresses(slab_bytes)?;
+        self.slabs = slabs.as_ptr().cast();
+        let maps = pages.reserve(map_bytes, UNIT, Access::ReadWrite)?;
+        let words: *mut u64 = maps.as_ptr().cast();
         // SAFETY: the memory is zero, large enough for both maps, and nobody else's.
-        let (free, dirty) = unsafe {
-            pages.advise(words.cast(), map_bytes, Advice::NoHugePages);
+        unsafe {
             pages.advise(slabs, slab_bytes, Advice::NoHugePages);
-            let second = words.as_ptr().add(map);
-            (
-                UnitMap::new(words.as_ptr(), units),
-                UnitMap::new(second, units),
-            )
-        };
-        Some(Self {
-            base: base.as_ptr(),
-            units,
-            committed: 0,
-            slabs: slabs.as_ptr().cast(),
-            slab_bytes: 0,
-            states: states
-                .flatten()
-                .map_or(core::ptr::null_mut(), NonNull::as_ptr),
-            free,
-            dirty,
-            huge_from: usize::MAX,
-            last_step: (0, 0),
-        })
+            pages.advise(maps, map_bytes, Advice::NoHugePages);
+            self.free = UnitMap::new(words, self.units);
+            let second = words.add(UnitMap::memory_words(self.units));
+            self.dirty = UnitMap::new(second, self.units);
+        }
+        Some(())
     }
 
     /// Gives back what was reserved.

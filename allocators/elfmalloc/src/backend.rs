@@ -168,37 +168,48 @@ impl<P: Pages> Backend<P> {
     ) -> usize {
         let mut slabs = bin.lock();
         slabs.refills += 1;
-        let taken = take(&mut slabs);
+        // SAFETY: the caller's promise.
+        let taken = unsafe { self.take_present(&mut slabs, bin, class, &take) };
         if taken != 0 {
             return taken;
-        }
-        // SAFETY: nothing was left in the bin, which is one for the class.
-        unsafe {
-            if self.inherit(&mut slabs, bin, class) {
-                return take(&mut slabs);
-            }
         }
         drop(slabs);
         self.before_growth(usize::from(class.geometry().units));
         let mut slabs = bin.lock();
-        let taken = take(&mut slabs);
+        // SAFETY: as above.
+        let taken = unsafe { self.take_present(&mut slabs, bin, class, &take) };
         if taken != 0 {
             return taken;
         }
-        let mut grown = None;
-        // SAFETY: as above.
-        unsafe {
-            if !self.inherit(&mut slabs, bin, class) {
-                let Some(run) = self.new_slab(class) else {
-                    return 0;
-                };
-                slabs.add(bin, run.slab);
-                grown = Some(run);
-            }
-        }
+        let Some(run) = self.new_slab(class) else {
+            return 0;
+        };
+        // SAFETY: nothing was left in the bin, and the slab is new.
+        unsafe { slabs.add(bin, run.slab) };
         let taken = take(&mut slabs);
         drop(slabs);
-        self.purge_for(grown.map_or(0, |run| run.fresh), grown);
+        self.purge_for(run.fresh, Some(run));
+        taken
+    }
+
+    /// Takes from what is in the bin, else from a slab that an ended thread left.
+    ///
+    /// # Safety
+    ///
+    /// `slabs` is the content of `bin`, one for `class`.
+    #[inline]
+    unsafe fn take_present(
+        &self,
+        slabs: &mut Slabs,
+        bin: &Bin,
+        class: SizeClass,
+        take: &impl Fn(&mut Slabs) -> usize,
+    ) -> usize {
+        let taken = take(slabs);
+        // SAFETY: where nothing was taken, nothing was left in the bin.
+        if taken == 0 && unsafe { self.inherit(slabs, bin, class) } {
+            return take(slabs);
+        }
         taken
     }
 

@@ -23,11 +23,9 @@ pub(crate) fn prepare() {
 /// Whether a block of `class` begins at `address`, which lies in a slab.
 fn begins(address: usize, class: SizeClass) -> bool {
     let slab: *mut Slab = BACKEND.slab_of(address);
-    let shape = class.geometry();
     // SAFETY: the address lies in a slab.
     let offset = address - unsafe { (*slab).base.addr() };
-    let index = shape.index(offset);
-    index * shape.size as usize == offset && index < usize::from(shape.blocks)
+    class.geometry().block_at(offset).is_some()
 }
 
 /// Ends the process: no block that the program has begins at `address`.

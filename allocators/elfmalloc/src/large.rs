@@ -147,7 +147,7 @@ impl<P: Pages> Backend<P> {
             // are resident, or can be touched.
             unsafe {
                 let start = NonNull::new_unchecked(entry.block.add(end - address));
-                self.pages.purge(start, rest, heapdrome_pages::Purge::Now);
+                self.pages.purge(start, rest);
                 self.pages.protect(start, rest, Access::None);
             }
         }
@@ -166,8 +166,7 @@ impl<P: Pages> Backend<P> {
             // memory goes back.
             unsafe {
                 if !self.pages.release(base, entry.bytes) {
-                    self.pages
-                        .purge(base, entry.bytes, heapdrome_pages::Purge::Now);
+                    self.pages.purge(base, entry.bytes);
                 }
             }
         }

@@ -4,8 +4,8 @@ use core::mem::take;
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use heapdrome_pages::Pages;
 use heapdrome_pages::system::coarse_milliseconds;
-use heapdrome_pages::{Pages, Purge};
 
 use crate::backend::Backend;
 use crate::bin::{Bin, Slabs};
@@ -148,7 +148,7 @@ impl<P: Pages> Backend<P> {
             let taken = take(&mut self.pool.lock(), PIECE.min(most - done));
             let Some((base, count)) = taken else { break };
             // SAFETY: the units are out of the pool, and nobody needs their contents; they are whole pages.
-            let clean = unsafe { self.pages.purge(base, count * UNIT, Purge::Now) };
+            let clean = unsafe { self.pages.purge(base, count * UNIT) };
             self.pool.lock().put_purged(base, count, clean);
             if !clean {
                 break;
@@ -319,7 +319,7 @@ impl<P: Pages> Backend<P> {
                 // SAFETY: these pages hold nothing but free blocks.
                 let done = unsafe {
                     let start_at = NonNull::new_unchecked(base.add(start));
-                    self.pages.purge(start_at, end - start, Purge::Now)
+                    self.pages.purge(start_at, end - start)
                 };
                 if done {
                     self.count_purge(end - start);

@@ -17,10 +17,10 @@ pub(crate) unsafe fn fill(slots: *mut *mut u8, base: *mut u8, size: usize) {
 
 /// Blocks that follow one another in memory as they do in a list.
 pub(crate) struct Run {
+    /// The lowest index of one.
+    pub(crate) first: usize,
     /// How many.
     pub(crate) length: usize,
-    /// True where addresses ascend.
-    pub(crate) ascending: bool,
 }
 
 /// How many pointers at the start of `blocks` are neighbours, the first of which has `index`: one,
@@ -28,8 +28,8 @@ pub(crate) struct Run {
 #[inline]
 pub(crate) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run {
     let one = Run {
+        first: index,
         length: 1,
-        ascending: true,
     };
     let (eights, _) = blocks.as_chunks::<8>();
     let Some(first) = eights.first() else {
@@ -49,21 +49,27 @@ pub(crate) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run 
     let mut expected = first[0].addr();
     let mut length = 0;
     for eight in &eights[..(room / 8).min(eights.len())] {
-        let mut difference = 0;
-        for (slot, block) in eight.iter().enumerate() {
-            difference |= block.addr() ^ expected.wrapping_add(step.wrapping_mul(slot));
-        }
-        if difference != 0 {
+        if !are_neighbours(eight, expected, step) {
             break;
         }
         expected = expected.wrapping_add(step.wrapping_mul(8));
         length += 8;
     }
     if length == 0 {
-        one
-    } else {
-        Run { length, ascending }
+        return one;
     }
+    let first = if ascending { index } else { index + 1 - length };
+    Run { first, length }
+}
+
+/// Whether eight pointers follow one another by `step` from `first` on.
+#[inline]
+fn are_neighbours(blocks: &[*mut u8; 8], first: usize, step: usize) -> bool {
+    let mut difference = 0;
+    for (slot, block) in blocks.iter().enumerate() {
+        difference |= block.addr() ^ first.wrapping_add(step.wrapping_mul(slot));
+    }
+    difference == 0
 }
 
 /// Sets `count` bits from `first` on; false where one was set, and then nothing may rely on them.

@@ -136,6 +136,18 @@ impl Geometry {
         // one part in 2^32 for each size, adds less than offset / 2^32 of a block.
         ((offset as u64 * self.reciprocal as u64) >> 32) as usize
     }
+
+    /// The index of the block that begins `offset` bytes into the slab; `None` if none does.
+    #[inline(always)]
+    #[must_use]
+    pub const fn block_at(&self, offset: usize) -> Option<usize> {
+        let index = self.index(offset);
+        if index * self.size as usize == offset && index < self.blocks as usize {
+            Some(index)
+        } else {
+            None
+        }
+    }
 }
 
 /// Units of the smallest slab that has a few blocks and wastes at most a sixteenth at its end. The smaller

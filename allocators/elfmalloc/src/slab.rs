@@ -240,13 +240,12 @@ impl Slab {
             let free = (*slab).free + 1;
             let shape = (*slab).class.geometry();
             let offset = block.addr() - (*slab).base.addr();
-            let index = shape.index(offset);
-            if free >= (*slab).settled
-                || index * shape.size as usize != offset
-                || index >= usize::from(shape.blocks)
-            {
+            if free >= (*slab).settled {
                 return false;
             }
+            let Some(index) = shape.block_at(offset) else {
+                return false;
+            };
             let word = (*slab).bits.add(index / 64);
             let bit = 1 << (index % 64);
             if *word & bit != 0 {
@@ -283,23 +282,17 @@ impl Slab {
             if offset >= length {
                 break;
             }
-            let index = shape.index(offset);
-            if index * shape.size as usize != offset || index >= usize::from(shape.blocks) {
+            let Some(index) = shape.block_at(offset) else {
                 outcome = Err(Misuse::NotABlock(block.addr()));
                 break;
-            }
-            let run = run_of(&blocks[done..], shape, index);
-            let first = if run.ascending {
-                index
-            } else {
-                index + 1 - run.length
             };
+            let run = run_of(&blocks[done..], shape, index);
             // SAFETY: the run's indices are below the number of blocks.
-            if !unsafe { set_range(bits, first, run.length) } {
+            if !unsafe { set_range(bits, run.first, run.length) } {
                 outcome = Err(Misuse::DoubleFree(block.addr()));
                 break;
             }
-            lowest = lowest.min(first / 64);
+            lowest = lowest.min(run.first / 64);
             done += run.length;
         }
         // SAFETY: as above.

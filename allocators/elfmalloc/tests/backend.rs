@@ -2,7 +2,7 @@
 
 mod paths;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ptr::NonNull;
 
 use heapdrome_elfmalloc::SizeClass;
@@ -71,47 +71,60 @@ fn generated_programs_do_so_with_the_thread_local_cache() {
     generated_programs::<LocalCache>();
 }
 
+/// A block of the program, and what was written at both its ends.
+struct Marked {
+    block: *mut u8,
+    class: SizeClass,
+    mark: u8,
+}
+
+impl Marked {
+    fn new(block: *mut u8, class: SizeClass, mark: u8) -> Self {
+        // SAFETY: the block is new, and has the size of its class.
+        unsafe {
+            block.write(mark);
+            block.add(class.size() - 1).write(mark);
+        }
+        Self { block, class, mark }
+    }
+
+    fn check(&self) {
+        // SAFETY: as above.
+        unsafe {
+            assert_eq!(self.block.read(), self.mark);
+            assert_eq!(self.block.add(self.class.size() - 1).read(), self.mark);
+        }
+    }
+}
+
 fn generated_programs<F: FrontEnd>() {
     let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");
     let mut random = Random(3);
-    let mut live: HashMap<usize, (SizeClass, u8)> = HashMap::new();
-    let mut order: Vec<*mut u8> = Vec::new();
+    let mut addresses = HashSet::new();
+    let mut live: Vec<Marked> = Vec::new();
     for round in 0..if cfg!(miri) { 200 } else { 60_000 } {
         let grows = round / 5000 % 2 == 0;
-        if order.is_empty() || random.below(10) < if grows { 7 } else { 3 } {
+        if live.is_empty() || random.below(10) < if grows { 7 } else { 3 } {
             let size = [64, 600, 5000, 40_000][random.below(4)];
             let class = class_of(random.below(size) + 1);
             let block = paths::allocate::<F>(&backend, heap, class);
             assert!(!block.is_null() && block.addr().is_multiple_of(16));
-            let mark = random.below(256) as u8;
-            // SAFETY: the block has the size of its class.
-            unsafe {
-                block.write(mark);
-                block.add(class.size() - 1).write(mark);
-            }
-            assert!(
-                live.insert(block.addr(), (class, mark)).is_none(),
-                "handed out twice"
-            );
-            order.push(block);
+            assert!(addresses.insert(block.addr()), "handed out twice");
+            live.push(Marked::new(block, class, random.below(256) as u8));
         } else {
-            let block = order.swap_remove(random.below(order.len()));
-            let (class, mark) = live.remove(&block.addr()).expect("it is live");
-            // SAFETY: as above.
-            unsafe {
-                assert_eq!(block.read(), mark);
-                assert_eq!(block.add(class.size() - 1).read(), mark);
-            }
-            free_by::<F>(&backend, heap, class, block);
+            let one = live.swap_remove(random.below(live.len()));
+            one.check();
+            addresses.remove(&one.block.addr());
+            free_by::<F>(&backend, heap, one.class, one.block);
         }
         if round % 1000 == 0 {
             backend.check();
         }
     }
-    for block in order {
-        let (class, _) = live.remove(&block.addr()).expect("it is live");
-        free_by::<F>(&backend, heap, class, block);
+    for one in live {
+        one.check();
+        free_by::<F>(&backend, heap, one.class, one.block);
     }
     // SAFETY: the heap is this thread's.
     unsafe { backend.detach(heap) };

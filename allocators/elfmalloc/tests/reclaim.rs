@@ -10,7 +10,7 @@ use heapdrome_elfmalloc::arena::HUGE;
 use heapdrome_elfmalloc::backend::Backend;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
-use heapdrome_pages::{Access, Advice, Pages, Purge, Remap, Simulated};
+use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
 
 type Hook = Box<dyn FnOnce() + Send>;
 
@@ -42,7 +42,7 @@ unsafe impl Pages for Hooked {
         unsafe { self.system.protect(start, size, access) }
     }
 
-    unsafe fn purge(&self, start: NonNull<u8>, size: usize, how: Purge) -> bool {
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
         let hook = self
             .hook
             .lock()
@@ -57,7 +57,7 @@ unsafe impl Pages for Hooked {
             .unwrap_or_else(PoisonError::into_inner)
             .push(first..first + size);
         // SAFETY: as above.
-        unsafe { self.system.purge(start, size, how) }
+        unsafe { self.system.purge(start, size) }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {

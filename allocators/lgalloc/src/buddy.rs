@@ -3,7 +3,7 @@
 
 use core::ptr::NonNull;
 
-use heapdrome_pages::{Access, Advice, Pages, round_up};
+use heapdrome_pages::{Access, Advice, Pages};
 
 use crate::class::{CLASSES, SizeClass, UNIT};
 
@@ -28,7 +28,8 @@ struct Area {
 unsafe impl Send for Area {}
 
 fn tree_bytes<P: Pages>(pages: &P, class: usize) -> Option<usize> {
-    round_up((2_usize << class).div_ceil(8).max(8), pages.page_size())
+    let bytes = (2_usize << class).div_ceil(8).max(8);
+    bytes.checked_next_multiple_of(pages.page_size())
 }
 
 impl Area {

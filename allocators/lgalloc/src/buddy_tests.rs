@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use heapdrome_pages::{Linux, Purge, Remap, Simulated};
+use heapdrome_pages::{Linux, Remap, Simulated};
 
 use super::*;
 
@@ -144,9 +144,9 @@ unsafe impl Pages for Strict {
         unsafe { Linux.protect(start, size, access) }
     }
 
-    unsafe fn purge(&self, start: NonNull<u8>, size: usize, how: Purge) -> bool {
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { Linux.purge(start, size, how) }
+        unsafe { Linux.purge(start, size) }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {

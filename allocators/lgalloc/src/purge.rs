@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use heapdrome_pages::{Linux, Pages, Purge};
+use heapdrome_pages::{Linux, Pages};
 
 use crate::class::SizeClass;
 use crate::config;
@@ -17,7 +17,7 @@ static PURGE_FAILURES: AtomicUsize = AtomicUsize::new(0);
 pub fn purge(start: usize, size: usize) -> bool {
     let place = NonNull::new(start as *mut u8);
     // SAFETY: the caller holds the range: of a region that is free, or whose user wants this.
-    let purged = place.is_some_and(|place| unsafe { Linux.purge(place, size, Purge::Now) });
+    let purged = place.is_some_and(|place| unsafe { Linux.purge(place, size) });
     // Relaxed: statistics.
     if purged {
         PURGED_BYTES.fetch_add(size, Relaxed);
@@ -49,7 +49,7 @@ fn drop_with_tables(start: usize, size: usize) {
     purge(start, size);
     if let Some(place) = NonNull::new(start as *mut u8).filter(|_| config::huge_pages()) {
         // SAFETY: as in `purge`. Where it fails, the table stays.
-        unsafe { Linux.purge(place, size, Purge::Now) };
+        unsafe { Linux.purge(place, size) };
     }
 }
 

@@ -216,7 +216,7 @@ pub fn valloc<A: MallocAbi>(size: usize) -> *mut c_void {
 
 /// `pvalloc`: whole pages, at least one.
 pub fn pvalloc<A: MallocAbi>(size: usize) -> *mut c_void {
-    match heapdrome_pages::round_up(size.max(1), page_size()) {
+    match size.max(1).checked_next_multiple_of(page_size()) {
         Some(size) => memalign::<A>(page_size(), size),
         None => out_of_memory(),
     }

@@ -14,16 +14,6 @@ pub enum Access {
     ReadWrite,
 }
 
-/// How memory behind pages that keep their addresses goes back to the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purge {
-    /// At once; the pages read as zero afterwards.
-    Now,
-    /// When the system is short of memory; until the next write, a page may read as it was or as
-    /// zero, and it counts as resident until it is taken.
-    Lazily,
-}
-
 /// What the system may do about huge pages in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
@@ -80,13 +70,13 @@ pub unsafe trait Pages: Sync {
     /// forbids.
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool;
 
-    /// Gives the memory behind a range back to the system. The range stays reserved. On `false` the
-    /// contents are undefined, and memory may or may not have gone back.
+    /// Gives the memory behind a range back to the system at once. The range stays reserved, and reads
+    /// as zero. On `false` the contents are undefined, and memory may or may not have gone back.
     ///
     /// # Safety
     ///
     /// `start` and `size` are a range of a reservation whose contents nobody needs.
-    unsafe fn purge(&self, start: NonNull<u8>, size: usize, how: Purge) -> bool;
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool;
 
     /// Says how the range will be used. `false` means that the system would not hear of it, which
     /// changes nothing but speed.
@@ -134,14 +124,4 @@ pub unsafe trait Pages: Sync {
     ///
     /// `start` and `size` are a range of a reservation that nobody uses any more.
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool;
-}
-
-/// `value` rounded up to a multiple of `unit`, a power of two; `None` where that overflows.
-#[inline]
-#[must_use]
-pub const fn round_up(value: usize, unit: usize) -> Option<usize> {
-    match value.checked_add(unit - 1) {
-        Some(sum) => Some(sum & !(unit - 1)),
-        None => None,
-    }
 }

@@ -34,7 +34,7 @@ mod simulated;
 pub mod system;
 pub mod thread_key;
 
-pub use contract::{Access, Advice, Pages, Purge, Remap, round_up};
+pub use contract::{Access, Advice, Pages, Remap};
 pub use errno::KeepErrno;
 pub use event_count::EventCount;
 pub use linux::Linux;

@@ -3,7 +3,7 @@
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::{Access, Advice, KeepErrno, Pages, Purge, Remap};
+use crate::{Access, Advice, KeepErrno, Pages, Remap};
 
 /// Memory mappings of this process.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,14 +91,10 @@ unsafe impl Pages for Linux {
         unsafe { libc::mprotect(start.as_ptr().cast(), size, protection(access)) == 0 }
     }
 
-    unsafe fn purge(&self, start: NonNull<u8>, size: usize, how: Purge) -> bool {
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
         let _errno = KeepErrno::new();
-        let advice = match how {
-            Purge::Now => libc::MADV_DONTNEED,
-            Purge::Lazily => libc::MADV_FREE,
-        };
         // SAFETY: the caller needs the contents no more.
-        unsafe { libc::madvise(start.as_ptr().cast(), size, advice) == 0 }
+        unsafe { libc::madvise(start.as_ptr().cast(), size, libc::MADV_DONTNEED) == 0 }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {

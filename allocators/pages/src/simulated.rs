@@ -6,7 +6,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Access, Advice, Pages, Purge, Remap};
+use crate::{Access, Advice, Pages, Remap};
 
 const PAGE: usize = 4096;
 
@@ -221,7 +221,7 @@ unsafe impl Pages for Simulated {
         !state.refuses_access
     }
 
-    unsafe fn purge(&self, start: NonNull<u8>, size: usize, _how: Purge) -> bool {
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
         let mut state = self.state();
         state.calls.purge += 1;
         state.zero(start, size);

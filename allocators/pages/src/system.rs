@@ -99,12 +99,6 @@ pub fn processors() -> Option<usize> {
     usize::try_from(count).ok().filter(|&count| count != 0)
 }
 
-/// Gives the processor to another thread.
-pub fn yield_now() {
-    // SAFETY: no precondition; it does not fail.
-    unsafe { libc::sched_yield() };
-}
-
 /// Starts a thread that nobody waits for and that no signal is delivered to. False where the system
 /// gives none. This may allocate by `malloc`.
 pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::vec::Vec;
 
-use crate::{Access, EventCount, Linux, Lock, Pages, Purge, Remap, Simulated, system};
+use crate::{Access, EventCount, Linux, Lock, Pages, Remap, Simulated, system};
 
 /// What every implementation must do.
 fn keeps_the_contract(pages: &impl Pages) {
@@ -24,7 +24,7 @@ fn keeps_the_contract(pages: &impl Pages) {
                 .step_by(if cfg!(miri) { 509 } else { 1 });
             assert!(looked_at.all(|&byte| byte == 0));
             start.write_bytes(7, size);
-            assert!(pages.purge(start.add(page), page, Purge::Now));
+            assert!(pages.purge(start.add(page), page));
             assert_eq!(start.add(page).read(), 0);
             assert_eq!(start.add(2 * page).read(), 7);
             // An old kernel refuses.

@@ -11,7 +11,7 @@ use heapdrome_elfmalloc::size_class::UNIT;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, backend, give, new_backend, small, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::atomic::Ordering::Relaxed;
-use heapdrome_pages::{Access, Advice, Linux, Pages, Purge, Remap, Simulated};
+use heapdrome_pages::{Access, Advice, Linux, Pages, Remap, Simulated};
 use std::sync::Arc;
 
 fn class() -> SizeClass {
@@ -284,14 +284,14 @@ unsafe impl Pages for OneReservation {
         let start = known.or_else(|| Linux.reserve(size, alignment, Access::ReadWrite))?;
         RESERVED.set(Some(start));
         // SAFETY: nobody uses it any more.
-        unsafe { Linux.purge(start, size, Purge::Now) }.then_some(start)
+        unsafe { Linux.purge(start, size) }.then_some(start)
     }
 
     unsafe fn protect(&self, _: NonNull<u8>, _: usize, _: Access) -> bool {
         true
     }
 
-    unsafe fn purge(&self, _: NonNull<u8>, _: usize, _: Purge) -> bool {
+    unsafe fn purge(&self, _: NonNull<u8>, _: usize) -> bool {
         false
     }
 
