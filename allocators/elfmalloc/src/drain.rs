@@ -159,7 +159,7 @@ mod tests {
 
     impl Scene {
         fn new() -> Self {
-            let backend = Backend::new(Simulated::new(3 << 20));
+            let backend = Backend::new(Simulated::new(if cfg!(miri) { 1 << 20 } else { 3 << 20 }));
             backend.start(|| Settings {
                 arena: 0,
                 budget: 0,
