@@ -81,6 +81,16 @@ static void mixed(void) {
     }
 }
 
+// What blocks of one size had serves those of every other size.
+static void sizes(void) {
+    static const size_t all[] = {1000, 64, 5000, 300, 100000, 1000};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        size_t count = 0;
+        drain(fill(all[i], &count));
+        MUST(count * all[i] >= (size_t)128 << 20);
+    }
+}
+
 typedef void *aligning(size_t alignment, size_t size);
 
 static void *by_posix(size_t alignment, size_t size) {
@@ -162,6 +172,8 @@ int main(int count, char **words) {
         cycles(3 << 20, (size_t)128 << 20);
     else if (strcmp(words[1], "committed-mixed") == 0)
         mixed();
+    else if (strcmp(words[1], "exhaustion-sizes") == 0)
+        sizes();
     else if (strcmp(words[1], "exhaustion-aligned") == 0)
         aligned();
     else if (strcmp(words[1], "exhaustion-threads") == 0)

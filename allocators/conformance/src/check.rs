@@ -231,6 +231,12 @@ const CHECKS: &[Check] = &[
     check(Source::Exhaustion, "exhaustion-large", "by large ones").with(ADDRESSES),
     check(
         Source::Exhaustion,
+        "exhaustion-sizes",
+        "by blocks of one size after the other",
+    )
+    .with(ADDRESSES),
+    check(
+        Source::Exhaustion,
         "exhaustion-threads",
         "by several threads",
     )

@@ -16,7 +16,7 @@ use crate::mapped::MappedTable;
 use crate::metadata::Metadata;
 use crate::pool::{Pool, Run};
 use crate::settings::Settings;
-use crate::size_class::{CLASSES, SizeClass, UNIT};
+use crate::size_class::{CLASSES, SizeClass, UNIT, UNIT_SHIFT};
 use crate::slab::{Misuse, Slab};
 use crate::states::forget_all;
 
@@ -240,11 +240,7 @@ impl<P: Pages> Backend<P> {
     fn new_slab(&self, class: SizeClass) -> Option<Run> {
         let shape = class.geometry();
         let external = if Slab::needs_external(shape) {
-            self.metadata
-                .lock()
-                .allocate(&self.pages, shape.words() * 8)?
-                .as_ptr()
-                .cast()
+            self.structure(shape.words() * 8)?.as_ptr().cast()
         } else {
             null_mut()
         };
@@ -267,6 +263,26 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the pool's runs lie in the arena that the map was started for, if it was.
         unsafe { self.map.set(run.base, usize::from(shape.units), class) };
         Some(run)
+    }
+
+    /// Zero memory for a structure without which no block can be served. Where the system has no more for
+    /// structures, since blocks had it all, a unit that no block has any more serves for good.
+    pub(crate) fn structure(&self, bytes: usize) -> Option<NonNull<u8>> {
+        let found = self.metadata.lock().allocate(&self.pages, bytes);
+        if found.is_some() {
+            return found;
+        }
+        let run = self.allocate_run(bytes.div_ceil(UNIT), UNIT)?;
+        let lent = run.units << UNIT_SHIFT;
+        // SAFETY: the run is new and this function's; its descriptor and its class say that no block is there.
+        unsafe {
+            if !run.clean {
+                run.base.as_ptr().write_bytes(0, lent);
+            }
+            let mut metadata = self.metadata.lock();
+            metadata.add(run.base, lent);
+            metadata.allocate(&self.pages, bytes)
+        }
     }
 
     /// A run of units from the pool.

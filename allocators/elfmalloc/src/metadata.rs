@@ -77,6 +77,16 @@ impl Metadata {
         self.used -= 1 << (SMALLEST_SHIFT + index as u32);
     }
 
+    /// Serves from these bytes next.
+    ///
+    /// # Safety
+    ///
+    /// They read as zero, begin at a page, and are nobody else's from here on.
+    pub unsafe fn add(&mut self, chunk: NonNull<u8>, bytes: usize) {
+        self.next = chunk.as_ptr();
+        self.left = bytes;
+    }
+
     fn cut(&mut self, pages: &impl Pages, size: usize) -> Option<NonNull<u8>> {
         let alignment = size.min(4096);
         let skip = self.next.addr().wrapping_neg() & (alignment - 1);
@@ -85,8 +95,8 @@ impl Metadata {
             let (chunk, bytes) = [CHUNK, small]
                 .into_iter()
                 .find_map(|bytes| Some((pages.reserve(bytes, 4096, Access::ReadWrite)?, bytes)))?;
-            self.next = chunk.as_ptr();
-            self.left = bytes;
+            // SAFETY: the chunk was just reserved.
+            unsafe { self.add(chunk, bytes) };
             return self.cut(pages, size);
         }
         // SAFETY: that many bytes are left behind `next`.

@@ -74,7 +74,7 @@ impl<P: Pages> Backend<P> {
 
     fn new_heap(&self, heaps: &mut Heaps) -> Option<NonNull<ThreadHeap>> {
         let bytes = size_of::<ThreadHeap>();
-        let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
+        let memory = self.structure(bytes)?;
         // SAFETY: the memory is new, large enough, and aligned to its size or a page.
         let heap = unsafe { ThreadHeap::write(memory, self.budget.load(Relaxed)) };
         // SAFETY: the heap was just made, and is in no list.

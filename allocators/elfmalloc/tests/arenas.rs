@@ -1,6 +1,6 @@
 //! What arenas serve where the system has no more addresses, over simulated pages.
 
-use std::ptr::{NonNull, null_mut};
+use std::ptr::{NonNull, null, null_mut};
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::backend::Backend;
@@ -83,5 +83,30 @@ fn a_size_that_cannot_be_costs_nothing_that_is_kept() {
     }
     assert_eq!((backend.slabs(), backend.pool.lock().dirty), kept);
     assert_eq!(backend.pages.calls().purge, 0);
+    backend.check();
+}
+
+#[test]
+fn memory_that_blocks_of_one_size_had_serves_any_other_size() {
+    let backend = backend(60 << 20);
+    let heap = backend.attach().expect("there is memory");
+    // The slabs of the first need no bitmap of their own, those of the others do.
+    for class in [1024, 64, 16].map(SizeClass::of) {
+        // SAFETY: the heap is this thread's.
+        let bin = unsafe { backend.bin(heap, class) };
+        let mut blocks = Vec::new();
+        loop {
+            let mut more = [null_mut(); 64];
+            // SAFETY: the bin is one for the class; there is room for as many.
+            let taken = unsafe { backend.take(bin, class, more.as_mut_ptr(), 64) };
+            if taken == 0 {
+                break;
+            }
+            blocks.extend_from_slice(&more[..taken]);
+        }
+        assert!(blocks.len() * class.size() > 40 << 20, "{class:?}");
+        // SAFETY: the blocks are the test's own. Whoever has no bin of its own keeps no empty slab.
+        assert_eq!(unsafe { backend.give(null(), class, &mut blocks) }, Ok(()));
+    }
     backend.check();
 }

@@ -41,6 +41,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("signals", "INTERRUPTED"),
     ("exhaustion-small", "DIES"),
     ("exhaustion-large", "DIES"),
+    ("exhaustion-sizes", "DIES"),
     ("exhaustion-small", "SHRINKS_BY_COPYING"),
     ("exhaustion-large", "SHRINKS_BY_COPYING"),
     ("committed-mixed", "SHRINKS_BY_COPYING"),
