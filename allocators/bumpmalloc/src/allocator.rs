@@ -99,6 +99,10 @@ unsafe impl MallocAbi for Bumpmalloc {
         }
     }
 
+    fn start() {
+        threads::FORK_HANDLERS.register::<Self>();
+    }
+
     fn fork_prepare() {
         threads::hold_for_fork();
     }

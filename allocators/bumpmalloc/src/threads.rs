@@ -3,9 +3,10 @@
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 
-use heapdrome_malloc_abi::ThreadExit;
+use heapdrome_malloc_abi::{ForkHandlers, ThreadExit};
 use heapdrome_pages::{Access, Linux, Lock, Pages};
 
+use crate::allocator::Bumpmalloc;
 use crate::chunk::Chunk;
 use crate::heap::{CURRENT, EMPTY, ENDED, Heap, current};
 use crate::pool::POOL;
@@ -37,6 +38,8 @@ static REGISTRY: Lock<Registry> = Lock::new(Registry {
 
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
+pub(crate) static FORK_HANDLERS: ForkHandlers = ForkHandlers::new();
+
 /// Whether this is the heap of ended threads.
 pub fn is_of_ended_threads(heap: &Heap) -> bool {
     core::ptr::eq(heap, &raw const HEAP_OF_ENDED)
@@ -57,6 +60,7 @@ pub fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     CURRENT::set(heap.as_ptr());
     // Without a key the heap stays with its thread for good, and is lost when it ends.
     let _ = EXIT.arm(heap);
+    FORK_HANDLERS.register::<Bumpmalloc>();
     // SAFETY: heaps are never freed.
     body(unsafe { heap.as_ref() })
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::mpsc::channel;
 
 use heapdrome_bumpmalloc::Bumpmalloc;
-use heapdrome_malloc_abi::exported::{free, libc, mallinfo2, malloc, register};
+use heapdrome_malloc_abi::exported::{free, libc, mallinfo2, malloc, start};
 
 /// 64 MiB, in blocks so large that the test soon fills many chunks.
 const BLOCKS: usize = 64 << 10;
@@ -77,7 +77,7 @@ fn in_a_child(act: impl FnOnce() -> c_int) -> c_int {
 
 #[test]
 fn full_chunks_of_another_thread_serve_the_child_when_it_has_freed_what_is_in_them() {
-    register::<Bumpmalloc>();
+    start::<Bumpmalloc>();
     let (give, taken) = channel();
     let (end, ended) = channel::<()>();
     std::thread::scope(|scope| {

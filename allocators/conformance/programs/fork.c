@@ -97,11 +97,45 @@ static void handler(void) {
     }
 }
 
+// Handlers that were registered before any constructor ran, as those of a library that the program needs are
+// before that of a preloaded one. They wait for a lock under which another thread allocates.
+static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+
+static void hold(void) { MUST(pthread_mutex_lock(&own) == 0); }
+static void release(void) { MUST(pthread_mutex_unlock(&own) == 0); }
+
+static void register_early(int count, char **words, char **environment) {
+    (void)environment;
+    if (count > 1 && strcmp(words[1], "fork-locked") == 0) {
+        free(malloc(1));
+        MUST(pthread_atfork(hold, release, release) == 0);
+    }
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*const early)(int, char **, char **) =
+    register_early;
+
+static void *busy_with_lock(void *unused) {
+    // Large blocks are the back-end's, whose locks the forking thread may hold.
+    for (size_t turn = 0; !atomic_load(&stop); turn++) {
+        hold();
+        free(malloc(200000 + turn % 100000));
+        release();
+    }
+    return unused;
+}
+
 int main(int count, char **words) {
     MUST(count > 1);
     alarm(120);
     if (strcmp(words[1], "fork-handlers") == 0)
         MUST(pthread_atfork(handler, handler, handler) == 0);
+    pthread_t thread;
+    int locked = strcmp(words[1], "fork-locked") == 0;
+    if (locked)
+        MUST(pthread_create(&thread, NULL, busy_with_lock, NULL) == 0);
     storm();
+    if (locked)
+        MUST(pthread_join(thread, NULL) == 0);
     return 0;
 }

@@ -218,6 +218,11 @@ const CHECKS: &[Check] = &[
         "the same with `pthread_atfork` handlers that allocate",
     ),
     check(
+        Source::Fork,
+        "fork-locked",
+        "the same with handlers that take a lock under which a thread allocates",
+    ),
+    check(
         Source::Signals,
         "signals",
         "signals interrupt four busy threads",

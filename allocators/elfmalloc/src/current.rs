@@ -10,7 +10,7 @@ use core::ptr::{NonNull, without_provenance_mut};
 use heapdrome_malloc_abi::{ThreadExit, thread_slot};
 use heapdrome_pages::system;
 
-use crate::elfmalloc::{BACKEND, start};
+use crate::elfmalloc::{BACKEND, Elfmalloc, FORK_HANDLERS, start};
 use crate::heap::{ENDED, Front, NO_HEAP, Shared, ThreadHeap};
 
 /// So many blocks a thread without a heap gives back to their slabs one by one: more than the C library frees for
@@ -95,6 +95,7 @@ fn first_heap() -> Option<NonNull<ThreadHeap>> {
     // Arming may allocate, which the heap in place can serve. Where it fails, the heap of this thread
     // is not handed on when it ends: no harm but to memory.
     THREAD_EXIT.arm(heap);
+    FORK_HANDLERS.register::<Elfmalloc>();
     Some(heap)
 }
 

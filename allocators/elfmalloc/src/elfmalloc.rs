@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicBool, Ordering::Relaxed};
 
-use heapdrome_malloc_abi::{Form, MallocAbi, Report, Statistics, write_report};
+use heapdrome_malloc_abi::{ForkHandlers, Form, MallocAbi, Report, Statistics, write_report};
 use heapdrome_pages::Linux;
 
 use crate::backend::Backend;
@@ -20,6 +20,8 @@ use crate::slab::{Misuse, Slab};
 use crate::statistics::Snapshot;
 
 pub(crate) static BACKEND: Backend<Linux> = Backend::new(Linux);
+/// Of whichever variant serves: all have one back-end.
+pub(crate) static FORK_HANDLERS: ForkHandlers = ForkHandlers::new();
 /// Whether arenas are to keep states; to be set before the first block.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
@@ -272,6 +274,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
 
     fn start() {
         start();
+        FORK_HANDLERS.register::<Elfmalloc>();
         BACKEND.pool.lock().prefer_huge_pages(F::HUGE_PAGES);
     }
 

@@ -167,7 +167,8 @@ pub unsafe trait MallocAbi {
     /// allocated and freed afterwards.
     fn stop() {}
 
-    /// Runs in the forking thread before a fork: takes every lock
+    /// Runs in the forking thread before a fork, where [`ForkHandlers`](crate::ForkHandlers) were registered: takes
+    /// every lock
     /// ([`Lock::hold_for_fork`](heapdrome_pages::Lock::hold_for_fork)). The thread may allocate and
     /// free between here and the handlers below.
     fn fork_prepare() {}

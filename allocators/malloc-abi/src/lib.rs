@@ -29,6 +29,7 @@ mod thread_exit;
 mod thread_slot;
 
 pub use contract::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi, Statistics};
+pub use fork::ForkHandlers;
 pub use report::{Form, Report, Table, write_report};
 pub use thread_exit::ThreadExit;
 
@@ -37,7 +38,7 @@ pub mod exported {
     //! What the macros need; not meant to be called by hand.
 
     pub use crate::entry::*;
-    pub use crate::fork::{register, stop};
+    pub use crate::fork::{start, stop};
     pub use crate::global::Global;
     pub use crate::information::*;
     pub use crate::operator_new::{align_or_null, align_or_throw, new_or_null, new_or_throw};

@@ -38,6 +38,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("outliving-blocks", "LEAKS"),
     ("fork", "FORK_LOCK"),
     ("fork-handlers", "FORK_HANDLER"),
+    ("fork-locked", "FORK_LOCK"),
     ("signals", "INTERRUPTED"),
     ("exhaustion-small", "DIES"),
     ("exhaustion-large", "DIES"),
