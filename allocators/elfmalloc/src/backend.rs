@@ -280,6 +280,7 @@ impl<P: Pages> Backend<P> {
                 run.base.as_ptr().write_bytes(0, lent);
             }
             let mut metadata = self.metadata.lock();
+            // Two threads may come here at once: what is left of the first one's unit is lost then.
             metadata.add(run.base, lent);
             metadata.allocate(&self.pages, bytes)
         }

@@ -38,14 +38,14 @@ pub const GOLDENS: &[Golden] = &[
 
 impl Golden {
     /// The bytes of the library that it is about; `None` where heapdrome was built without it.
-    pub fn library(&self) -> Option<&'static [u8]> {
+    pub fn bytes(&self) -> Option<&'static [u8]> {
         let library = find(&format!("lib{}.so", self.allocator))?;
         (!library.bytes.is_empty()).then_some(library.bytes)
     }
 
     /// What the function takes; `None` without the library, and for other processors than x86-64.
     pub fn instructions(&self) -> Option<usize> {
-        instructions(self.library()?, self.function)
+        instructions(self.bytes()?, self.function)
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     fn one_instruction_more_is_noticed() {
         for golden in GOLDENS {
-            let library = golden.library().expect("heapdrome carries it");
+            let library = golden.bytes().expect("heapdrome carries it");
             let (code, address) = code_of(library, golden.function).expect("it is exported");
             // A nop in front; branches keep their distances.
             let mut longer = vec![0x90];

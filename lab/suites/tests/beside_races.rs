@@ -66,7 +66,7 @@ fn goldens_are_counted_in_the_carried_library_and_it_is_told_whether_that_raced(
     let golden = GOLDENS.iter().find(|one| one.allocator == "elfmalloc");
     let golden = golden.expect("a golden");
     let count = golden.instructions().expect("a count");
-    let digest = Sha256::digest(golden.library().expect("a library"));
+    let digest = Sha256::digest(golden.bytes().expect("a library"));
     let own = Row::new("elfmalloc", vec![1.0; 5]);
     let (holds, because) = verdict(test, &races(vec![own.sha256(&format!("{digest:x}"))]));
     assert_eq!(holds, Holds::Held, "{because}");

@@ -47,7 +47,7 @@ pub(super) fn judge(members: &[&Member], of: &[String]) -> (Holds, String) {
 /// Whether the library of a golden is the one that was preloaded in the races.
 fn raced(golden: &Golden, members: &[&Member]) -> bool {
     let digest = golden
-        .library()
+        .bytes()
         .map(|bytes| format!("{:x}", Sha256::digest(bytes)));
     let rows = members.iter().flat_map(|one| &one.result.entrants);
     let mut own = rows.filter(|row| row.allocator == golden.allocator);
