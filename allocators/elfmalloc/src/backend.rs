@@ -15,8 +15,9 @@ use crate::heaps::{AllHeaps, Heaps, Hosts};
 use crate::mapped::MappedTable;
 use crate::metadata::Metadata;
 use crate::pool::{Pool, Run};
+use crate::processors::Processors;
 use crate::settings::Settings;
-use crate::size_class::{CLASSES, SizeClass, UNIT, UNIT_SHIFT};
+use crate::size_class::{CLASSES, SizeClass, UNIT};
 use crate::slab::{Misuse, Slab};
 use crate::states::forget_all;
 
@@ -37,6 +38,8 @@ pub struct Backend<P> {
     pub mapped: Lock<MappedTable>,
     /// Thread heaps.
     pub heaps: Lock<Heaps>,
+    /// Which of them serve processors.
+    pub(crate) processors: Processors,
     /// By class: for larger blocks the bins that all threads share; for small ones those of threads
     /// without a heap, and of partial slabs that ended threads left.
     pub bins: [Bin; CLASSES + 1],
@@ -80,6 +83,7 @@ impl<P: Pages> Backend<P> {
             metadata: Lock::new(Metadata::new()),
             mapped: Lock::new(MappedTable::new()),
             heaps: Lock::new(Heaps::new()),
+            processors: Processors::new(),
             bins: [const { Lock::new(Slabs::new()) }; CLASSES + 1],
             decay: AtomicU64::new(Settings::DEFAULT.decay),
             magazine: AtomicUsize::new(Settings::DEFAULT.magazine),
@@ -265,27 +269,6 @@ impl<P: Pages> Backend<P> {
         Some(run)
     }
 
-    /// Zero memory for a structure without which no block can be served. Where the system has no more for
-    /// structures, since blocks had it all, a unit that no block has any more serves for good.
-    pub(crate) fn structure(&self, bytes: usize) -> Option<NonNull<u8>> {
-        let found = self.metadata.lock().allocate(&self.pages, bytes);
-        if found.is_some() {
-            return found;
-        }
-        let run = self.allocate_run(bytes.div_ceil(UNIT), UNIT)?;
-        let lent = run.units << UNIT_SHIFT;
-        // SAFETY: the run is new and this function's; its descriptor and its class say that no block is there.
-        unsafe {
-            if !run.clean {
-                run.base.as_ptr().write_bytes(0, lent);
-            }
-            let mut metadata = self.metadata.lock();
-            // Two threads may come here at once: what is left of the first one's unit is lost then.
-            metadata.add(run.base, lent);
-            metadata.allocate(&self.pages, bytes)
-        }
-    }
-
     /// A run of units from the pool.
     pub fn allocate_run(&self, units: usize, alignment: usize) -> Option<Run> {
         self.with_pool(|pool| pool.allocate(&self.pages, &self.directory, units, alignment))
@@ -308,17 +291,6 @@ impl<P: Pages> Backend<P> {
     /// The heaps that have slabs. Only with processors that no thread was seen to use before do they become more.
     pub fn all_hosts(&self) -> Hosts {
         self.heaps.lock().hosts()
-    }
-
-    pub(crate) fn free_bitmap(&self, external: *mut u64, class: SizeClass) {
-        if let Some(words) = NonNull::new(external) {
-            // SAFETY: the words were allocated with this size for a slab that is no more.
-            unsafe {
-                self.metadata
-                    .lock()
-                    .free(words.cast(), class.geometry().words() * 8)
-            };
-        }
     }
 
     /// Gives blocks back to their slabs, whosever they are; `home` is the bin of the calling thread.

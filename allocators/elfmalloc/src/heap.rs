@@ -341,16 +341,27 @@ impl ThreadHeap {
         heap
     }
 
-    /// The bins that the threads of `heap` use: its host's.
+    /// The host whose guest the thread of `heap` is.
+    ///
+    /// # Safety
+    ///
+    /// The heap is one.
+    #[inline]
+    pub(crate) unsafe fn host_of(heap: NonNull<Self>) -> NonNull<Self> {
+        // SAFETY: heaps live for ever, and each has a host from the beginning. Acquire: pairs with the release in
+        // `Heaps::enter`, since the host may be younger than the heap.
+        unsafe { NonNull::new_unchecked((*heap.as_ptr()).host.load(Acquire)) }
+    }
+
+    /// The bins of that host.
     ///
     /// # Safety
     ///
     /// The heap is one.
     #[inline]
     pub(crate) unsafe fn bins_of<'a>(heap: NonNull<Self>) -> &'a [Bin; FIRST_SHARED] {
-        // SAFETY: heaps live for ever, and bins may be used by any thread. Acquire: pairs with the release in
-        // `Heaps::enter`, since the host may be younger than the heap.
-        unsafe { &(*(*heap.as_ptr()).host.load(Acquire)).bins }
+        // SAFETY: the caller's promise; heaps live for ever, and bins may be used by any thread.
+        unsafe { &(*Self::host_of(heap).as_ptr()).bins }
     }
 
     /// Notes that so many blocks leave a heap.

@@ -61,7 +61,7 @@ impl Heaps {
             }
             let is_free = (*own).is_host.load(Relaxed) && guests_of(own) == 0;
             let host = if is_free { own } else { self.emptiest() };
-            // Release: pairs with the acquire of `ThreadHeap::bins_of`.
+            // Release: pairs with the acquire of `ThreadHeap::host_of`.
             (*own).host.store(host, Release);
             (*host).guests.fetch_add(1, Relaxed) == 0
         }
@@ -89,8 +89,8 @@ impl Heaps {
     #[must_use]
     pub unsafe fn is_crowded(&self, heap: NonNull<ThreadHeap>) -> bool {
         // SAFETY: the caller's promise.
-        let host = unsafe { (*heap.as_ptr()).host.load(Relaxed) };
-        guests_of(host) > guests_of(self.emptiest()) + 1
+        let host = unsafe { ThreadHeap::host_of(heap) };
+        guests_of(host.as_ptr()) > guests_of(self.emptiest()) + 1
     }
 
     /// Takes a thread that ends from its host. True where it was the last: the bins are idle then.

@@ -48,6 +48,7 @@ pub mod mapped;
 pub mod metadata;
 pub mod misuse;
 pub mod pool;
+pub mod processors;
 mod purging;
 pub mod quarantine;
 pub mod reclaim;
@@ -61,6 +62,7 @@ pub mod slow;
 pub mod spill;
 mod states;
 pub mod statistics;
+mod structures;
 pub mod threads;
 pub mod unit_map;
 

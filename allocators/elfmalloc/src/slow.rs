@@ -21,15 +21,15 @@ const FIRST_PART: usize = 256;
 const LEAST_SHARE: usize = 64 << 10;
 
 impl<P: Pages> Backend<P> {
-    /// The bin that the heap's thread takes blocks of `class` from.
+    /// The bin that the heap's thread takes blocks of `class` from, if it runs where the caller does.
     ///
     /// # Safety
     ///
     /// The heap is one.
     #[inline]
     pub unsafe fn bin(&self, heap: NonNull<ThreadHeap>, class: SizeClass) -> &Bin {
-        // SAFETY: the caller's promise.
-        let bins = unsafe { ThreadHeap::bins_of(heap) };
+        // SAFETY: the caller's promise; heaps live for ever, and bins may be used by any thread.
+        let bins = unsafe { &(*self.host_of(heap).as_ptr()).bins };
         bins.get(class.number())
             .unwrap_or(&self.bins[class.number()])
     }

@@ -47,6 +47,13 @@ impl<P: Pages> Backend<P> {
         self.hosts.load(Relaxed).max(1)
     }
 
+    /// Whether threads with a heap are more than hosts.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        // Relaxed: a number that stands alone.
+        self.threads.load(Relaxed) > self.most_hosts()
+    }
+
     /// Moves the thread to a host with fewer guests, if there is one: threads have ended since it began.
     ///
     /// # Safety

@@ -147,6 +147,68 @@ fn more_processors_make_more_hosts_and_fewer_take_none_away() {
 }
 
 #[test]
+fn threads_beyond_the_number_of_hosts_use_the_host_of_their_processor() {
+    let backend = backend_with(2);
+    let class = SizeClass::of(64);
+    let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are such.
+    let bin_of = |heap| ptr::from_ref::<Bin>(unsafe { backend.bin(heap, class) });
+    let own = heaps.map(bin_of);
+    // Whose guest a thread is does not matter; each processor has one of the hosts, and keeps it.
+    let mut on = [0, 1, 2, 3, 0].map(|processor| {
+        backend.pages.set_processor(processor);
+        let [first, second, third] = heaps.map(bin_of);
+        assert!(first == second && second == third);
+        first
+    });
+    assert_eq!(on[0], on[4]);
+    on[..4].sort();
+    assert!(on[0] == on[1] && on[1] != on[2] && on[2] == on[3]);
+    // As many threads as hosts have what is theirs.
+    let (alone, left) = if own[0] == own[2] { (1, 0) } else { (0, 1) };
+    // SAFETY: the heap is this thread's, which uses it no more.
+    unsafe { backend.detach(heaps[2]) };
+    for processor in 0..2 {
+        backend.pages.set_processor(processor);
+        assert_eq!(bin_of(heaps[alone]), own[alone]);
+        assert_eq!(bin_of(heaps[left]), own[left]);
+    }
+    backend.check();
+}
+
+#[test]
+fn a_host_without_guests_serves_no_processor() {
+    let backend = backend_with(2);
+    let class = SizeClass::of(64);
+    let heaps = [(); 5].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are such.
+    let bin_of = |heap| ptr::from_ref::<Bin>(unsafe { backend.bin(heap, class) });
+    let own = heaps.map(bin_of);
+    for processor in 0..2 {
+        backend.pages.set_processor(processor);
+        bin_of(heaps[0]);
+    }
+    // The host with three guests keeps them all, the other none.
+    let many = heaps
+        .iter()
+        .zip(own)
+        .filter(|(_, bin)| own.iter().filter(|other| *other == bin).count() == 3);
+    let many: Vec<_> = many.map(|(heap, bin)| (*heap, bin)).collect();
+    assert_eq!(many.len(), 3);
+    for (heap, bin) in heaps.iter().zip(own) {
+        if bin != many[0].1 {
+            // SAFETY: the heap is this thread's, which uses it no more.
+            unsafe { backend.detach(*heap) };
+        }
+    }
+    for processor in 0..2 {
+        backend.pages.set_processor(processor);
+        assert!(many.iter().all(|(heap, bin)| bin_of(*heap) == *bin));
+    }
+    backend.check();
+}
+
+#[test]
 fn nobody_looks_for_slabs_where_there_is_no_host() {
     let backend = backend_with(1);
     let class = SizeClass::of(64);

@@ -35,7 +35,7 @@ pub enum Remap {
     Onto(NonNull<u8>),
 }
 
-/// The operating system's memory.
+/// The operating system's memory, and the processor that a thread is on.
 ///
 /// Every range is given by its start and its size in bytes. Both are multiples of
 /// [`page_size`](Self::page_size), the size is not zero, and `start + size` does not overflow: this
@@ -124,4 +124,10 @@ pub unsafe trait Pages: Sync {
     ///
     /// `start` and `size` are a range of a reservation that nobody uses any more.
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool;
+
+    /// The number of the processor that the calling thread runs on; it may be on another by the time the caller reads
+    /// it. `None` where the system does not say.
+    fn processor(&self) -> Option<usize> {
+        None
+    }
 }

@@ -146,4 +146,10 @@ unsafe impl Pages for Linux {
         // SAFETY: the caller owns the range and uses it no more.
         unsafe { unmap(start.as_ptr(), size) }
     }
+
+    #[cfg(not(miri))]
+    #[inline]
+    fn processor(&self) -> Option<usize> {
+        crate::system::processor()
+    }
 }

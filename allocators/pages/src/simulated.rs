@@ -43,6 +43,7 @@ struct State {
     limit: usize,
     reserved: usize,
     refuses_access: bool,
+    processor: Option<usize>,
     calls: Calls,
 }
 
@@ -71,6 +72,7 @@ impl Simulated {
             limit,
             reserved: 0,
             refuses_access: false,
+            processor: None,
             calls,
         };
         Self {
@@ -97,6 +99,11 @@ impl Simulated {
     /// reached.
     pub fn refuse_access(&self, refuse: bool) {
         self.state().refuses_access = refuse;
+    }
+
+    /// Says which processor all threads run on from now on.
+    pub fn set_processor(&self, processor: usize) {
+        self.state().processor = Some(processor);
     }
 
     /// How often each function was called so far.
@@ -285,5 +292,9 @@ unsafe impl Pages for Simulated {
         state.calls.release += 1;
         state.release(start, size);
         true
+    }
+
+    fn processor(&self) -> Option<usize> {
+        self.state().processor
     }
 }

@@ -99,6 +99,16 @@ pub fn processors() -> Option<usize> {
     usize::try_from(count).ok().filter(|&count| count != 0)
 }
 
+/// The number of the processor that the calling thread runs on: the C library reads it from memory that the kernel
+/// keeps up to date. `None` where the system does not say.
+#[cfg(not(miri))]
+#[must_use]
+pub fn processor() -> Option<usize> {
+    let _errno = KeepErrno::new();
+    // SAFETY: no precondition.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
 /// Starts a thread that nobody waits for and that no signal is delivered to. False where the system
 /// gives none. This may allocate by `malloc`.
 pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
