@@ -191,7 +191,13 @@ impl<P: Pages> Backend<P> {
         // SAFETY: nothing was left in the bin, and the slab is new.
         unsafe { slabs.add(bin, run.slab) };
         let taken = take(&mut slabs);
+        let idle = slabs.idle;
         drop(slabs);
+        if idle {
+            // The host's last guest left when the bin had been chosen: others are to find the slab.
+            // SAFETY: the caller's promise.
+            unsafe { self.evacuate(bin, class) };
+        }
         self.purge_for(run.fresh, Some(run));
         taken
     }
@@ -224,7 +230,7 @@ impl<P: Pages> Backend<P> {
     /// `slabs` is the content of `bin`, a bin for `class` without an active slab.
     unsafe fn inherit(&self, slabs: &mut Slabs, bin: &Bin, class: SizeClass) -> bool {
         let common = &self.bins[class.number()];
-        if core::ptr::eq(common, bin) {
+        if core::ptr::eq(common, bin) || slabs.idle {
             return false;
         }
         let Some(mut source) = common.try_lock() else {

@@ -1,6 +1,6 @@
 //! Bins: the slabs of one class that belong together, under one lock.
 //!
-//! Each host has a bin for each small class, which its guests share; all threads share one bin for each larger class.
+//! Each host has a bin for each small class, which several threads may share; all threads share one bin for each larger class.
 //! A bin serves from its active slab; when that is used up, from the fullest of its partial slabs,
 //! so that nearly empty ones become empty.
 
@@ -42,7 +42,7 @@ pub struct Slabs {
     pub(crate) low: u32,
     /// How often blocks were taken.
     pub refills: u64,
-    /// How many blocks were given back by threads whose bin this is not.
+    /// How many blocks were given back by threads that used another bin at the time.
     pub remote_frees: u64,
 }
 
@@ -160,8 +160,8 @@ impl Slabs {
         self.slabs += 1;
     }
 
-    /// Gives the first blocks of `blocks`, which lie in `slab`, back to it. With `own`, it is a guest of the
-    /// bin's host that does so, and the bin may keep the slab if it is empty then.
+    /// Gives the first blocks of `blocks`, which lie in `slab`, back to it. With `own`, it is a thread that
+    /// uses this bin that does so, and the bin may keep the slab if it is empty then.
     ///
     /// # Errors
     ///

@@ -266,12 +266,12 @@ pub struct ThreadHeap {
     pub front: Front,
     /// By class: the magazines.
     pub magazines: [Magazine; CLASSES + 1],
-    /// By class, for small blocks: the slabs of the threads whose host this is.
+    /// By class, for small blocks: the slabs of its guests, and of threads on the processors that it serves.
     pub bins: [Bin; FIRST_SHARED],
-    /// The heap whose bins this one's thread uses. Others may read it, and be late: any answer was right once,
-    /// and every bin will do.
+    /// The heap whose guest this one's thread is; it uses the bins of that, or of its processor's host. Others may
+    /// read it, and be late: any answer was right once, and every bin will do.
     pub(crate) host: AtomicPtr<ThreadHeap>,
-    /// How many threads use the bins. Changed under the lock of the lists of heaps, read by guests without.
+    /// How many threads are guests here. Changed under the lock of the lists of heaps, read by guests without.
     pub(crate) guests: AtomicUsize,
     /// Whether the heap is in the list of hosts. The same lock guards it.
     pub(crate) is_host: AtomicBool,

@@ -45,7 +45,7 @@ impl Heaps {
     }
 
     /// Gives a thread that begins a host: its own heap if that may be one and is nobody's, else the one with the fewest
-    /// guests. There are at most `hosts`, which are at least one. True where the host had no guest: its bins are idle.
+    /// guests. There are at most `hosts`, which are at least one. True where the host had no guest: its bins count as idle.
     ///
     /// # Safety
     ///
@@ -65,6 +65,12 @@ impl Heaps {
             (*own).host.store(host, Release);
             (*host).guests.fetch_add(1, Relaxed) == 0
         }
+    }
+
+    /// How many hosts there are.
+    #[must_use]
+    pub const fn host_count(&self) -> usize {
+        self.host_count
     }
 
     /// The host with the fewest guests, the oldest of them: the first thread of a process waits for others, as a rule.
@@ -87,13 +93,13 @@ impl Heaps {
     ///
     /// The heap is the calling thread's, and has entered.
     #[must_use]
-    pub unsafe fn is_crowded(&self, heap: NonNull<ThreadHeap>) -> bool {
+    pub unsafe fn has_emptier_host(&self, heap: NonNull<ThreadHeap>) -> bool {
         // SAFETY: the caller's promise.
         let host = unsafe { ThreadHeap::host_of(heap) };
         guests_of(host.as_ptr()) > guests_of(self.emptiest()) + 1
     }
 
-    /// Takes a thread that ends from its host. True where it was the last: the bins are idle then.
+    /// Takes a thread that ends from its host. True where it was the last: the bins count as idle then.
     ///
     /// # Safety
     ///
@@ -173,7 +179,7 @@ impl Heaps {
     }
 }
 
-/// How many threads use the bins of `host`; it may be late.
+/// How many threads are guests of `host`; it may be late.
 pub(crate) fn guests_of(host: *const ThreadHeap) -> usize {
     // SAFETY: a pointer to a heap is to one for ever. Relaxed: the lock orders it, or nothing depends on it.
     unsafe { (*host).guests.load(Relaxed) }

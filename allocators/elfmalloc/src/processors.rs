@@ -43,6 +43,16 @@ impl Processors {
         }
     }
 
+    /// There is one host more: processors get theirs anew. Whoever calls holds the lock of the lists of heaps.
+    pub(crate) fn forget(&self) {
+        for entry in &self.0 {
+            // Relaxed: no host is named. Pages that nobody wrote to are not to become resident by it.
+            if !entry.load(Relaxed).is_null() {
+                entry.store(null_mut(), Relaxed);
+            }
+        }
+    }
+
     fn served_by(&self, host: *mut ThreadHeap) -> usize {
         // Relaxed: the lock orders it.
         let serves = |entry: &&AtomicPtr<_>| entry.load(Relaxed) == host;
@@ -67,7 +77,7 @@ impl<P: Pages> Backend<P> {
     pub unsafe fn host_of(&self, heap: NonNull<ThreadHeap>) -> NonNull<ThreadHeap> {
         // SAFETY: the caller's promise; a heap's host is never null.
         let own = unsafe { ThreadHeap::host_of(heap) };
-        if !self.is_crowded() {
+        if !self.threads_outnumber_hosts() {
             return own;
         }
         self.pages
@@ -81,7 +91,11 @@ impl<P: Pages> Backend<P> {
         let mut host = self.processors.host_of(processor);
         if host.is_null() {
             let heaps = self.heaps.try_lock()?;
-            self.processors.serve(processor, heaps.hosts());
+            // Another thread may have done so meanwhile: served twice, a processor would count for both hosts, and might
+            // leave one of them without any for good.
+            if self.processors.host_of(processor).is_null() {
+                self.processors.serve(processor, heaps.hosts());
+            }
             drop(heaps);
             host = self.processors.host_of(processor);
         }

@@ -28,10 +28,11 @@ impl<P: Pages> Backend<P> {
     /// The heap is one.
     #[inline]
     pub unsafe fn bin(&self, heap: NonNull<ThreadHeap>, class: SizeClass) -> &Bin {
+        if class.number() >= FIRST_SHARED {
+            return &self.bins[class.number()];
+        }
         // SAFETY: the caller's promise; heaps live for ever, and bins may be used by any thread.
-        let bins = unsafe { &(*self.host_of(heap).as_ptr()).bins };
-        bins.get(class.number())
-            .unwrap_or(&self.bins[class.number()])
+        unsafe { &(*self.host_of(heap).as_ptr()).bins[class.number()] }
     }
 
     /// A block of `class` after its magazine was found empty; null where there is no memory.
@@ -126,10 +127,26 @@ impl<P: Pages> Backend<P> {
         unsafe {
             self.empty_magazines(heap, false);
             self.release_kept();
-            let block = self.take_one(bin, class);
+            let mut block = self.take_one(bin, class);
+            if block.is_null() {
+                block = self.take_anywhere(class);
+            }
             (*heap.as_ptr()).outflow.take(usize::from(!block.is_null()));
             block
         }
+    }
+
+    /// A block from whatever bin has one. Those that the thread freed may lie in another host's, since it ran on another
+    /// processor when it took them.
+    fn take_anywhere(&self, class: SizeClass) -> *mut u8 {
+        let mut block: *mut u8 = null_mut();
+        self.each_bin_with_class(|bin, of| {
+            if block.is_null() && of == class {
+                // SAFETY: the bin is one for the class; one slot for one block.
+                unsafe { bin.lock().take(&raw mut block, 1) };
+            }
+        });
+        block
     }
 
     /// Puts a block into a magazine that was found full.

@@ -135,9 +135,11 @@ impl<P: Pages> Backend<P> {
     ///
     /// The heap is one.
     unsafe fn release_chunks(&self, heap: NonNull<ThreadHeap>, chunks: Chunks) {
+        // SAFETY: the caller's promise. Whoever calls may run anywhere: the blocks are the heap's.
+        let bins = unsafe { ThreadHeap::bins_of(heap) };
         chunks.empty(&self.metadata, |class, blocks| {
-            // SAFETY: blocks in a depot are free blocks of their class.
-            unsafe { self.give_or_report(self.bin(heap, class), class, blocks) };
+            // SAFETY: blocks in a depot are free blocks of their class, a small one.
+            unsafe { self.give_or_report(&raw const bins[class.number()], class, blocks) };
         });
     }
 

@@ -39,7 +39,7 @@ pub struct ClassStatistics {
     pub mapped: usize,
     /// How often blocks were taken from slabs.
     pub refills: u64,
-    /// Blocks that came back to slabs of another host than that of the thread that freed them.
+    /// Blocks that came back to slabs of another host than the one whose bins the thread that freed them used then.
     pub remote_frees: u64,
 }
 

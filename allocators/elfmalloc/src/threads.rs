@@ -22,10 +22,7 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's now.
         unsafe {
             (*heap.as_ptr()).outflow = Outflow::NONE;
-            // Under the lock of the lists: a last guest who leaves meanwhile would say the opposite later.
-            if heaps.enter(heap, self.most_hosts()) {
-                self.set_idle(heap, false);
-            }
+            self.enter(&mut heaps, heap);
         }
         drop(heaps);
         // Relaxed: a number that stands alone.
@@ -49,7 +46,7 @@ impl<P: Pages> Backend<P> {
 
     /// Whether threads with a heap are more than hosts.
     #[inline]
-    pub(crate) fn is_crowded(&self) -> bool {
+    pub(crate) fn threads_outnumber_hosts(&self) -> bool {
         // Relaxed: a number that stands alone.
         self.threads.load(Relaxed) > self.most_hosts()
     }
@@ -69,13 +66,30 @@ impl<P: Pages> Backend<P> {
         };
         // SAFETY: the caller's promise.
         unsafe {
-            if heaps.is_crowded(heap) {
+            if heaps.has_emptier_host(heap) {
                 // It is not the last there.
                 heaps.leave(heap);
-                if heaps.enter(heap, self.most_hosts()) {
-                    self.set_idle(heap, false);
-                }
+                self.enter(&mut heaps, heap);
             }
+        }
+    }
+
+    /// Gives the thread a host.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's, is in the list of all, and has no host.
+    unsafe fn enter(&self, heaps: &mut Heaps, heap: NonNull<ThreadHeap>) {
+        let hosts = heaps.host_count();
+        // SAFETY: the caller's promise.
+        unsafe {
+            // Under the lock of the lists: a last guest who leaves meanwhile would say the opposite later.
+            if heaps.enter(heap, self.most_hosts()) {
+                self.set_idle(heap, false);
+            }
+        }
+        if heaps.host_count() != hosts {
+            self.processors.forget();
         }
     }
 
@@ -121,7 +135,7 @@ impl<P: Pages> Backend<P> {
         self.tick();
     }
 
-    /// Says whether any thread uses the bins of a heap's host.
+    /// Says whether a heap's host is without guests.
     ///
     /// # Safety
     ///

@@ -1,5 +1,6 @@
 //! Threads beyond the number of hosts share the slabs of these, over simulated pages.
 
+use std::iter::repeat_with;
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -204,6 +205,63 @@ fn a_host_without_guests_serves_no_processor() {
     for processor in 0..2 {
         backend.pages.set_processor(processor);
         assert!(many.iter().all(|(heap, bin)| bin_of(*heap) == *bin));
+    }
+    backend.check();
+}
+
+#[test]
+fn processors_get_their_hosts_anew_when_there_is_one_more() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let attach = || backend.attach().expect("there is memory");
+    let mut heaps = vec![attach(), attach()];
+    let served = |heap, processor| {
+        backend.pages.set_processor(processor);
+        // SAFETY: the heap is one.
+        ptr::from_ref::<Bin>(unsafe { backend.bin(heap, class) })
+    };
+    assert_eq!(served(heaps[0], 0), served(heaps[0], 1));
+    backend.widen(2);
+    heaps.push(attach());
+    assert_ne!(served(heaps[0], 0), served(heaps[0], 1));
+    backend.check();
+}
+
+#[test]
+fn a_slab_that_is_added_when_the_last_guest_has_left_goes_where_others_find_it() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let heap = backend.attach().expect("there is memory");
+    let mut block = ptr::null_mut();
+    // SAFETY: the heap is this thread's, the bin one for the class, and there is one slot for one block.
+    unsafe {
+        let bin = backend.bin(heap, class);
+        bin.lock().set_idle(true);
+        assert_eq!(backend.take(bin, class, &raw mut block, 1), 1);
+        assert_eq!(bin.lock().slabs, 0);
+    }
+    assert_eq!(backend.bins[class.number()].lock().slabs, 1);
+    backend.check();
+}
+
+#[test]
+fn where_memory_is_used_up_a_block_of_another_host_serves() {
+    let backend = Backend::new(Simulated::new(4 << 20));
+    backend.start(|| Settings {
+        arena: 0,
+        hosts: 2,
+        ..Settings::DEFAULT
+    });
+    let class = SizeClass::of(1024);
+    let [first, second] = [(); 2].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are this thread's, their magazines are empty, and the blocks are the test's own.
+    unsafe {
+        let bin = backend.bin(first, class);
+        let blocks = repeat_with(|| backend.take_one(bin, class));
+        let mut blocks: Vec<_> = blocks.take_while(|block| !block.is_null()).collect();
+        assert!(backend.refill(second, class).is_null());
+        assert_eq!(backend.give(bin, class, &mut blocks[..1]), Ok(()));
+        assert!(!backend.refill(second, class).is_null());
     }
     backend.check();
 }

@@ -99,8 +99,9 @@ pub fn processors() -> Option<usize> {
     usize::try_from(count).ok().filter(|&count| count != 0)
 }
 
-/// The number of the processor that the calling thread runs on: the C library reads it from memory that the kernel
-/// keeps up to date. `None` where the system does not say.
+/// The number of the processor that the calling thread runs on. The C library reads it from memory that the kernel keeps
+/// up to date (from glibc 2.35 on, where nobody else registered such memory), else asks the vDSO, else by a system call.
+/// `None` where the system does not say.
 #[cfg(not(miri))]
 #[must_use]
 pub fn processor() -> Option<usize> {

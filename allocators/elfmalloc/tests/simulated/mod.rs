@@ -24,6 +24,8 @@ static CURRENT: AtomicPtr<Backend<Simulated>> = AtomicPtr::new(std::ptr::null_mu
 static TURN: Mutex<()> = Mutex::new(());
 /// How often it had no block to give.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
+/// How often threads were moved to another processor.
+static MOVES: AtomicUsize = AtomicUsize::new(0);
 
 /// The heap that a thread has; it goes with the thread.
 struct Attached(Cell<Option<NonNull<ThreadHeap>>>);
@@ -69,6 +71,7 @@ fn heap() -> Option<NonNull<ThreadHeap>> {
 pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<usize, String> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     REFUSED.store(0, SeqCst);
+    MOVES.store(0, SeqCst);
     let owned = Box::into_raw(Box::new(Backend::new(Simulated::new(limit))));
     CURRENT.store(owned, SeqCst);
     backend().start(|| Settings {
@@ -221,6 +224,9 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     }
 
     fn trim(keep: usize) -> bool {
+        // Which host's slabs serve changes in the midst of a program.
+        let processor = MOVES.fetch_add(1, SeqCst);
+        backend().pages.set_processor(processor);
         let heap = HEAP.with(|attached| attached.0.get());
         // SAFETY: the heap is this thread's.
         unsafe { backend().trim(heap, keep) }
