@@ -13,8 +13,9 @@ use crate::backend::Backend;
 use crate::heap::ThreadHeap;
 use crate::heaps::{Hosts, guests_of};
 
-/// Processors that are told apart. Where there are more, several share a host.
-const PROCESSORS: usize = 256;
+/// Processors that are told apart. Where there are more, several share a host. In models and under Miri few: every look
+/// at one is a step there, or every use of the back-end a look at each.
+const PROCESSORS: usize = if cfg!(any(modelled, miri)) { 4 } else { 256 };
 
 /// By processor: the host that serves it; null for one that no thread was seen on.
 #[derive(Debug)]

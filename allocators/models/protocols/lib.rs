@@ -2,7 +2,7 @@
 
 pub mod scene;
 
-pub use heapdrome_modelled_atomics::{end_of_thread, join, keys, model, spawn};
+pub use heapdrome_modelled_atomics::{end_of_thread, join, keys, model, nothing_in_advance, spawn};
 
 /// bumpmalloc's header of a chunk, as it is.
 #[path = "../../bumpmalloc/src/chunk.rs"]

@@ -79,6 +79,12 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
     thread.expect("loom allows for five threads")
 }
 
+/// Makes no more in advance, until the next [`spawn`]: a cell that a thread is the first to use from here on is like
+/// memory that it wrote to. Another thread that uses it without an order behind that ends the model with a failure.
+pub fn nothing_in_advance() {
+    drop(EXECUTION.with_borrow_mut(|execution| std::mem::take(&mut execution.in_advance)));
+}
+
 /// What a thread of the model returns, when it has ended.
 ///
 /// # Panics

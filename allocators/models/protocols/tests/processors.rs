@@ -1,0 +1,216 @@
+//! Whose bins a thread uses where threads are more than hosts, over simulated pages: processors on which threads are
+//! seen for the first time at once, hosts that lose their last guest meanwhile, hosts that are new.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ptr::NonNull;
+
+use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::bin::Bin;
+use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_models::scene::{SETTINGS, Sent, Shared, new_backend_over, small, take};
+use heapdrome_models::{join, model, nothing_in_advance, spawn};
+use heapdrome_pages::atomic::thread_number;
+use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
+
+thread_local! {
+    /// By thread of the model: the processor that it runs on.
+    static PROCESSORS: RefCell<HashMap<usize, usize>> = RefCell::default();
+}
+
+/// Binds the calling thread to a processor.
+fn run_on(processor: usize) {
+    let thread = thread_number();
+    PROCESSORS.with_borrow_mut(|known| known.insert(thread, processor));
+}
+
+/// The simulated system, but that each thread has a processor of its own.
+struct Bound(Simulated);
+
+// SAFETY: all is the simulated system's.
+unsafe impl Pages for Bound {
+    fn page_size(&self) -> usize {
+        self.0.page_size()
+    }
+
+    fn reserve(&self, size: usize, alignment: usize, access: Access) -> Option<NonNull<u8>> {
+        self.0.reserve(size, alignment, access)
+    }
+
+    unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
+        // SAFETY: the caller's promise; so below.
+        unsafe { self.0.protect(start, size, access) }
+    }
+
+    unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
+        // SAFETY: as above.
+        unsafe { self.0.purge(start, size) }
+    }
+
+    unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
+        // SAFETY: as above.
+        unsafe { self.0.advise(start, size, advice) }
+    }
+
+    unsafe fn remap(
+        &self,
+        start: NonNull<u8>,
+        size: usize,
+        new_size: usize,
+        how: Remap,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: as above.
+        unsafe { self.0.remap(start, size, new_size, how) }
+    }
+
+    unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
+        // SAFETY: as above.
+        unsafe { self.0.release(start, size) }
+    }
+
+    fn processor(&self) -> Option<usize> {
+        let thread = thread_number();
+        PROCESSORS.with_borrow(|known| known.get(&thread).copied())
+    }
+}
+
+/// A back-end with so many hosts, and heaps of so many threads.
+fn crowd<const THREADS: usize>(hosts: usize) -> (Shared<Bound>, [NonNull<ThreadHeap>; THREADS]) {
+    PROCESSORS.set(HashMap::new());
+    let backend = new_backend_over(Bound(Simulated::new(64 << 20)));
+    backend.start(|| Settings { hosts, ..SETTINGS });
+    let heaps = [(); THREADS].map(|()| backend.attach().expect("there is memory"));
+    (backend, heaps)
+}
+
+fn bin_of(backend: &Backend<Bound>, heap: NonNull<ThreadHeap>) -> &Bin {
+    // SAFETY: the heap is one.
+    unsafe { backend.bin(heap, small()) }
+}
+
+/// Gives a block back as the heap's thread does, where it runs now.
+fn give_back(backend: &Backend<Bound>, heap: NonNull<ThreadHeap>, block: *mut u8) {
+    // SAFETY: models give up what they took; the bin is one for the class.
+    let given = unsafe { backend.give(bin_of(backend, heap), small(), &mut [block]) };
+    assert_eq!(given, Ok(()));
+}
+
+/// A thread on that processor takes some blocks. Returns one; the others come back.
+fn turn(
+    backend: &Backend<Bound>,
+    heap: NonNull<ThreadHeap>,
+    processor: usize,
+    count: usize,
+) -> *mut u8 {
+    run_on(processor);
+    let mut blocks = take(backend, heap, small(), count);
+    let last = blocks.pop().expect("a block");
+    for block in blocks {
+        give_back(backend, heap, block);
+    }
+    last
+}
+
+/// The threads of these heaps end, the last ones. The pool has all units then.
+fn end(backend: &Backend<Bound>, heaps: &[NonNull<ThreadHeap>]) {
+    for &heap in heaps {
+        // SAFETY: the heap is the model's, which uses it no more.
+        unsafe { backend.detach(heap) };
+    }
+    backend.check();
+    assert_eq!((backend.slabs(), backend.pool.lock().live), (0, 0));
+}
+
+/// What a host without guests has is full: a slab with a free block lies where others find it.
+fn check_idle(backend: &Backend<Bound>) {
+    for host in backend.all_hosts() {
+        // SAFETY: heaps live for ever, and bins may be used by any thread.
+        for bin in unsafe { &(*host.as_ptr()).bins } {
+            let slabs = bin.lock();
+            slabs.each_partial(|_| assert!(!slabs.idle, "nobody finds the slab"));
+        }
+    }
+}
+
+#[test]
+fn two_processors_that_are_first_seen_at_once_get_a_host_each() {
+    model(1, || {
+        let (backend, heaps) = crowd::<3>(2);
+        let (other, heap) = (backend.clone(), Sent(heaps[1]));
+        let handle = spawn(move || {
+            let block = turn(&other, heap.get(), 1, 1);
+            give_back(&other, heap.get(), block);
+        });
+        let block = turn(&backend, heaps[0], 0, 1);
+        give_back(&backend, heaps[0], block);
+        join(handle);
+        let hosts = [0, 1].map(|processor| {
+            run_on(processor);
+            bin_of(&backend, heaps[2])
+        });
+        assert!(!std::ptr::eq(hosts[0], hosts[1]));
+        end(&backend, &heaps);
+    });
+}
+
+/// The last guest of a host ends while another thread may be using its bins. Both are seen on their processors for the
+/// first time.
+fn a_host_loses_its_last_guest(processors: [usize; 2], preemptions: usize) {
+    model(preemptions, move || {
+        let (backend, heaps) = crowd::<5>(2);
+        // Of the five, the second and the fourth are guests of the second host.
+        let [first, second, third, fourth, fifth] = heaps;
+        // SAFETY: the heap is the model's, which uses it no more.
+        unsafe { backend.detach(fourth) };
+        let (other, last) = (backend.clone(), Sent(second));
+        let handle = spawn(move || {
+            let block = turn(&other, last.get(), processors[1], 1);
+            give_back(&other, last.get(), block);
+            // SAFETY: the heap is this thread's, which uses it no more.
+            unsafe { other.detach(last.get()) };
+        });
+        let block = turn(&backend, third, processors[0], 2);
+        join(handle);
+        backend.check();
+        check_idle(&backend);
+        give_back(&backend, third, block);
+        end(&backend, &[first, third, fifth]);
+    });
+}
+
+#[test]
+fn a_host_loses_its_last_guest_while_a_thread_on_its_processor_takes_blocks() {
+    a_host_loses_its_last_guest([0, 1], 1);
+}
+
+#[test]
+fn it_does_so_where_both_are_on_one_processor() {
+    a_host_loses_its_last_guest([0, 0], 1);
+}
+
+#[test]
+fn a_thread_finds_a_host_that_is_younger_than_its_heap() {
+    model(2, || {
+        let (backend, [first, second]) = crowd::<2>(1);
+        // What both threads use from here on is older than they are, but for what belongs to the new heap.
+        let block = turn(&backend, first, 0, 1);
+        give_back(&backend, first, block);
+        backend.hold_all();
+        // SAFETY: this thread took the locks.
+        unsafe { backend.release_all() };
+        backend.widen(2);
+        let other = backend.clone();
+        let handle = spawn(move || {
+            nothing_in_advance();
+            run_on(1);
+            let heap = other.attach().expect("there is memory");
+            bin_of(&other, heap);
+            Sent(heap)
+        });
+        let block = turn(&backend, second, 1, 1);
+        give_back(&backend, second, block);
+        let third = join(handle).get();
+        end(&backend, &[first, second, third]);
+    });
+}
