@@ -166,13 +166,11 @@ fn threads_beyond_the_number_of_hosts_use_the_host_of_their_processor() {
     on[..4].sort();
     assert!(on[0] == on[1] && on[1] != on[2] && on[2] == on[3]);
     // As many threads as hosts have what is theirs.
-    let (alone, left) = if own[0] == own[2] { (1, 0) } else { (0, 1) };
     // SAFETY: the heap is this thread's, which uses it no more.
     unsafe { backend.detach(heaps[2]) };
     for processor in 0..2 {
         backend.pages.set_processor(processor);
-        assert_eq!(bin_of(heaps[alone]), own[alone]);
-        assert_eq!(bin_of(heaps[left]), own[left]);
+        assert_eq!(heaps.map(bin_of)[..2], own[..2]);
     }
     backend.check();
 }

@@ -7,10 +7,10 @@ use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::backend::Backend;
 use heapdrome_elfmalloc::heap::ThreadHeap;
 use heapdrome_elfmalloc::settings::Settings;
-use heapdrome_pages::{Pages, Simulated};
+use heapdrome_pages::Simulated;
 
 /// A back-end that the threads of a model share.
-pub type Shared<P = Simulated> = Arc<Backend<P>>;
+pub type Shared = Arc<Backend<Simulated>>;
 
 /// What models ask for: small arenas, no clock, magazines of 14 blocks of [`many`] for ever.
 pub const SETTINGS: Settings = Settings {
@@ -23,13 +23,7 @@ pub const SETTINGS: Settings = Settings {
 /// A back-end that has not started.
 #[must_use]
 pub fn new_backend() -> Shared {
-    new_backend_over(Simulated::new(64 << 20))
-}
-
-/// The same over another system.
-#[must_use]
-pub fn new_backend_over<P: Pages>(pages: P) -> Shared<P> {
-    Arc::from(Box::new(Backend::new(pages)))
+    Arc::from(Box::new(Backend::new(Simulated::new(64 << 20))))
 }
 
 /// A back-end that has.
@@ -71,8 +65,8 @@ pub fn many() -> SizeClass {
 ///
 /// Where there are none.
 #[must_use]
-pub fn take<P: Pages>(
-    backend: &Backend<P>,
+pub fn take(
+    backend: &Shared,
     heap: NonNull<ThreadHeap>,
     class: SizeClass,
     count: usize,
@@ -96,7 +90,7 @@ pub fn take<P: Pages>(
 /// # Panics
 ///
 /// If it is none.
-pub fn give<P: Pages>(backend: &Backend<P>, class: SizeClass, block: *mut u8) {
+pub fn give(backend: &Shared, class: SizeClass, block: *mut u8) {
     // SAFETY: models give up what they took.
     assert_eq!(unsafe { backend.give(null(), class, &mut [block]) }, Ok(()));
 }

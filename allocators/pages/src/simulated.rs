@@ -6,6 +6,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::system::thread_pointer;
 use crate::{Access, Advice, Pages, Remap};
 
 const PAGE: usize = 4096;
@@ -43,7 +44,8 @@ struct State {
     limit: usize,
     reserved: usize,
     refuses_access: bool,
-    processor: Option<usize>,
+    /// By thread.
+    processors: BTreeMap<usize, usize>,
     calls: Calls,
 }
 
@@ -72,7 +74,7 @@ impl Simulated {
             limit,
             reserved: 0,
             refuses_access: false,
-            processor: None,
+            processors: BTreeMap::new(),
             calls,
         };
         Self {
@@ -101,9 +103,9 @@ impl Simulated {
         self.state().refuses_access = refuse;
     }
 
-    /// Says which processor all threads run on from now on.
+    /// Says which processor the calling thread runs on from now on.
     pub fn set_processor(&self, processor: usize) {
-        self.state().processor = Some(processor);
+        self.state().processors.insert(thread_pointer(), processor);
     }
 
     /// How often each function was called so far.
@@ -295,6 +297,6 @@ unsafe impl Pages for Simulated {
     }
 
     fn processor(&self) -> Option<usize> {
-        self.state().processor
+        self.state().processors.get(&thread_pointer()).copied()
     }
 }

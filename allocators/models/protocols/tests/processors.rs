@@ -1,109 +1,37 @@
 //! Whose bins a thread uses where threads are more than hosts, over simulated pages: processors on which threads are
 //! seen for the first time at once, hosts that lose their last guest meanwhile, hosts that are new.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ptr::NonNull;
 
-use heapdrome_elfmalloc::backend::Backend;
 use heapdrome_elfmalloc::bin::Bin;
 use heapdrome_elfmalloc::heap::ThreadHeap;
 use heapdrome_elfmalloc::settings::Settings;
-use heapdrome_models::scene::{SETTINGS, Sent, Shared, new_backend_over, small, take};
+use heapdrome_models::scene::{SETTINGS, Sent, Shared, new_backend, small, take};
 use heapdrome_models::{join, model, nothing_in_advance, spawn};
-use heapdrome_pages::atomic::thread_number;
-use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
-
-thread_local! {
-    /// By thread of the model: the processor that it runs on.
-    static PROCESSORS: RefCell<HashMap<usize, usize>> = RefCell::default();
-}
-
-/// Binds the calling thread to a processor.
-fn run_on(processor: usize) {
-    let thread = thread_number();
-    PROCESSORS.with_borrow_mut(|known| known.insert(thread, processor));
-}
-
-/// The simulated system, but that each thread has a processor of its own.
-struct Bound(Simulated);
-
-// SAFETY: all is the simulated system's.
-unsafe impl Pages for Bound {
-    fn page_size(&self) -> usize {
-        self.0.page_size()
-    }
-
-    fn reserve(&self, size: usize, alignment: usize, access: Access) -> Option<NonNull<u8>> {
-        self.0.reserve(size, alignment, access)
-    }
-
-    unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
-        // SAFETY: the caller's promise; so below.
-        unsafe { self.0.protect(start, size, access) }
-    }
-
-    unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: as above.
-        unsafe { self.0.purge(start, size) }
-    }
-
-    unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
-        // SAFETY: as above.
-        unsafe { self.0.advise(start, size, advice) }
-    }
-
-    unsafe fn remap(
-        &self,
-        start: NonNull<u8>,
-        size: usize,
-        new_size: usize,
-        how: Remap,
-    ) -> Option<NonNull<u8>> {
-        // SAFETY: as above.
-        unsafe { self.0.remap(start, size, new_size, how) }
-    }
-
-    unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: as above.
-        unsafe { self.0.release(start, size) }
-    }
-
-    fn processor(&self) -> Option<usize> {
-        let thread = thread_number();
-        PROCESSORS.with_borrow(|known| known.get(&thread).copied())
-    }
-}
 
 /// A back-end with so many hosts, and heaps of so many threads.
-fn crowd<const THREADS: usize>(hosts: usize) -> (Shared<Bound>, [NonNull<ThreadHeap>; THREADS]) {
-    PROCESSORS.set(HashMap::new());
-    let backend = new_backend_over(Bound(Simulated::new(64 << 20)));
+fn crowd<const THREADS: usize>(hosts: usize) -> (Shared, [NonNull<ThreadHeap>; THREADS]) {
+    let backend = new_backend();
     backend.start(|| Settings { hosts, ..SETTINGS });
     let heaps = [(); THREADS].map(|()| backend.attach().expect("there is memory"));
     (backend, heaps)
 }
 
-fn bin_of(backend: &Backend<Bound>, heap: NonNull<ThreadHeap>) -> &Bin {
+fn bin_of(backend: &Shared, heap: NonNull<ThreadHeap>) -> &Bin {
     // SAFETY: the heap is one.
     unsafe { backend.bin(heap, small()) }
 }
 
 /// Gives a block back as the heap's thread does, where it runs now.
-fn give_back(backend: &Backend<Bound>, heap: NonNull<ThreadHeap>, block: *mut u8) {
+fn give_back(backend: &Shared, heap: NonNull<ThreadHeap>, block: *mut u8) {
     // SAFETY: models give up what they took; the bin is one for the class.
     let given = unsafe { backend.give(bin_of(backend, heap), small(), &mut [block]) };
     assert_eq!(given, Ok(()));
 }
 
 /// A thread on that processor takes some blocks. Returns one; the others come back.
-fn turn(
-    backend: &Backend<Bound>,
-    heap: NonNull<ThreadHeap>,
-    processor: usize,
-    count: usize,
-) -> *mut u8 {
-    run_on(processor);
+fn turn(backend: &Shared, heap: NonNull<ThreadHeap>, processor: usize, count: usize) -> *mut u8 {
+    backend.pages.set_processor(processor);
     let mut blocks = take(backend, heap, small(), count);
     let last = blocks.pop().expect("a block");
     for block in blocks {
@@ -113,7 +41,7 @@ fn turn(
 }
 
 /// The threads of these heaps end, the last ones. The pool has all units then.
-fn end(backend: &Backend<Bound>, heaps: &[NonNull<ThreadHeap>]) {
+fn end(backend: &Shared, heaps: &[NonNull<ThreadHeap>]) {
     for &heap in heaps {
         // SAFETY: the heap is the model's, which uses it no more.
         unsafe { backend.detach(heap) };
@@ -123,7 +51,7 @@ fn end(backend: &Backend<Bound>, heaps: &[NonNull<ThreadHeap>]) {
 }
 
 /// What a host without guests has is full: a slab with a free block lies where others find it.
-fn check_idle(backend: &Backend<Bound>) {
+fn check_idle(backend: &Shared) {
     for host in backend.all_hosts() {
         // SAFETY: heaps live for ever, and bins may be used by any thread.
         for bin in unsafe { &(*host.as_ptr()).bins } {
@@ -146,7 +74,7 @@ fn two_processors_that_are_first_seen_at_once_get_a_host_each() {
         give_back(&backend, heaps[0], block);
         join(handle);
         let hosts = [0, 1].map(|processor| {
-            run_on(processor);
+            backend.pages.set_processor(processor);
             bin_of(&backend, heaps[2])
         });
         assert!(!std::ptr::eq(hosts[0], hosts[1]));
@@ -203,7 +131,7 @@ fn a_thread_finds_a_host_that_is_younger_than_its_heap() {
         let other = backend.clone();
         let handle = spawn(move || {
             nothing_in_advance();
-            run_on(1);
+            other.pages.set_processor(1);
             let heap = other.attach().expect("there is memory");
             bin_of(&other, heap);
             Sent(heap)
