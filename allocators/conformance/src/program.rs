@@ -7,8 +7,9 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// How many blocks a thread holds at most.
-pub(crate) const SLOTS: usize = 64;
+/// How many blocks a thread holds at most. Under Miri, where programs are short, few: steps then find blocks to free, to
+/// grow and to hand over.
+pub(crate) const SLOTS: usize = if cfg!(miri) { 16 } else { 64 };
 
 /// What a step does. Whatever a slot holds is freed before something else comes into it, so that every
 /// sequence of steps makes sense.

@@ -15,8 +15,8 @@ use crate::size_class::{UNIT, UNIT_SHIFT};
 use crate::slab::Slab;
 use crate::unit_map::UnitMap;
 
-/// How many arenas there can be.
-pub const MOST: usize = 64;
+/// How many arenas there can be. Under Miri few: with every use of the back-end it looks at each.
+pub const MOST: usize = if cfg!(miri) { 8 } else { 64 };
 /// Units of a huge page.
 pub const HUGE: usize = (2 << 20) / UNIT;
 /// Descriptors are committed by this many bytes.

@@ -253,6 +253,9 @@ impl Slabs {
         if !self.active.is_null() {
             visit(self.active);
         }
+        if self.listed == 0 {
+            return;
+        }
         for first in self.buckets {
             let mut slab = first;
             while !slab.is_null() {
@@ -269,6 +272,8 @@ impl Slabs {
     ///
     /// Where one does not.
     pub fn check(&self) {
+        let no_lists = self.buckets.iter().all(|first| first.is_null());
+        assert_eq!(no_lists, self.listed == 0, "the count of listed slabs");
         let mut seen = 0;
         self.each_partial(|slab| {
             // SAFETY: the slab belongs to this bin, whose lock is held.

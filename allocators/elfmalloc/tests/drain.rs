@@ -13,18 +13,28 @@ use heapdrome_elfmalloc::size_class::FIRST_SHARED;
 use heapdrome_pages::Simulated;
 use paths::allocate;
 
+/// The classes to 32 KiB,
+const CLASSES: usize = 72;
+/// of which every so many-th is used: as many blocks of each as magazines of small ones do not hold.
+const STEP: usize = if cfg!(miri) { 12 } else { 1 };
 /// Blocks of the program: as many of each class.
-const BLOCKS: usize = if cfg!(miri) { 1_000 } else { 30_000 };
+const BLOCKS: usize = if cfg!(miri) { 3_000 } else { 30_000 };
 /// How often a part of them is freed and allocated again.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 20 };
-/// The classes to 32 KiB.
-const CLASSES: usize = 72;
+/// How often all of them are.
+const WHOLE_ROUNDS: usize = if cfg!(miri) { 2 } else { 3 };
+/// What magazines may hold, where it is not little.
+const BUDGET: usize = if cfg!(miri) {
+    256 << 10
+} else {
+    Settings::DEFAULT.budget
+};
 /// So much magazines may hold at least of a thread that empties them: an eighth of the most.
-const LEAST: usize = Settings::DEFAULT.budget / 8;
+const LEAST: usize = BUDGET / 8;
 
 /// Nothing goes back by and by in it: what a thread does is all that counts.
 fn backend() -> Backend<Simulated> {
-    backend_with(u64::MAX, Settings::DEFAULT.budget)
+    backend_with(u64::MAX, BUDGET)
 }
 
 fn backend_with(decay: u64, budget: usize) -> Backend<Simulated> {
@@ -42,9 +52,9 @@ fn attach(backend: &Backend<Simulated>) -> NonNull<ThreadHeap> {
     backend.attach().expect("there is memory")
 }
 
-/// The class of a block, which steps through all of them.
+/// The class of a block, which steps through all that are used.
 fn class_of(block: usize) -> SizeClass {
-    SizeClass::from_number((1 + block * 29 % CLASSES) as u8)
+    SizeClass::from_number((1 + block * 29 * STEP % CLASSES) as u8)
 }
 
 fn free(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
@@ -59,8 +69,12 @@ fn free(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClas
     }
 }
 
-fn allocate_all(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>) -> Vec<*mut u8> {
-    (0..BLOCKS)
+fn allocate_all(
+    backend: &Backend<Simulated>,
+    heap: NonNull<ThreadHeap>,
+    count: usize,
+) -> Vec<*mut u8> {
+    (0..count)
         .map(|block| allocate::<Magazines>(backend, heap, class_of(block)))
         .collect()
 }
@@ -88,16 +102,12 @@ fn capacity(heap: NonNull<ThreadHeap>) -> usize {
 }
 
 #[test]
-#[cfg_attr(
-    miri,
-    ignore = "it takes more blocks than a thread's small magazines hold"
-)]
 fn a_thread_that_freed_all_it_had_keeps_no_large_blocks_and_knows_its_magazines_again() {
     let backend = backend();
     let heap = attach(&backend);
     let mut before = LEAST;
-    for _ in 0..3 {
-        let blocks = allocate_all(&backend, heap);
+    for _ in 0..WHOLE_ROUNDS {
+        let blocks = allocate_all(&backend, heap, BLOCKS);
         let now = capacity(heap);
         assert!(now >= before, "none has become smaller: {now}, {before}");
         before = now;
@@ -113,7 +123,7 @@ fn a_thread_that_freed_all_it_had_keeps_no_large_blocks_and_knows_its_magazines_
 fn a_thread_that_frees_a_part_and_allocates_again_keeps_its_magazines() {
     let backend = backend();
     let heap = attach(&backend);
-    let mut blocks = allocate_all(&backend, heap);
+    let mut blocks = allocate_all(&backend, heap, BLOCKS);
     let before = capacity(heap);
     for round in 0..ROUNDS {
         let part = || (round % 3..BLOCKS).step_by(3);
@@ -129,15 +139,16 @@ fn a_thread_that_frees_a_part_and_allocates_again_keeps_its_magazines() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it takes as many blocks as the first")]
 fn magazines_that_rest_are_paid_for_once() {
     // With every look at the clock what is not used becomes smaller; so little a thread soon spends.
-    const BUDGET: usize = 64 << 10;
-    let backend = backend_with(0, BUDGET);
+    const LITTLE: usize = 64 << 10;
+    let backend = backend_with(0, LITTLE);
+    // A tenth suffices where budgets are so small.
+    let count = BLOCKS / if cfg!(miri) { 10 } else { 1 };
     for _ in 0..2 {
         let heap = attach(&backend);
-        for _ in 0..4 {
-            let blocks = allocate_all(&backend, heap);
+        for _ in 0..if cfg!(miri) { 2 } else { 4 } {
+            let blocks = allocate_all(&backend, heap, count);
             for (index, block) in blocks.into_iter().enumerate() {
                 free(&backend, heap, class_of(index), block);
             }
@@ -145,7 +156,7 @@ fn magazines_that_rest_are_paid_for_once() {
             unsafe {
                 (0..3).for_each(|_| backend.look_around(heap));
                 let budget = (*heap.as_ptr()).budget;
-                assert!(budget <= BUDGET, "{budget}");
+                assert!(budget <= LITTLE, "{budget}");
             }
         }
         // SAFETY: the heap is this thread's, which is done with it.

@@ -5,51 +5,85 @@ mod simulated;
 
 use std::sync::LazyLock;
 
-use heapdrome_conformance::Program;
+use heapdrome_conformance::{Operation, Program, Step};
 use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
 use heapdrome_elfmalloc::local_cache::LocalCache;
+use simulated::Counts;
 
-const STEPS: usize = if cfg!(miri) { 100 } else { 5_000 };
+/// Says how many steps the programs have, if it is set.
+const VARIABLE: &str = "HEAPDROME_STEPS";
+/// How many they have otherwise.
+const STEPS: usize = if cfg!(miri) { 150 } else { 5_000 };
 /// Nothing is refused.
 const PLENTY: usize = 1 << 30;
-/// Less than the programs ask for.
-const LITTLE: usize = if cfg!(miri) { 1 << 20 } else { 6 << 20 };
+/// Less than the programs ask for, and enough to go on with.
+const LITTLE: usize = if cfg!(miri) { 2 << 20 } else { 6 << 20 };
 
-/// Programs on one thread and on several. Miri takes as long to make one as to run it.
+/// Programs on one thread and on several. Miri takes long to make one.
 static PROGRAMS: LazyLock<[Program; 2]> = LazyLock::new(|| {
-    [(21, 1), (22, 3)].map(|(seed, threads)| Program::generate(seed, threads, STEPS))
-});
-
-/// Runs programs that must find nothing wrong. Returns how often they were refused memory.
-fn must_pass<F: FrontEnd>(limit: usize) -> usize {
-    let mut refused = 0;
-    for (program, decays) in PROGRAMS.iter().zip([[0, u64::MAX], [u64::MAX, 0]]) {
-        for &decay in &decays[..if cfg!(miri) { 1 } else { 2 }] {
-            match simulated::run::<F>(program, limit, decay) {
-                Ok(count) => refused += count,
-                Err(what) => panic!("{} threads: {what}", program.threads()),
+    let steps = std::env::var(VARIABLE).map_or(STEPS, |steps| {
+        steps.parse().expect("HEAPDROME_STEPS is a number")
+    });
+    [(21, 1), (22, 3)].map(|(seed, threads)| {
+        let mut program = Program::generate(seed, threads, steps);
+        // Generated ones are rare; each moves its thread to another processor, too.
+        for thread in 0..threads {
+            program.0.insert(steps / 2, Step { thread, ..TRIM });
+        }
+        let mut operations = Vec::new();
+        for step in &program.0 {
+            if !operations.contains(&step.operation) {
+                operations.push(step.operation);
             }
         }
+        assert_eq!(operations.len(), 8, "all of them: {operations:?}");
+        program
+    })
+});
+
+/// All that can be given back goes.
+const TRIM: Step = Step {
+    thread: 0,
+    operation: Operation::Trim,
+    slot: 0,
+    size: 0,
+    alignment: 1,
+};
+
+/// Runs programs that must find nothing wrong. Returns what happened in all of them.
+fn must_pass<F: FrontEnd>(limit: usize) -> Counts {
+    let mut sum = Counts::default();
+    for (program, decays) in PROGRAMS.iter().zip([[u64::MAX, 0], [0, u64::MAX]]) {
+        for &decay in &decays[..if cfg!(miri) { 1 } else { 2 }] {
+            let counts = match simulated::run::<F>(program, limit, decay) {
+                Ok(counts) => counts,
+                Err(what) => panic!("{} threads: {what}", program.threads()),
+            };
+            sum.refused += counts.refused;
+            sum.remote_frees += counts.remote_frees;
+            sum.purges += counts.purges;
+        }
     }
-    refused
+    assert!(sum.remote_frees != 0 && sum.purges != 0, "{sum:?}");
+    sum
 }
 
 #[test]
 fn with_plenty_of_memory() {
-    assert_eq!(must_pass::<Magazines>(PLENTY), 0);
+    assert_eq!(must_pass::<Magazines>(PLENTY).refused, 0);
 }
 
 #[test]
 fn with_plenty_of_memory_and_the_thread_local_cache() {
-    assert_eq!(must_pass::<LocalCache>(PLENTY), 0);
+    assert_eq!(must_pass::<LocalCache>(PLENTY).refused, 0);
 }
 
 #[test]
 fn with_little_memory() {
-    assert_ne!(must_pass::<Magazines>(LITTLE), 0);
+    assert_ne!(must_pass::<Magazines>(LITTLE).refused, 0);
 }
 
 #[test]
 fn with_little_memory_and_the_thread_local_cache() {
-    assert_ne!(must_pass::<LocalCache>(LITTLE), 0);
+    assert_ne!(must_pass::<LocalCache>(LITTLE).refused, 0);
 }

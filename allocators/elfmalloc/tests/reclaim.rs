@@ -1,7 +1,7 @@
 //! Memory that goes back while others use the same bins, and arenas that cannot be had, over simulated pages.
 
 use std::ops::Range;
-use std::ptr::{NonNull, null, null_mut};
+use std::ptr::{NonNull, null, null_mut, without_provenance_mut};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -82,6 +82,9 @@ unsafe impl Pages for Hooked {
     }
 }
 
+/// All that were made: Miri looks for memory that nothing leads to.
+static BACKENDS: Mutex<Vec<&Backend<Hooked>>> = Mutex::new(Vec::new());
+
 /// A back-end that purges at every occasion, for the rest of the process.
 fn backend() -> &'static Backend<Hooked> {
     backend_with(Settings {
@@ -92,11 +95,15 @@ fn backend() -> &'static Backend<Hooked> {
 }
 
 fn backend_with(settings: Settings) -> &'static Backend<Hooked> {
-    let backend = Box::leak(Box::new(Backend::new(Hooked {
+    let backend: &Backend<Hooked> = Box::leak(Box::new(Backend::new(Hooked {
         system: Simulated::new(1 << 30),
         hook: Mutex::new(None),
         purged: Mutex::new(Vec::new()),
     })));
+    BACKENDS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(backend);
     backend.start(|| settings);
     backend
 }
@@ -112,18 +119,16 @@ fn slab_of_nobody(backend: &Backend<Hooked>) -> Vec<usize> {
     // SAFETY: the bin is one for the class, and there is room for as many blocks.
     let taken = unsafe { backend.take(bin, class(), blocks.as_mut_ptr(), blocks.len()) };
     assert_eq!(taken, blocks.len());
-    let mut addresses: Vec<_> = blocks
-        .iter()
-        .map(|block| block.expose_provenance())
-        .collect();
+    let mut addresses: Vec<_> = blocks.iter().map(|block| block.addr()).collect();
     addresses.sort_unstable();
     addresses
 }
 
+/// Gives blocks back, of which addresses suffice: the allocator follows no pointer to a block.
 fn give(backend: &Backend<Hooked>, addresses: &[usize]) {
     let mut blocks: Vec<*mut u8> = addresses
         .iter()
-        .map(|&address| std::ptr::with_exposed_provenance_mut(address))
+        .map(|&address| without_provenance_mut(address))
         .collect();
     // SAFETY: the blocks are the test's own, and given up.
     let given = unsafe { backend.give(null(), class(), &mut blocks) };
@@ -177,7 +182,7 @@ fn a_slab_is_purged_once_until_blocks_of_it_are_used_again() {
     let bin = &backend.bins[class().number()];
     // SAFETY: as above; one slot for one block.
     assert_eq!(unsafe { backend.take(bin, class(), &raw mut block, 1) }, 1);
-    give(backend, &[block.expose_provenance()]);
+    give(backend, &[block.addr()]);
     // SAFETY: as above.
     assert!(unsafe { backend.trim(None, usize::MAX) });
     backend.check();
@@ -194,7 +199,7 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
         // SAFETY: the bin is one for the class, and there is room for as many blocks.
         let taken = unsafe { backend.take(bin, class(), few.as_mut_ptr(), 8) };
         assert_eq!(taken, 8);
-        give(backend, &few.map(|block| block.expose_provenance()));
+        give(backend, &few.map(|block| block.addr()));
         backend.tick();
         let statistics = backend.snapshot();
         (statistics.purges, statistics.purged as usize)

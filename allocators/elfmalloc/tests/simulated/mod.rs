@@ -57,9 +57,19 @@ fn heap() -> Option<NonNull<ThreadHeap>> {
     })
 }
 
+/// What happened in a program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// How often there was no memory.
+    pub refused: usize,
+    /// Blocks that went back to slabs of another host than their thread's.
+    pub remote_frees: u64,
+    /// How often memory was given back to the system.
+    pub purges: u64,
+}
+
 /// Runs a program over `limit` bytes of address space, which is too little for the arena and the class map
 /// that elfmalloc would like, as where overcommit is strict. Everything must have come back afterwards.
-/// Returns how often there was no memory.
 ///
 /// # Errors
 ///
@@ -68,7 +78,7 @@ fn heap() -> Option<NonNull<ThreadHeap>> {
 /// # Panics
 ///
 /// Where an invariant does not hold.
-pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<usize, String> {
+pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<Counts, String> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     REFUSED.store(0, SeqCst);
     MOVES.store(0, SeqCst);
@@ -82,15 +92,21 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<u
     });
     let outcome = execute(&Subject::of::<Over<F>>().that_may_refuse(), program);
     HEAP.with(|attached| drop(Attached(Cell::new(attached.0.take()))));
-    if outcome.is_ok() {
+    let counts = outcome.map(|()| {
         backend().check();
         assert_eq!(backend().slabs(), 0, "all blocks were freed");
-        assert_eq!(backend().snapshot().all.live, 0, "all blocks were freed");
-    }
+        let statistics = backend().snapshot();
+        assert_eq!(statistics.all.live, 0, "all blocks were freed");
+        Counts {
+            refused: REFUSED.load(SeqCst),
+            remote_frees: statistics.all.remote_frees,
+            purges: statistics.purges,
+        }
+    });
     CURRENT.store(std::ptr::null_mut(), SeqCst);
     // SAFETY: it was made above, and no thread of the program is left.
     drop(unsafe { Box::from_raw(owned) });
-    outcome.map(|()| REFUSED.load(SeqCst))
+    counts
 }
 
 /// The allocator by its trait, over the current back-end.
