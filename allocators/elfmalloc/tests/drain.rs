@@ -18,7 +18,7 @@ const CLASSES: usize = 72;
 /// of which every so many-th is used: as many blocks of each as magazines of small ones do not hold.
 const STEP: usize = if cfg!(miri) { 12 } else { 1 };
 /// Blocks of the program: as many of each class.
-const BLOCKS: usize = if cfg!(miri) { 3_000 } else { 30_000 };
+const BLOCKS: usize = if cfg!(miri) { 1_500 } else { 30_000 };
 /// How often a part of them is freed and allocated again.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 20 };
 /// How often all of them are.
@@ -143,8 +143,8 @@ fn magazines_that_rest_are_paid_for_once() {
     // With every look at the clock what is not used becomes smaller; so little a thread soon spends.
     const LITTLE: usize = 64 << 10;
     let backend = backend_with(0, LITTLE);
-    // A tenth suffices where budgets are so small.
-    let count = BLOCKS / if cfg!(miri) { 10 } else { 1 };
+    // A part suffices where budgets are so small.
+    let count = BLOCKS / if cfg!(miri) { 5 } else { 1 };
     for _ in 0..2 {
         let heap = attach(&backend);
         for _ in 0..if cfg!(miri) { 2 } else { 4 } {

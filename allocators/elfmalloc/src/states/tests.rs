@@ -66,11 +66,13 @@ fn a_state_says_what_it_was_told() {
     ignore = "Miri crashes where an atomic word overlaps atomic bytes"
 )]
 fn of_a_new_slab_nothing_is_known_whatever_was_there_before() {
-    let classes = [16, 80, 1024, 1152, 4608, 100_000].map(SizeClass::of);
-    let most = classes
-        .map(|class| class.geometry().units)
-        .into_iter()
-        .max();
+    let sizes: &[usize] = if cfg!(miri) {
+        &[512, 1024, 1152, 4608]
+    } else {
+        &[16, 80, 1024, 1152, 4608, 100_000]
+    };
+    let classes: Vec<_> = sizes.iter().map(|&size| SizeClass::of(size)).collect();
+    let most = classes.iter().map(|class| class.geometry().units).max();
     let mut memory = vec![0_u64; usize::from(most.unwrap_or(0)) * BYTES / 8];
     let states: NonNull<u8> = NonNull::from(&mut *memory).cast();
     let first = 77 * UNIT;
@@ -89,7 +91,7 @@ fn of_a_new_slab_nothing_is_known_whatever_was_there_before() {
     };
     for (before, after) in classes
         .iter()
-        .flat_map(|before| classes.map(|after| (*before, after)))
+        .flat_map(|before| classes.iter().map(|after| (*before, *after)))
     {
         for offset in blocks(before) {
             at(before, offset).set_slack(1);
@@ -98,7 +100,7 @@ fn of_a_new_slab_nothing_is_known_whatever_was_there_before() {
         // SAFETY: as above; nobody has a block.
         unsafe { forget_all(states, first, after) };
         assert!(blocks(after).all(|offset| !at(after, offset).is_freed()));
-        for offset in (0..usize::from(after.geometry().units) * UNIT).step_by(16) {
+        for offset in (0..usize::from(after.geometry().units) * UNIT).step_by(2 * STEP) {
             let begins = Any::can_begin(first + offset, Shape::of(after));
             assert!(!begins || at(after, offset).slack().is_none(), "{offset}");
         }
