@@ -4,7 +4,7 @@
 use heapdrome_pages::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::bin::Bin;
-use crate::runs::{fill, run_of, set_range};
+use crate::runs::{bits_of, fill, only_run, run_of, set_range};
 use crate::size_class::{Geometry, SizeClass, UNIT};
 
 /// Words of bitmap that a descriptor holds itself: enough for blocks from 128 bytes on.
@@ -203,12 +203,11 @@ impl Slab {
             while left != 0 {
                 let mut free = *bits.add(word);
                 let base = (*slab).base.add(word * 64 * size);
-                if free == !0 && left >= 64 {
-                    left -= 64;
-                    fill(slots.add(left), base, size);
-                    *bits.add(word) = 0;
-                    word += 1;
-                    continue;
+                if let Some(run) = only_run(free) {
+                    let count = run.length.min(left);
+                    left -= count;
+                    fill(slots.add(left), base.add(run.first * size), size, count);
+                    free &= !bits_of(run.first, count);
                 }
                 while free != 0 && left != 0 {
                     left -= 1;
