@@ -11,6 +11,7 @@ use crate::depot::Depot;
 use crate::heap::{Front, ThreadHeap};
 use crate::heaps::{AllHeaps, guests_of};
 use crate::magazine::Magazine;
+use crate::metadata::ThreadMetadata;
 
 impl<P: Pages> Backend<P> {
     /// Takes every lock, in their order.
@@ -123,6 +124,7 @@ impl<P: Pages> Backend<P> {
             let place = heap.as_ptr();
             (&raw mut (*place).front).write(Front::new());
             (*place).magazines = [Magazine::NONE; _];
+            (*place).metadata = ThreadMetadata::new();
             // Relaxed: there is no other thread.
             (*place)
                 .cached

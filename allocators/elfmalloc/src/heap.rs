@@ -22,6 +22,7 @@ use crate::coalescer::Coalescer;
 use crate::depot::Depot;
 use crate::drain::Outflow;
 use crate::magazine::Magazine;
+use crate::metadata::ThreadMetadata;
 use crate::quarantine::Quarantine;
 use crate::size_class::{CLASSES, FIRST_SHARED, LARGEST, SMALL, SMALL_CLASSES, SizeClass};
 
@@ -170,6 +171,11 @@ impl Front {
         self.ticks.set(ticks);
     }
 
+    /// Says after how many frees it is to be at the latest.
+    pub fn limit_ticks(&self, most: i32) {
+        self.ticks.set(self.ticks.get().min(most));
+    }
+
     /// A block of at least `size` bytes; null where that takes the slow path.
     #[inline(always)]
     #[must_use]
@@ -257,6 +263,11 @@ impl Default for Front {
     }
 }
 
+/// What follows begins a line of the cache: other threads read it, and are not to wait for what the owner writes.
+#[derive(Debug)]
+#[repr(align(64))]
+struct CacheLine;
+
 /// What one thread has for itself. Heaps are never freed; a thread that begins takes over one whose
 /// thread has ended.
 #[derive(Debug)]
@@ -266,17 +277,10 @@ pub struct ThreadHeap {
     pub front: Front,
     /// By class: the magazines.
     pub magazines: [Magazine; CLASSES + 1],
+    /// Where their slots are.
+    pub metadata: ThreadMetadata,
     /// By class, for small blocks: the slabs of its guests, and of threads on the processors that it serves.
     pub bins: [Bin; FIRST_SHARED],
-    /// The heap whose guest this one's thread is; it uses the bins of that, or of its processor's host. Others may
-    /// read it, and be late: any answer was right once, and every bin will do.
-    pub(crate) host: AtomicPtr<ThreadHeap>,
-    /// How many threads are guests here. Changed under the lock of the lists of heaps, read by guests without.
-    pub(crate) guests: AtomicUsize,
-    /// Whether the heap is in the list of hosts. The same lock guards it.
-    pub(crate) is_host: AtomicBool,
-    /// The next heap that is a host.
-    pub(crate) next_host: *mut ThreadHeap,
     /// By class: how many blocks the magazine held after its last slow path. Others may read it.
     pub cached: [AtomicU16; CLASSES + 1],
     /// What magazines have no room for. Any thread may use it.
@@ -295,6 +299,16 @@ pub struct ThreadHeap {
     pub giving: bool,
     /// When most of what the thread had has been given back.
     pub outflow: Outflow,
+    others: [CacheLine; 0],
+    /// The heap whose guest this one's thread is; it uses the bins of that, or of its processor's host. Others may
+    /// read it, and be late: any answer was right once, and every bin will do.
+    pub(crate) host: AtomicPtr<ThreadHeap>,
+    /// How many threads are guests here. Changed under the lock of the lists of heaps, read by guests without.
+    pub(crate) guests: AtomicUsize,
+    /// Whether the heap is in the list of hosts. The same lock guards it.
+    pub(crate) is_host: AtomicBool,
+    /// The next heap that is a host.
+    pub(crate) next_host: *mut ThreadHeap,
     /// The next heap without a thread.
     pub(crate) next_idle: *mut ThreadHeap,
     /// The next of all heaps.
@@ -323,6 +337,7 @@ impl ThreadHeap {
             for class in 0..FIRST_SHARED {
                 (&raw mut (*place).bins[class]).write(Lock::new(Slabs::new()));
             }
+            (&raw mut (*place).metadata).write(ThreadMetadata::new());
             (&raw mut (*place).host).write(AtomicPtr::new(place));
             (&raw mut (*place).guests).write(AtomicUsize::new(0));
             (&raw mut (*place).is_host).write(AtomicBool::new(false));
@@ -362,39 +377,6 @@ impl ThreadHeap {
     pub(crate) unsafe fn bins_of<'a>(heap: NonNull<Self>) -> &'a [Bin; FIRST_SHARED] {
         // SAFETY: the caller's promise; heaps live for ever, and bins may be used by any thread.
         unsafe { &(*Self::host_of(heap).as_ptr()).bins }
-    }
-
-    /// Notes that so many blocks leave a heap.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    #[inline]
-    pub(crate) unsafe fn gave(heap: NonNull<Self>, blocks: usize) {
-        // SAFETY: the heap is this thread's.
-        unsafe {
-            (*heap.as_ptr()).outflow.give(blocks);
-            if !(*heap.as_ptr()).giving {
-                Self::begin_giving(heap);
-            }
-        }
-    }
-
-    /// The thread looks at the clock sooner from now on.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    #[cold]
-    unsafe fn begin_giving(heap: NonNull<Self>) {
-        // SAFETY: the heap is this thread's.
-        unsafe {
-            let place = heap.as_ptr();
-            (*place).giving = true;
-            (*place).clock.1 = (*place).clock.1.min(MOST_TICKS_GIVING);
-            let ticks = &(*place).front.ticks;
-            ticks.set(ticks.get().min(MOST_TICKS_GIVING));
-        }
     }
 
     /// Sets the next heap without a thread.

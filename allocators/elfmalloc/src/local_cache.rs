@@ -110,8 +110,9 @@ impl<P: Pages> Backend<P> {
             let magazine = &mut (*place).magazines[class.number()];
             let capacity = usize::from(magazine.capacity);
             let wanted = capacity_of(class);
+            let (front, own) = (&(*place).front, &mut (*place).metadata);
             if capacity < wanted
-                && magazine.resize(&(*place).front, class, wanted, &self.metadata, &self.pages)
+                && magazine.resize(front, class, wanted, own, &self.metadata, &self.pages)
             {
                 let cost = (wanted - capacity) * class.size();
                 (*place).budget = (*place).budget.saturating_sub(cost);

@@ -77,12 +77,47 @@ impl<P: Pages> Backend<P> {
             let smaller = (capacity / 2).max(first);
             if smaller < capacity {
                 let front = &(*place).front;
-                (*magazine).resize(front, class, smaller, &self.metadata, &self.pages);
+                let own = &mut (*place).metadata;
+                (*magazine).resize(front, class, smaller, own, &self.metadata, &self.pages);
                 (*place).budget += (capacity - smaller) * class.size();
             }
             if rests {
                 (*magazine).rest();
             }
+        }
+    }
+}
+
+impl ThreadHeap {
+    /// Notes that so many blocks leave a heap.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    #[inline]
+    pub(crate) unsafe fn gave(heap: NonNull<Self>, blocks: usize) {
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            (*heap.as_ptr()).outflow.give(blocks);
+            if !(*heap.as_ptr()).giving {
+                Self::begin_giving(heap);
+            }
+        }
+    }
+
+    /// The thread looks at the clock sooner from now on.
+    ///
+    /// # Safety
+    ///
+    /// The heap is the calling thread's.
+    #[cold]
+    unsafe fn begin_giving(heap: NonNull<Self>) {
+        // SAFETY: the heap is this thread's.
+        unsafe {
+            let place = heap.as_ptr();
+            (*place).giving = true;
+            (*place).clock.1 = (*place).clock.1.min(MOST_TICKS_GIVING);
+            (*place).front.limit_ticks(MOST_TICKS_GIVING);
         }
     }
 }

@@ -6,7 +6,7 @@ use heapdrome_pages::{Lock, Pages};
 
 use crate::depot::CHUNK;
 use crate::heap::{FULL, Front, no_slots};
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, ThreadMetadata};
 use crate::size_class::SizeClass;
 
 /// Slots of the largest magazine. When it is full, half of it goes to the depot: a chunk.
@@ -165,13 +165,14 @@ impl Magazine {
     ///
     /// # Safety
     ///
-    /// The magazine is that of `class` in `front`, whose thread calls, and holds at most `capacity`
+    /// The magazine is that of `class` in `front`, whose thread calls and has `own`, and holds at most `capacity`
     /// blocks.
     pub unsafe fn resize(
         &mut self,
         front: &Front,
         class: SizeClass,
         capacity: usize,
+        own: &mut ThreadMetadata,
         metadata: &Lock<Metadata>,
         pages: &impl Pages,
     ) -> bool {
@@ -180,7 +181,7 @@ impl Magazine {
         if capacity + FRAME > 1 << self.order {
             let words = (capacity + FRAME).next_power_of_two().max(8);
             let bytes = words * size_of::<*mut u8>();
-            let Some(array) = metadata.lock().allocate(pages, bytes) else {
+            let Some(array) = own.allocate(metadata, pages, bytes) else {
                 return false;
             };
             // SAFETY: the array has a word more before the slots, and is zero, so that the word
@@ -193,7 +194,7 @@ impl Magazine {
             // SAFETY: the fast path uses the new array from here on.
             unsafe {
                 front.set_top(class, slots.add(length));
-                self.free_array(metadata);
+                self.free_array(own);
             }
             self.slots = slots;
             self.order = words.ilog2() as u8;
@@ -252,12 +253,12 @@ impl Magazine {
     ///
     /// # Safety
     ///
-    /// The magazine is empty, and that of `class` in `front`, whose thread calls.
-    pub unsafe fn discard(&mut self, front: &Front, class: SizeClass, metadata: &Lock<Metadata>) {
+    /// The magazine is empty, and that of `class` in `front`, whose thread calls and has `own`.
+    pub unsafe fn discard(&mut self, front: &Front, class: SizeClass, own: &mut ThreadMetadata) {
         // SAFETY: there is no slot to take a block from or to put one into; the fast path uses the array no more.
         unsafe {
             front.set_top(class, no_slots());
-            self.free_array(metadata);
+            self.free_array(own);
         }
         *self = Self::NONE;
     }
@@ -265,7 +266,7 @@ impl Magazine {
     /// # Safety
     ///
     /// The fast path does not use the array.
-    unsafe fn free_array(&mut self, metadata: &Lock<Metadata>) {
+    unsafe fn free_array(&mut self, own: &mut ThreadMetadata) {
         if self.slots.is_null() {
             return;
         }
@@ -273,7 +274,7 @@ impl Magazine {
         // SAFETY: the array begins a word before the slots, and was allocated with this size.
         unsafe {
             let array = NonNull::new_unchecked(self.slots.sub(1).cast());
-            metadata.lock().free(array, bytes);
+            own.free(array, bytes);
         }
     }
 }

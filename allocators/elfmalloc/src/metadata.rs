@@ -4,7 +4,7 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use heapdrome_pages::{Access, Pages};
+use heapdrome_pages::{Access, Lock, Pages};
 
 const SMALLEST_SHIFT: u32 = 6;
 const SIZES: usize = 12;
@@ -12,17 +12,84 @@ const SIZES: usize = 12;
 pub const LARGEST: usize = 1 << (SMALLEST_SHIFT + SIZES as u32 - 1);
 const CHUNK: usize = 256 << 10;
 
+const PAGE: usize = 4096;
+
 /// A free block.
 struct Free {
     next: *mut Free,
 }
 
-/// Free memory for structures; a lock guards it.
+/// Blocks of powers of two. Freed ones are kept by size, others are cut from chunks.
 #[derive(Debug)]
-pub struct Metadata {
+struct Pieces {
     free: [*mut Free; SIZES],
     next: *mut u8,
     left: usize,
+}
+
+impl Pieces {
+    const fn new() -> Self {
+        Self {
+            free: [null_mut(); SIZES],
+            next: null_mut(),
+            left: 0,
+        }
+    }
+
+    /// A zero block of a size, aligned to it, to a page at most. `more` is asked for a chunk, at least as large: zero
+    /// bytes from a page on.
+    fn allocate(
+        &mut self,
+        index: usize,
+        more: impl FnOnce(usize) -> Option<(NonNull<u8>, usize)>,
+    ) -> Option<NonNull<u8>> {
+        let size = 1 << (SMALLEST_SHIFT + index as u32);
+        let first = self.free[index];
+        if first.is_null() {
+            return self.cut(size, more);
+        }
+        // SAFETY: a free block holds the link to the next one, and is this size.
+        unsafe {
+            self.free[index] = (*first).next;
+            first.cast::<u8>().write_bytes(0, size);
+        }
+        NonNull::new(first.cast())
+    }
+
+    /// # Safety
+    ///
+    /// The block has this size, aligned as [`allocate`](Self::allocate) does, and nobody uses it.
+    unsafe fn free(&mut self, block: *mut u8, index: usize) {
+        let block: *mut Free = block.cast();
+        // SAFETY: the block is the caller's to give, aligned, and large enough for a link.
+        unsafe { (*block).next = self.free[index] };
+        self.free[index] = block;
+    }
+
+    fn cut(
+        &mut self,
+        size: usize,
+        more: impl FnOnce(usize) -> Option<(NonNull<u8>, usize)>,
+    ) -> Option<NonNull<u8>> {
+        let mut skip = self.next.addr().wrapping_neg() & (size.min(PAGE) - 1);
+        if self.left < skip + size {
+            let (chunk, bytes) = more(size)?;
+            skip = 0;
+            (self.next, self.left) = (chunk.as_ptr(), bytes);
+        }
+        // SAFETY: that many bytes are left behind `next`.
+        let block = unsafe { self.next.add(skip) };
+        // SAFETY: as above.
+        self.next = unsafe { block.add(size) };
+        self.left -= skip + size;
+        NonNull::new(block)
+    }
+}
+
+/// Free memory for structures; a lock guards it.
+#[derive(Debug)]
+pub struct Metadata {
+    pieces: Pieces,
     /// Bytes in use.
     pub used: usize,
 }
@@ -35,9 +102,7 @@ impl Metadata {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            free: [null_mut(); SIZES],
-            next: null_mut(),
-            left: 0,
+            pieces: Pieces::new(),
             used: 0,
         }
     }
@@ -46,21 +111,14 @@ impl Metadata {
     /// power of two (to at most a page).
     pub fn allocate(&mut self, pages: &impl Pages, bytes: usize) -> Option<NonNull<u8>> {
         let index = index_of(bytes)?;
-        let size = 1 << (SMALLEST_SHIFT + index as u32);
-        let first = self.free[index];
-        self.used += size;
-        if first.is_null() {
-            return self.cut(pages, size).or_else(|| {
-                self.used -= size;
-                None
-            });
-        }
-        // SAFETY: a free block holds the link to the next one, and is this size.
-        unsafe {
-            self.free[index] = (*first).next;
-            first.cast::<u8>().write_bytes(0, size);
-        }
-        NonNull::new(first.cast())
+        let block = self.pieces.allocate(index, |size| {
+            let small = if size > CHUNK / 4 { size } else { CHUNK / 4 };
+            [CHUNK, small]
+                .into_iter()
+                .find_map(|bytes| Some((pages.reserve(bytes, PAGE, Access::ReadWrite)?, bytes)))
+        })?;
+        self.used += 1 << (SMALLEST_SHIFT + index as u32);
+        Some(block)
     }
 
     /// Takes a block back.
@@ -70,10 +128,8 @@ impl Metadata {
     /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and nobody uses it.
     pub unsafe fn free(&mut self, block: NonNull<u8>, bytes: usize) {
         let Some(index) = index_of(bytes) else { return };
-        let block: *mut Free = block.as_ptr().cast();
-        // SAFETY: the block is the caller's to give, aligned, and large enough for a link.
-        unsafe { (*block).next = self.free[index] };
-        self.free[index] = block;
+        // SAFETY: the caller's promise.
+        unsafe { self.pieces.free(block.as_ptr(), index) };
         self.used -= 1 << (SMALLEST_SHIFT + index as u32);
     }
 
@@ -83,32 +139,54 @@ impl Metadata {
     ///
     /// They read as zero, begin at a page, and are nobody else's from here on.
     pub unsafe fn add(&mut self, chunk: NonNull<u8>, bytes: usize) {
-        self.next = chunk.as_ptr();
-        self.left = bytes;
-    }
-
-    fn cut(&mut self, pages: &impl Pages, size: usize) -> Option<NonNull<u8>> {
-        let alignment = size.min(4096);
-        let skip = self.next.addr().wrapping_neg() & (alignment - 1);
-        if self.left < skip + size {
-            let small = if size > CHUNK / 4 { size } else { CHUNK / 4 };
-            let (chunk, bytes) = [CHUNK, small]
-                .into_iter()
-                .find_map(|bytes| Some((pages.reserve(bytes, 4096, Access::ReadWrite)?, bytes)))?;
-            // SAFETY: the chunk was just reserved.
-            unsafe { self.add(chunk, bytes) };
-            return self.cut(pages, size);
-        }
-        // SAFETY: that many bytes are left behind `next`.
-        let block = unsafe { self.next.add(skip) };
-        // SAFETY: as above.
-        self.next = unsafe { block.add(size) };
-        self.left -= skip + size;
-        NonNull::new(block)
+        (self.pieces.next, self.pieces.left) = (chunk.as_ptr(), bytes);
     }
 }
 
 impl Default for Metadata {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Memory for what one thread alone reads and writes, in pages where no other thread has any. A processor fetches lines
+/// ahead, within a page: they would often be another's, which that one then has to fetch back.
+#[derive(Debug)]
+pub struct ThreadMetadata(Pieces);
+
+impl ThreadMetadata {
+    /// No memory.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Pieces::new())
+    }
+
+    /// The same as [`Metadata::allocate`], which gives the pages.
+    pub fn allocate(
+        &mut self,
+        metadata: &Lock<Metadata>,
+        pages: &impl Pages,
+        bytes: usize,
+    ) -> Option<NonNull<u8>> {
+        self.0.allocate(index_of(bytes)?, |size| {
+            let chunk = size.max(PAGE);
+            Some((metadata.lock().allocate(pages, chunk)?, chunk))
+        })
+    }
+
+    /// Takes a block back, for the thread's later use.
+    ///
+    /// # Safety
+    ///
+    /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and nobody uses it.
+    pub unsafe fn free(&mut self, block: NonNull<u8>, bytes: usize) {
+        let Some(index) = index_of(bytes) else { return };
+        // SAFETY: the caller's promise.
+        unsafe { self.0.free(block.as_ptr(), index) };
+    }
+}
+
+impl Default for ThreadMetadata {
     fn default() -> Self {
         Self::new()
     }
@@ -153,6 +231,35 @@ mod tests {
             assert!(unsafe { looked_at.all(|index| *block.as_ptr().add(index) == 0) });
         }
         assert_eq!(memory.allocate(&pages, LARGEST + 1), None);
+    }
+
+    #[test]
+    fn threads_have_pages_of_their_own() {
+        let pages = Simulated::new(16 << 20);
+        let memory = Lock::new(Metadata::new());
+        let mut threads = [ThreadMetadata::new(), ThreadMetadata::new()];
+        let mut of_each = [[0; 5]; 2];
+        for step in 0..5 {
+            for (thread, pages_of) in threads.iter_mut().zip(&mut of_each) {
+                let block = thread
+                    .allocate(&memory, &pages, 1024)
+                    .expect("memory is there");
+                pages_of[step] = block.addr().get() / PAGE;
+            }
+        }
+        let [one, other] = of_each;
+        assert!(one.iter().all(|page| !other.contains(page)));
+        assert_eq!(memory.lock().used, 4 * PAGE, "four blocks in a page");
+        let block = threads[0]
+            .allocate(&memory, &pages, 64)
+            .expect("memory is there");
+        // SAFETY: the block is the test's own.
+        unsafe { threads[0].free(block, 64) };
+        assert_eq!(threads[0].allocate(&memory, &pages, 64), Some(block));
+        let large = threads[0]
+            .allocate(&memory, &pages, 2 * PAGE)
+            .expect("memory is there");
+        assert!(large.addr().get().is_multiple_of(PAGE));
     }
 
     #[test]

@@ -53,19 +53,19 @@ impl<P: Pages> Backend<P> {
             if wants && !(*magazine).wake() {
                 self.grow(heap, class);
             }
-            let bin = self.bin(heap, class);
             if (*magazine).capacity == 0 {
                 // Large blocks of which the thread may keep none: it looks at the clock all the same.
                 (*place).front.count(1);
-                return self.take_only(heap, bin, class);
+                return self.take_only(heap, self.bin(heap, class), class);
             }
             let want = batch((*magazine).capacity);
             let mut taken = self.take_back(heap, class, (*magazine).slots, want);
             if taken == 0 {
+                let bin = self.bin(heap, class);
                 taken = self.take(bin, class, (*magazine).slots, want);
-            }
-            if taken == 0 {
-                return self.take_last(heap, bin, class);
+                if taken == 0 {
+                    return self.take_last(heap, bin, class);
+                }
             }
             (*place).front.count(taken);
             (*place).outflow.take(taken);
@@ -315,7 +315,8 @@ impl<P: Pages> Backend<P> {
                 return false;
             }
             let front = &(*place).front;
-            if !(*magazine).resize(front, class, wanted, &self.metadata, &self.pages) {
+            let own = &mut (*place).metadata;
+            if !(*magazine).resize(front, class, wanted, own, &self.metadata, &self.pages) {
                 return false;
             }
             (*place).budget = (*place).budget.saturating_sub(cost);

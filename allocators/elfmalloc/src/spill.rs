@@ -61,7 +61,9 @@ impl<P: Pages> Backend<P> {
                     kept = depot.push(class, blocks, &self.metadata, &self.pages);
                 }
             }
-            self.give_or_report(self.bin(heap, class), class, &mut blocks[kept..]);
+            if kept != blocks.len() {
+                self.give_or_report(self.bin(heap, class), class, &mut blocks[kept..]);
+            }
         }
     }
 

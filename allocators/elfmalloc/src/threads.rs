@@ -192,7 +192,7 @@ impl<P: Pages> Backend<P> {
                 if discard {
                     let place = heap.as_ptr();
                     let magazine = &mut (*place).magazines[number];
-                    magazine.discard(&(*place).front, class, &self.metadata);
+                    magazine.discard(&(*place).front, class, &mut (*place).metadata);
                     (*place).front.set_own(class, 0, 0);
                 }
             }
