@@ -47,7 +47,7 @@ pub(crate) fn will_be_used(block: *mut u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch touches nothing.
     unsafe {
-        core::arch::asm!("prefetchw [{}]", in(reg) block, options(nomem, nostack, preserves_flags));
+        core::arch::asm!("prefetchw [{}]", in(reg) block, options(readonly, nostack, preserves_flags));
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = block;
