@@ -1,6 +1,6 @@
 //! Around a fork every lock is held, so that the child finds nothing half changed.
 
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::Ordering::Relaxed;
 
 use heapdrome_pages::{Lock, Pages};
@@ -84,7 +84,7 @@ impl<P: Pages> Backend<P> {
         pool.forget_steps();
         drop(pool);
         let mut heaps = self.heaps.lock();
-        let mut idle = None;
+        let mut idle = null_mut();
         for heap in heaps.all() {
             if Some(heap) == own {
                 continue;
@@ -92,9 +92,9 @@ impl<P: Pages> Backend<P> {
             // SAFETY: no thread uses the heap, nor the old list of idle ones before there is a new one.
             unsafe {
                 self.forget_owner(heap);
-                (*heap.as_ptr()).set_next_idle(idle);
+                (*heap.as_ptr()).next_idle = idle;
             }
-            idle = Some(heap);
+            idle = heap.as_ptr();
         }
         heaps.set_idle(idle);
         heaps.forget_guests(own);

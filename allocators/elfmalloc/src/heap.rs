@@ -382,9 +382,4 @@ impl ThreadHeap {
         // SAFETY: the caller's promise; heaps live for ever, and bins may be used by any thread.
         unsafe { &(*Self::host_of(heap).as_ptr()).bins }
     }
-
-    /// Sets the next heap without a thread.
-    pub(crate) fn set_next_idle(&mut self, next: Option<NonNull<Self>>) {
-        self.next_idle = next.map_or(null_mut(), NonNull::as_ptr);
-    }
 }

@@ -130,9 +130,9 @@ impl Heaps {
         }
     }
 
-    /// Says which heaps have no thread: a list made with [`ThreadHeap::set_next_idle`].
-    pub(crate) fn set_idle(&mut self, first: Option<NonNull<ThreadHeap>>) {
-        self.idle = first.map_or(null_mut(), NonNull::as_ptr);
+    /// Says which heaps have no thread: those from `first` on that are linked by their `next_idle`.
+    pub(crate) const fn set_idle(&mut self, first: *mut ThreadHeap) {
+        self.idle = first;
     }
 
     /// Takes a heap that no thread has.

@@ -250,7 +250,7 @@ fn where_memory_is_used_up_a_block_of_another_host_serves() {
         hosts: 2,
         ..Settings::DEFAULT
     });
-    let class = SizeClass::of(1024);
+    let class = SizeClass::of(if cfg!(miri) { 4096 } else { 1024 });
     let [first, second] = [(); 2].map(|()| backend.attach().expect("there is memory"));
     // SAFETY: the heaps are this thread's, their magazines are empty, and the blocks are the test's own.
     unsafe {
