@@ -1,5 +1,6 @@
 //! One race: its plan, its journal, and the runs in between.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use heapdrome_record::{JournalLine, Machine, MemoryRun, Plan, Proof, Run};
@@ -226,7 +227,17 @@ impl Race {
         &self.state.failures
     }
 
-    /// Whether `entrant` still races.
+    /// After how many rounds entrants were decided that run no more because of that, by their places.
+    pub fn decided(&self) -> &BTreeMap<usize, u32> {
+        &self.state.decided
+    }
+
+    /// Whether the row of `entrant` counts: it has not failed, and its allocator serves.
+    pub fn counts(&self, entrant: usize) -> bool {
+        self.state.counts(entrant)
+    }
+
+    /// Whether `entrant` still races: it counts, and is not decided.
     pub fn is_racing(&self, entrant: usize) -> bool {
         self.state.is_racing(entrant)
     }

@@ -139,6 +139,7 @@ fn plan() -> Plan {
             min_rounds: 1,
             max_rounds: 1,
             max_time: None,
+            until_decided: false,
         },
         alpha: 0.05,
     }

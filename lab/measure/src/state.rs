@@ -1,5 +1,7 @@
 //! What a race's journal amounts to.
 
+use std::collections::BTreeMap;
+
 use heapdrome_record::{Coverage, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
 
 use crate::Failure;
@@ -12,6 +14,8 @@ pub(crate) struct State {
     pub(crate) proofs: Vec<Option<Proof>>,
     pub(crate) memory_runs: Vec<MemoryRun>,
     pub(crate) failures: Vec<Failure>,
+    /// After how many rounds entrants were decided, by their places.
+    pub(crate) decided: BTreeMap<usize, u32>,
     pub(crate) finished: Option<String>,
 }
 
@@ -24,6 +28,7 @@ impl State {
             runs: Vec::new(),
             memory_runs: Vec::new(),
             failures: Vec::new(),
+            decided: BTreeMap::new(),
             finished: None,
         }
     }
@@ -55,12 +60,22 @@ impl State {
                     stderr_tail,
                 });
             }
+            JournalLine::Decided {
+                entrant, rounds, ..
+            } => {
+                self.decided.insert(entrant, rounds);
+            }
             JournalLine::Finished { reason } => self.finished = Some(reason),
         }
     }
 
-    /// Neither failed nor shown by its proof to measure another allocator.
+    /// Whether more rounds of it are wanted: it counts, and is not decided.
     pub(crate) fn is_racing(&self, entrant: usize) -> bool {
+        self.counts(entrant) && !self.decided.contains_key(&entrant)
+    }
+
+    /// Neither failed nor shown by its proof to measure another allocator.
+    pub(crate) fn counts(&self, entrant: usize) -> bool {
         let proof = self.proofs.get(entrant).and_then(Option::as_ref);
         let served = proof.is_none_or(|proof| proof.coverage != Coverage::TooLittle);
         served

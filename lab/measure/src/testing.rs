@@ -37,6 +37,7 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
             min_rounds: 1,
             max_rounds: 3,
             max_time: None,
+            until_decided: false,
         },
         alpha: 0.05,
     }

@@ -122,3 +122,40 @@ fn the_working_folder_may_come_back_after_a_race_is_resumed() {
     race.cleanup().expect("cleaned up");
     assert_eq!((race.complete_rounds(), race.failures().len()), (2, 0));
 }
+
+/// Who is decided runs no more rounds, and rounds are whole without it; also after the race was interrupted.
+#[test]
+fn who_is_decided_stays_so_when_the_race_is_resumed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut race = start(&plan(&["true"], folder.path()), folder.path()).expect("a race");
+    round(&mut race).expect("a round");
+    let line = JournalLine::Decided {
+        entrant: 1,
+        rounds: 1,
+        because: "a target is reached".to_owned(),
+    };
+    race.record(line).expect("recorded");
+    assert_eq!((race.complete_rounds(), race.runs().len()), (1, 3));
+    assert!(race.counts(1) && !race.is_racing(1));
+    round(&mut race).expect("a round");
+    let place = race.folder().to_owned();
+    drop(race);
+    // The plan, three runs, the decision, and one run of the second round.
+    cut_to(&place, 6);
+    let mut race = Race::resume_with(&common::launcher(), &place).expect("resumed");
+    assert_eq!((race.complete_rounds(), race.runs().len()), (1, 4));
+    round(&mut race).expect("the rest of the round");
+    round(&mut race).expect("a round");
+    assert_eq!((race.complete_rounds(), race.decided()[&1]), (3, 1));
+    assert!(race.counts(1) && !race.is_racing(1) && race.failures().is_empty());
+    let of = |entrant| race.runs().iter().filter(move |run| run.entrant == entrant);
+    assert_eq!([0, 1, 2].map(|entrant| of(entrant).count()), [3, 1, 3]);
+    let mut second: Vec<u32> = race
+        .runs()
+        .iter()
+        .filter(|run| run.round == 1)
+        .map(|run| run.position)
+        .collect();
+    second.sort_unstable();
+    assert_eq!(second, [0, 1]);
+}

@@ -58,6 +58,15 @@ impl EntrantResult {
 }
 
 impl RaceResult {
+    /// Of samples in the order of the rounds, those of the rounds that every entrant ran. Where who is decided runs no
+    /// more, the others' later rounds are there because of what the earlier ones showed. An interval that is for one look
+    /// does not allow that.
+    pub fn first_rounds(&self, mut samples: Vec<f64>) -> Vec<f64> {
+        let least = self.least_rounds.map(usize::try_from);
+        samples.truncate(least.and_then(Result::ok).unwrap_or(usize::MAX));
+        samples
+    }
+
     /// The row of an allocator, if it counts; the baseline's second name is nobody's row.
     pub fn row(&self, allocator: &str) -> Option<&EntrantResult> {
         let mut own = self

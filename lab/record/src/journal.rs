@@ -40,6 +40,15 @@ pub enum JournalLine {
         /// The last lines of its standard error.
         stderr_tail: String,
     },
+    /// Every target on an entrant is decided; it runs no more rounds, and its row counts.
+    Decided {
+        /// The entrant's place in the plan.
+        entrant: usize,
+        /// How many rounds it ran.
+        rounds: u32,
+        /// The comparisons that were decided, in words.
+        because: String,
+    },
     /// All rounds are done, and why no more were run.
     Finished {
         /// The reason, in words.

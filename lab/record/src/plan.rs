@@ -59,6 +59,10 @@ pub struct Stopping {
     pub max_rounds: u32,
     /// Start no round after the timed part of the race has taken this long.
     pub max_time: Option<Nanoseconds>,
+    /// Whether, from `min_rounds` on, an entrant runs no more rounds once every target on it is
+    /// decided. The race ends when all are.
+    #[serde(default)]
+    pub until_decided: bool,
 }
 
 /// How each run is made.

@@ -137,6 +137,9 @@ pub struct EntrantResult {
     pub known_faults: Vec<String>,
     /// Whether the row counts.
     pub status: Status,
+    /// After how many rounds every target on it was decided, where it ran no more because of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_after: Option<u32>,
     /// How it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Finding>,
@@ -240,8 +243,11 @@ pub struct RaceResult {
     pub baseline: String,
     /// The seed from which every draw followed.
     pub seed: u64,
-    /// Complete rounds.
+    /// Complete rounds: in each, every entrant that still raced ran once.
     pub rounds: u32,
+    /// The rounds that every entrant ran, where those that are decided run no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_rounds: Option<u32>,
     /// Whether the race ended by itself, and why.
     pub ended: String,
     /// Probability of one or more false verdicts on wall time in the whole race.

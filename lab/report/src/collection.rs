@@ -284,7 +284,7 @@ pub(crate) fn races(collection: &Collection) -> Vec<Column> {
             let words = race.parameters.join(" ");
             foreign::line(&format!("{} {words}", race.workload))
         }),
-        column("rounds", &|race| race.result.rounds.to_string()),
+        column("rounds", &|race| rounds(&race.result)),
         column("processors", &|race| {
             let list: Vec<_> = race.processors.iter().map(usize::to_string).collect();
             match list.as_slice() {
@@ -303,6 +303,15 @@ pub(crate) fn place(race: &Member) -> String {
     match race.swept {
         Some(value) => format!("{cell} at {value}"),
         None => cell,
+    }
+}
+
+/// The rounds of a race; of one from which the decided left earlier, the least and the most.
+fn rounds(result: &RaceResult) -> String {
+    let decided = result.entrants.iter().filter_map(|row| row.decided_after);
+    match decided.min() {
+        Some(least) if least < result.rounds => format!("{least} to {}", result.rounds),
+        _ => result.rounds.to_string(),
     }
 }
 

@@ -143,6 +143,9 @@ impl Rule {
     ///
     /// `None` with fewer than [`FEWEST_ROUNDS`] rounds in which both figures are there.
     pub fn compare(&self, entrant: &[f64], baseline: &[f64], resolution: f64) -> Option<Estimate> {
+        // One that ran fewer rounds keeps its estimate, whatever the other one's later rounds show.
+        let both = entrant.len().min(baseline.len());
+        let (entrant, baseline) = (&entrant[..both], &baseline[..both]);
         let logs = log_ratios(entrant, baseline, resolution);
         let rounds = logs.len();
         if rounds < FEWEST_ROUNDS {
@@ -275,6 +278,8 @@ pub(crate) fn half_a_step(figures: &[f64], resolution: f64) -> f64 {
     }
 }
 
+#[cfg(test)]
+mod decided;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

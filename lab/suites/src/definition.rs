@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::Scale;
+use heapdrome_statistics::FEWEST_ROUNDS;
 use serde::Deserialize;
 
 use crate::{Claim, PublishedTable, SuiteError, TablePlan};
@@ -135,8 +136,11 @@ pub struct Form {
     /// Further parameters, as `name=value`.
     #[serde(default)]
     pub words: Vec<String>,
-    /// Rounds.
+    /// Rounds; with `most_rounds` the least.
     pub rounds: u32,
+    /// The most rounds, where an entrant runs no more once every target on it is decided, and the
+    /// race ends when all are.
+    pub most_rounds: Option<u32>,
     /// The sweep's values, where they are others.
     pub values: Option<Vec<u64>>,
 }
@@ -223,10 +227,29 @@ impl Suite {
             if forms.clone().next().is_none() {
                 return Some(format!("the cell {} has no form", cell.name));
             }
-            forms
-                .any(|form| form.rounds == 0)
-                .then(|| format!("the cell {} has a form without rounds", cell.name))
+            if forms.clone().any(|form| form.rounds == 0) {
+                return Some(format!("the cell {} has a form without rounds", cell.name));
+            }
+            forms.find_map(|form| self.bad_most(cell, form))
         })
+    }
+
+    /// Why a form cannot run until all is decided, if it says that it should.
+    fn bad_most(&self, cell: &Cell, form: &Form) -> Option<String> {
+        let most = form.most_rounds?;
+        let why = if most <= form.rounds {
+            "that is not more than its rounds".to_owned()
+        } else if (form.rounds as usize) < FEWEST_ROUNDS {
+            format!("fewer than {FEWEST_ROUNDS} rounds decide nothing")
+        } else if !self.is_decided_in(&cell.name) {
+            "no target with family = \"race\" is decided in it".to_owned()
+        } else {
+            return None;
+        };
+        Some(format!(
+            "the cell {} has most_rounds = {most}: {why}",
+            cell.name
+        ))
     }
 
     /// The cell of this name.

@@ -17,7 +17,7 @@ mod races;
 mod results;
 mod tables;
 
-pub use claims::{Claim, HoldsFor, Test};
+pub use claims::{Claim, Decided, HoldsFor, Test};
 pub use definition::{Cell, Contender, Document, Form, Suite, Sweep};
 pub use error::SuiteError;
 pub use misuse::{Kind, MISUSE, kinds, misuse_tables};

@@ -37,6 +37,14 @@ pub(crate) fn figure_of(member: &Member, allocator: &str, figure: &str) -> Optio
     member.result.row(allocator)?.samples(figure)
 }
 
+/// Those of them that lie in the rounds that every entrant ran.
+pub(crate) fn first_rounds_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
+    figure_of(member, allocator, figure).map(|samples| member.result.first_rounds(samples))
+}
+
+/// Takes the samples of a figure of an allocator from a race.
+type Samples = fn(&Member, &str, &str) -> Option<Vec<f64>>;
+
 /// One allocator's figure over another's, within the rounds of one race.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
@@ -66,12 +74,23 @@ pub(crate) fn pairs<'a>(
     to: &[Racer<'a>],
     figure: &str,
 ) -> Vec<Pair<'a>> {
-    let Some(own) = figure_of(member, of, figure) else {
+    pairs_of(figure_of, member, of, to, figure)
+}
+
+/// As [`pairs`], of samples that `samples` takes.
+fn pairs_of<'a>(
+    samples: Samples,
+    member: &Member,
+    of: &str,
+    to: &[Racer<'a>],
+    figure: &str,
+) -> Vec<Pair<'a>> {
+    let Some(own) = samples(member, of, figure) else {
         return Vec::new();
     };
     let others = to.iter().filter(|other| other.1 != of);
     let others: Vec<_> = others
-        .filter_map(|other| Some((*other, figure_of(member, other.1, figure)?)))
+        .filter_map(|other| Some((*other, samples(member, other.1, figure)?)))
         .collect();
     let rule = rule(others.len());
     let pair = |(other, theirs): (Racer<'a>, Vec<f64>)| {
@@ -87,7 +106,7 @@ pub(crate) fn pairs<'a>(
 /// Whichever of `to` has the least of a figure in a race, by the median.
 pub(crate) fn least<'a>(member: &Member, to: &[Racer<'a>], figure: &str) -> Option<Racer<'a>> {
     let middle = |racer: &Racer<'a>| {
-        let own = figure_of(member, racer.1, figure)?;
+        let own = first_rounds_of(member, racer.1, figure)?;
         Some((median(&own)?, *racer))
     };
     let found = to.iter().filter_map(middle);
@@ -107,7 +126,8 @@ pub(crate) struct Mean {
 
 /// The geometric mean over `members` of an allocator's figure over that of whichever one of `to`
 /// has the least of it in each race. The interval is one of `comparisons` that hold together, and
-/// as many again as there are to choose from. `None` where no race has both.
+/// as many again as there are to choose from. It is for one look, so that it rests on the rounds that
+/// every entrant ran. `None` where no race has both.
 pub(crate) fn mean_over_least(
     members: &[&Member],
     of: &str,
@@ -117,7 +137,9 @@ pub(crate) fn mean_over_least(
 ) -> Option<Mean> {
     let pair = |member: &&Member| {
         let chosen = least(member, to, figure)?;
-        pairs(member, of, &[chosen], figure).first().copied()
+        pairs_of(first_rounds_of, member, of, &[chosen], figure)
+            .first()
+            .copied()
     };
     let found: Vec<Pair<'_>> = members.iter().filter_map(pair).collect();
     let logs: Vec<f64> = found.iter().map(|pair| pair.bare.ln()).collect();

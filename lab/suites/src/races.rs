@@ -26,8 +26,10 @@ pub struct Race {
     pub baseline: String,
     /// The rivals, by theirs.
     pub allocators: Vec<String>,
-    /// Rounds.
+    /// Rounds; with `most_rounds` the least.
     pub rounds: u32,
+    /// The most rounds, where an entrant runs no more once every target on it is decided.
+    pub most_rounds: Option<u32>,
     /// Untimed runs that watch memory.
     pub memory_runs: u32,
     /// How many times the published setting does what one run does.
@@ -96,6 +98,7 @@ impl Suite {
             baseline: self.baseline.clone(),
             allocators: self.rivals(cell, selection),
             rounds: form.rounds,
+            most_rounds: form.most_rounds,
             memory_runs: cell.memory_runs,
             factor: factor(cell, form),
         }
@@ -177,6 +180,7 @@ pub fn probe(suites: &[Suite], race: &Race) -> Option<Probe> {
     let times = times(cell, &race.words, &words)?;
     let race = Race {
         words,
+        most_rounds: None,
         memory_runs: 0,
         ..race.clone()
     };

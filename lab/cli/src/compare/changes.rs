@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{
-    COMMON_FIGURES, Change, EntrantResult, Factor, RacePair, Verdict, resolution,
-};
+use heapdrome_record::{COMMON_FIGURES, Change, Factor, RacePair, Verdict, resolution};
 use heapdrome_statistics::{Figures, Interval, Shown, change, median};
 
 use super::differences::differs;
@@ -49,8 +47,8 @@ impl Family {
             cell: pair.cell.clone(),
             command: what(pair.new),
             baseline: pair.baseline().map(|both| both.new.allocator.clone()),
-            old_rounds: pair.old.rounds,
-            new_rounds: pair.new.rounds,
+            old_rounds: pair.old.least_rounds.unwrap_or(pair.old.rounds),
+            new_rounds: pair.new.least_rounds.unwrap_or(pair.new.rounds),
             changes,
             differs: differs(pair),
             not_compared: not_compared
@@ -62,7 +60,7 @@ impl Family {
     fn change(&self, pair: &Pair<'_>, both: &Both<'_>, figure: String) -> Option<Change> {
         let comparisons = self.comparisons.get(&figure).copied().unwrap_or(1);
         let confidence = 1.0 - ALPHA / comparisons as f64;
-        let (old, new) = (both.old.samples(&figure)?, both.new.samples(&figure)?);
+        let [old, new] = samples(pair, both, &figure)?;
         let itself = if self.same_machine {
             let (old, new) = (Figures::alone(&old), Figures::alone(&new));
             change(old, new, resolution(&figure), confidence)
@@ -106,14 +104,20 @@ fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Op
     if baseline.new.allocator == both.new.allocator {
         return None;
     }
-    let samples = |row: &EntrantResult| row.samples(figure);
-    let own = [samples(both.old)?, samples(both.new)?];
-    let base = [samples(baseline.old)?, samples(baseline.new)?];
+    let own = samples(pair, both, figure)?;
+    let base = samples(pair, &baseline, figure)?;
     let [old, new] = [0, 1].map(|which| Figures {
         own: &own[which],
         baseline: Some(&base[which]),
     });
     change(old, new, resolution(figure), confidence)
+}
+
+/// The samples of an entrant in the rounds of both races that may count for one look.
+fn samples(pair: &Pair<'_>, both: &Both<'_>, figure: &str) -> Option<[Vec<f64>; 2]> {
+    let old = pair.old.first_rounds(both.old.samples(figure)?);
+    let new = pair.new.first_rounds(both.new.samples(figure)?);
+    Some([old, new])
 }
 
 /// What all factors that count say together: a difference is shown only where each shows it.

@@ -8,6 +8,7 @@ use heapdrome_record::{
 };
 use heapdrome_statistics::{Estimate, Rule, drift, median, outliers, typical};
 
+use super::deciding;
 use super::figures::{CPU, FIGURES, Figure, Kind, WALL, probability};
 
 /// All that is known of a race.
@@ -22,6 +23,8 @@ pub struct Material<'a> {
     pub proofs: &'a BTreeMap<usize, Proof>,
     /// The entrants that left the race.
     pub failures: &'a BTreeMap<usize, Finding>,
+    /// After how many rounds entrants were decided that ran no more.
+    pub decided: &'a BTreeMap<usize, u32>,
     /// Untimed runs that watched memory.
     pub memory: &'a [MemoryRun],
     /// What happened to the race on its way.
@@ -57,6 +60,7 @@ pub fn assemble(material: &Material<'_>, rule: &Rule) -> RaceResult {
         baseline: plan.entrants[plan.baseline()].name.clone(),
         seed: plan.seed,
         rounds: material.complete_rounds(),
+        least_rounds: deciding::least_rounds(plan),
         ended: material.ended.to_owned(),
         alpha: plan.alpha,
         machine: material.machine.clone(),
@@ -85,7 +89,8 @@ impl Material<'_> {
 
     /// Rounds that the baseline and every entrant still racing have finished.
     pub fn complete_rounds(&self) -> u32 {
-        let racing = (0..self.plan.entrants.len()).filter(|e| self.status(*e) == Status::Ok);
+        let racing = (0..self.plan.entrants.len())
+            .filter(|e| self.status(*e) == Status::Ok && !self.decided.contains_key(e));
         let finished = racing.map(|e| self.of_entrant(e).count());
         finished
             .min()
@@ -150,6 +155,7 @@ fn row(material: &Material<'_>, rule: &Rule, entrant: usize) -> EntrantResult {
         hardened: described.hardened,
         known_faults: described.known_faults.clone(),
         status: material.status(entrant),
+        decided_after: material.decided.get(&entrant).copied(),
         failure: material.failures.get(&entrant).cloned(),
         proof: material.proofs.get(&entrant).map(summary),
         output: compared_output(material, entrant).to_owned(),
@@ -377,6 +383,7 @@ fn remarks(material: &Material<'_>) -> Vec<String> {
             probability(trend.p_value)
         ));
     }
+    remarks.extend(deciding::remark(material.plan, material.decided));
     let different: Vec<_> = differing(material)
         .into_iter()
         .map(|e| material.plan.entrants[e].name.as_str())

@@ -8,6 +8,7 @@ use heapdrome_packages::Hold;
 use heapdrome_record::{Options, RaceResult, Stopping};
 
 use super::contest::{Contest, Ended};
+use super::deciding::Judge;
 use super::planning;
 use super::store::ProofStore;
 use crate::failure::Failure;
@@ -59,6 +60,8 @@ pub struct CellRequest {
     pub baseline: String,
     /// When the race stops.
     pub stopping: Stopping,
+    /// Who tells which entrants are decided and run no more; `None` where all run every round.
+    pub judge: Option<Judge>,
     /// How each run is made: pinning, environment, memory runs, time limit and the like, beginning
     /// with [`usual_options`](super::usual_options); what the workload needs is added.
     pub options: Options,
@@ -126,6 +129,7 @@ impl Cell {
         let (mut contest, workload) = contest(request, folders, Arc::clone(interrupt))?;
         let words = workload.as_ref().map(|ready| ready.program_words);
         contest.entitle(&request.title, request.untold);
+        contest.judged_by(request.judge.clone());
         let begun = match proofs {
             Some(proofs) => contest.begin_with(proofs, &request.cell, words.unwrap_or(usize::MAX)),
             None => contest.begin(),

@@ -11,6 +11,7 @@ use heapdrome_record::{Finding, JournalLine, Plan, Proof, RaceResult};
 use heapdrome_statistics::Rule;
 
 use super::assembling::{Material, assemble, rule};
+use super::deciding::Judge;
 use super::measure_failure;
 use super::progress::Progress;
 use super::proving::Prover;
@@ -56,6 +57,7 @@ pub struct Contest {
     pub(super) program: Option<Fingerprint>,
     pub(super) remarks: Vec<String>,
     pub(super) shared: Option<Shared>,
+    pub(super) judge: Option<Judge>,
 }
 
 /// The proofs of the collection that a race is part of.
@@ -123,6 +125,7 @@ impl Contest {
             interrupt,
             timed,
             shared: None,
+            judge: None,
         })
     }
 
@@ -131,6 +134,11 @@ impl Contest {
     /// goes on by its own file.
     pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
         self.progress.entitle(title, untold);
+    }
+
+    /// Makes the race ask `judge` after each round, from the least number on, who is decided and runs no more.
+    pub fn judged_by(&mut self, judge: Option<Judge>) {
+        self.judge = judge;
     }
 
     /// As [`Contest::begin`]; proofs are looked for in `proofs` first, and kept there. Commands with
@@ -299,6 +307,7 @@ impl Contest {
             runs: self.race.runs(),
             proofs: &proofs,
             failures: &failures.collect(),
+            decided: self.race.decided(),
             memory: self.race.memory_runs(),
             remarks: &self.remarks,
             ended,

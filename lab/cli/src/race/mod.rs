@@ -3,6 +3,7 @@
 mod assembling;
 mod cell;
 mod contest;
+mod deciding;
 mod entrants;
 mod figures;
 mod options;
@@ -34,6 +35,7 @@ use contest::{Contest, Ended};
 use resuming::{Interrupted, TakenUp};
 
 pub use cell::{CellRequest, Load, run_cell};
+pub use deciding::Judge;
 pub use figures::{Kind, factor};
 pub use options::is_own_figure;
 pub use options::usual_options;

@@ -201,6 +201,7 @@ pub fn stopping(asked: &StoppingArguments, quick: bool) -> Result<Stopping, Fail
         min_rounds,
         max_rounds,
         max_time: max_time.map(Nanoseconds::from),
+        until_decided: false,
     })
 }
 

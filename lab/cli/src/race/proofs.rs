@@ -61,7 +61,7 @@ impl Contest {
         let (rivals, own): (Vec<_>, Vec<_>) = entrants
             .map(|(place, entrant)| (place, entrant.role))
             .partition(|(_, role)| *role == Role::Rival);
-        let gone = |place: usize| !self.race.is_racing(place);
+        let gone = |place: usize| !self.race.counts(place);
         if let Some((place, _)) = own.into_iter().find(|(place, _)| gone(*place)) {
             let failure = self
                 .race

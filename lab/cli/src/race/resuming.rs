@@ -119,7 +119,8 @@ fn announce(contest: &Contest) {
 
 /// How many rounds of so many races are done, such as `7 of at most 200 rounds done`.
 pub fn rounds_done(done: u32, races: u32, stopping: &Stopping) -> String {
-    let may_end_sooner = stopping.precision.is_some() || stopping.max_time.is_some();
+    let may_end_sooner =
+        stopping.precision.is_some() || stopping.max_time.is_some() || stopping.until_decided;
     let at_most = if may_end_sooner { "at most " } else { "" };
     let most = stopping.max_rounds.saturating_mul(races);
     format!("{done} of {at_most}{most} rounds done")

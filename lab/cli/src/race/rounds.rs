@@ -48,6 +48,9 @@ impl Contest {
         let enough = rounds >= stopping.min_rounds;
         if enough {
             self.watch_memory()?;
+            if let Some(ended) = self.leave_out_decided()? {
+                return Ok(Some(ended));
+            }
         }
         let estimates = self.with_material("", wall_estimates);
         let reason = match wish.decide(rounds as usize, &estimates) {

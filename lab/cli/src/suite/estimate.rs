@@ -18,7 +18,10 @@ const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 pub struct Estimate {
     /// The time of all races that could be estimated.
     time: Duration,
-    races: Vec<(String, Duration)>,
+    /// With the words for how much longer it may take.
+    races: Vec<(String, Duration, String)>,
+    /// The time of all where nobody is decided before the most rounds.
+    most: Duration,
     unknown: Vec<String>,
 }
 
@@ -30,6 +33,7 @@ pub fn estimate(session: &mut Session<'_>, races: &[Race]) -> Result<Estimate, F
     let mut found = Estimate {
         time: Duration::ZERO,
         races: Vec::new(),
+        most: Duration::ZERO,
         unknown: Vec::new(),
     };
     output::tell("running each allocator once on a small form, to estimate the time");
@@ -43,10 +47,12 @@ pub fn estimate(session: &mut Session<'_>, races: &[Race]) -> Result<Estimate, F
         let title = format!("estimate: {}", race.title);
         match session.race(&small, &title, 1, Some(Scale::Quick)) {
             Ok(result) => {
-                let seconds = seconds(&result) * times * f64::from(race.rounds);
-                let time = Duration::from_secs_f64(seconds.clamp(0.0, 1e12));
-                found.time += time;
-                found.races.push((name, time));
+                let one = seconds(&result) * times;
+                let of = |rounds: u32| {
+                    Duration::from_secs_f64((one * f64::from(rounds)).clamp(0.0, 1e12))
+                };
+                let most = of(race.most_rounds.unwrap_or(race.rounds));
+                found.add(name, of(race.rounds), most);
             }
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             Err(failure) => {
@@ -68,6 +74,13 @@ fn seconds(result: &RaceResult) -> f64 {
 }
 
 impl Estimate {
+    /// Adds a race that takes `least`, and `most` where nobody is decided before its most rounds.
+    fn add(&mut self, name: String, least: Duration, most: Duration) {
+        self.time += least;
+        self.most += most;
+        self.races.push((name, least, up_to(least, most)));
+    }
+
     /// Prints the estimate; beside a file that goes to standard output it is told on standard error.
     ///
     /// # Errors
@@ -98,13 +111,14 @@ impl Estimate {
     /// The estimate, race by race.
     fn text(&self) -> String {
         let mut text = String::new();
-        for (name, time) in &self.races {
-            let _ = writeln!(text, "{:>12}  {name}", rounded(*time));
+        for (name, time, more) in &self.races {
+            let _ = writeln!(text, "{:>12}  {name}{more}", rounded(*time));
         }
         let _ = writeln!(
             text,
-            "{:>12}  all together, without building, proofs and preparing",
-            rounded(self.time)
+            "{:>12}  all together{}, without building, proofs and preparing",
+            rounded(self.time),
+            up_to(self.time, self.most)
         );
         if !self.unknown.is_empty() {
             let _ = writeln!(text, "{:>12}  {}", "not known", self.unknown.join(", "));
@@ -113,9 +127,42 @@ impl Estimate {
     }
 }
 
+/// How much longer it may take, in words; nothing where no race ends when all is decided.
+fn up_to(least: Duration, most: Duration) -> String {
+    match most > least {
+        true => format!(", at least; {} if nobody is decided early", rounded(most)),
+        false => String::new(),
+    }
+}
+
 /// To the minute where it is hours, to the second where it is less.
 fn rounded(time: Duration) -> String {
     let seconds = time.as_secs().max(1);
     let step = if seconds >= 3600 { 60 } else { 1 };
     humantime::format_duration(Duration::from_secs(seconds / step * step)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_take_longer_is_told_as_the_least() {
+        let mut found = Estimate {
+            time: Duration::ZERO,
+            races: Vec::new(),
+            most: Duration::ZERO,
+            unknown: Vec::new(),
+        };
+        let seconds = Duration::from_secs;
+        found.add("fixed".to_owned(), seconds(60), seconds(60));
+        let fixed = found.text();
+        assert!(!fixed.contains("at least"), "{fixed}");
+        found.add("open".to_owned(), seconds(20), seconds(50));
+        let text = found.text();
+        let has = |words: &str| assert!(text.contains(words), "{text}");
+        has("1m  fixed\n");
+        has("20s  open, at least; 50s if nobody is decided early\n");
+        has("1m 20s  all together, at least; 1m 50s if nobody is decided early, without");
+    }
 }

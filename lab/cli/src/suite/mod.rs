@@ -50,7 +50,9 @@ fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), 
     let rivals = selecting::equip(&mut suites, arguments, &folders, scale)?;
     let mut races = selecting::races(&suites, arguments, &rivals, scale);
     if let Some(rounds) = arguments.rounds {
-        races.iter_mut().for_each(|race| race.rounds = rounds);
+        for race in &mut races {
+            (race.rounds, race.most_rounds) = (rounds, None);
+        }
     }
     if races.is_empty() {
         return Err(Failure::usage(

@@ -14,7 +14,7 @@ use crate::arguments::{OutputArguments, SuiteArguments};
 use crate::destinations::is_stdout;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::race::{CellRequest, Load, ProofStore, run_cell, usual_options};
+use crate::race::{CellRequest, Judge, Load, ProofStore, run_cell, usual_options};
 use crate::workload::Workload;
 use crate::{interrupt, output, placement};
 
@@ -137,12 +137,8 @@ impl<'a> Session<'a> {
             },
             allocators: race.allocators.clone(),
             baseline: race.baseline.clone(),
-            stopping: Stopping {
-                precision: None,
-                min_rounds: rounds.min(LEAST_ROUNDS),
-                max_rounds: rounds,
-                max_time: None,
-            },
+            stopping: stopping(rounds, race.most_rounds),
+            judge: self.judge(race),
             options: Options {
                 pin: pinned(race),
                 memory_runs: race.memory_runs,
@@ -157,6 +153,17 @@ impl<'a> Session<'a> {
         };
         let proofs = Some(&mut self.proofs);
         run_cell(&request, self.folders, proofs, &self.interrupt)
+    }
+
+    /// Who tells which entrants are decided, where they run no more then.
+    fn judge(&self, race: &Race) -> Option<Judge> {
+        race.most_rounds?;
+        let (name, _) = race.cell.split_once('/')?;
+        let suite = self.suites.iter().find(|suite| suite.name == name)?;
+        Some(Judge {
+            suite: suite.clone(),
+            race: race.clone(),
+        })
     }
 
     /// Adds a race, makes tables and verdicts of all that there is, and writes it.
@@ -220,6 +227,20 @@ impl<'a> Session<'a> {
         self.write()?;
         let redaction = self.folders.redaction();
         output::publish_collection(&self.collection, output, Some(&redaction))
+    }
+}
+
+/// So many rounds; with a most of them as many again as it takes until all is decided.
+fn stopping(rounds: u32, most: Option<u32>) -> Stopping {
+    Stopping {
+        precision: None,
+        min_rounds: match most {
+            None => rounds.min(LEAST_ROUNDS),
+            Some(_) => rounds,
+        },
+        max_rounds: most.unwrap_or(rounds),
+        max_time: None,
+        until_decided: most.is_some(),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod compare;
+mod decided;
 mod destinations;
 mod failing_entrants;
 mod killed;

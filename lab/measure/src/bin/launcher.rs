@@ -69,6 +69,7 @@ fn plan(word: &str, command: &[String]) -> Plan {
             min_rounds: 1,
             max_rounds: 1,
             max_time: None,
+            until_decided: false,
         },
         alpha: 0.05,
     }

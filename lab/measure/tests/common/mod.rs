@@ -50,6 +50,7 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
             min_rounds: 1,
             max_rounds: 3,
             max_time: None,
+            until_decided: false,
         },
         alpha: 0.05,
     }

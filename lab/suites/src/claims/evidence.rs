@@ -46,7 +46,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    fn side(&self) -> Side {
+    /// On which side of the claim it lies; unclear without an interval.
+    pub(super) fn side(&self) -> Side {
         match &self.found {
             Ok(found) => self.range.side(found),
             Err(_) => Side::Unclear,
@@ -73,7 +74,8 @@ impl Part {
             .fold(f64::NEG_INFINITY, f64::max)
     }
 
-    fn tell(&self) -> String {
+    /// What was found, in words.
+    pub(super) fn tell(&self) -> String {
         match &self.found {
             Ok(found) => format!(
                 "{} {}",

@@ -1,6 +1,7 @@
 //! A document's sentences, and whether they hold here.
 
 mod closest;
+mod decided;
 mod evidence;
 mod fast_path;
 mod means;
@@ -14,6 +15,7 @@ use crate::Suite;
 use crate::racers::EVERYONE;
 use evidence::Found;
 
+pub use decided::Decided;
 pub(crate) use evidence::Side;
 
 /// A sentence that was published, in heapdrome's own words.

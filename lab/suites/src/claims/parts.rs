@@ -13,26 +13,50 @@ use crate::figures::{missing, of_cell};
 use crate::racers::{Racer, racers, takes_part};
 use crate::tables::{ALPHA, data_ratio, degradation, pair, rule};
 
+/// One entrant beside another in one race, as a part of a claim.
+pub(super) struct Compared<'a> {
+    /// Both, by their names in the catalogue.
+    pub(super) both: [&'a str; 2],
+    /// What came of it.
+    pub(super) part: Part,
+}
+
 /// Some entrants' figure over others'.
 pub(super) fn ratios(
     suite: &Suite,
     members: &[&Member],
     scope: &Scope,
-    (figure, range): (&str, Range),
+    figure: (&str, Range),
     [of, to]: [&Vec<String>; 2],
 ) -> Found {
+    let compared = match compared(suite, members, scope, figure, [of, to]) {
+        Ok(compared) => compared,
+        Err(found) => return found,
+    };
+    let absent = |names| racers(suite, names).1;
+    Found::Parts {
+        parts: compared.into_iter().map(|one| one.part).collect(),
+        absent: absent(of).into_iter().chain(absent(to)).collect(),
+    }
+}
+
+/// Each of some entrants beside each of others, race by race; what was found instead where there is
+/// nothing to compare.
+pub(super) fn compared<'a>(
+    suite: &'a Suite,
+    members: &[&Member],
+    scope: &Scope,
+    (figure, range): (&str, Range),
+    [of, to]: [&Vec<String>; 2],
+) -> Result<Vec<Compared<'a>>, Found> {
     let of_everyone = to.iter().any(|name| name == EVERYONE);
     let (of, absent_of) = racers(suite, of);
     let (to, absent_to) = racers(suite, to);
     if of.is_empty() || to.is_empty() {
-        return cannot(&absent_of, &absent_to);
+        return Err(cannot(&absent_of, &absent_to));
     }
-    let members = match in_scope(suite, members, scope) {
-        Ok(members) => members,
-        Err(found) => return found,
-    };
     let mut compared: Vec<(&Member, Racer<'_>, Racer<'_>)> = Vec::new();
-    for member in members {
+    for member in in_scope(suite, members, scope)? {
         for one in &of {
             let others = to.iter().filter(|other| other.1 != one.1);
             compared.extend(others.map(|other| (member, *one, *other)));
@@ -49,22 +73,23 @@ pub(super) fn ratios(
             own.count()
         }
     };
-    let part = |(member, one, other): &(&Member, Racer<'_>, Racer<'_>)| {
+    let part = |(member, one, other): &(&Member, Racer<'a>, Racer<'a>)| {
         let both = figure_of(member, one.1, figure)
             .and_then(|own| Ok((own, figure_of(member, other.1, figure)?)));
-        Part {
+        let part = Part {
             label: format!("{} over {} in {}", one.0.name, other.0.name, place(member)),
             found: both.and_then(|(own, other)| {
                 let rule = rule(family(member));
                 within_rounds(rule.compare(&own, &other, resolution(figure)))
             }),
             range,
+        };
+        Compared {
+            both: [one.1, other.1],
+            part,
         }
     };
-    Found::Parts {
-        parts: compared.iter().map(part).collect(),
-        absent: absent_of.into_iter().chain(absent_to).collect(),
-    }
+    Ok(compared.iter().map(part).collect())
 }
 
 /// The mean of a figure.
@@ -79,6 +104,7 @@ pub(super) fn figures(
         let confidence = 1.0 - ALPHA / count as f64;
         move |member, allocator| {
             let own = figure_of(member, allocator, figure)?;
+            let own = member.result.first_rounds(own);
             let few = || "too few rounds for an interval".to_owned();
             mean_interval(&own, confidence).ok_or_else(few)
         }

@@ -6,6 +6,7 @@ use heapdrome_statistics::{Interval, mean, ratio_of_means};
 use super::{ALPHA, Parts, figure_of, interval, number, racing};
 use crate::Suite;
 use crate::figures::of_cell;
+use crate::racers::first_rounds_of;
 
 /// How much more data the large cell has: sizes as the runs measured them, under whichever
 /// allocator counts in both.
@@ -25,7 +26,7 @@ pub(crate) fn degradation(
     data_ratio: f64,
     confidence: f64,
 ) -> Option<Interval> {
-    let [large, small] = pair.map(|member| figure_of(member, allocator, "wall_s"));
+    let [large, small] = pair.map(|member| first_rounds_of(member, allocator, "wall_s"));
     let found = ratio_of_means(&large?, &small?, confidence)?;
     Some(found.scaled(1.0 / data_ratio))
 }

@@ -90,6 +90,7 @@ pub fn member(cell: &str, swept: Option<u64>, rows: &[Row]) -> Member {
             baseline: entrants[0].allocator.clone(),
             seed: 1,
             rounds: 10,
+            least_rounds: None,
             ended: String::new(),
             alpha: 0.05,
             machine: Machine::default(),
@@ -166,5 +167,10 @@ quick = { rounds = 5 }
 
 /// A suite of three cells and five entrants, and what `more` adds to it.
 pub fn suite(more: &str) -> Suite {
-    Suite::read(&format!("{SUITE}\n{more}")).expect("a suite")
+    Suite::read(&text(more)).expect("a suite")
+}
+
+/// Its data file.
+pub fn text(more: &str) -> String {
+    format!("{SUITE}\n{more}")
 }

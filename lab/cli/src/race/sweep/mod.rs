@@ -192,6 +192,7 @@ fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>
         allocators: arguments.allocators.clone(),
         baseline: arguments.baseline.clone(),
         stopping: stopping.clone(),
+        judge: None,
         options: point.options.clone(),
         seed: whole.seed,
         asked: whole.asked.clone(),

@@ -1,0 +1,158 @@
+//! Suites in which an entrant runs no more rounds once every target on it is decided.
+//!
+//! The targets are on a figure that is the same under every allocator, so that no test depends on time: a ratio
+//! of 1 lies below 2, and never wholly on one side of 1.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Outcome, Site, allocator};
+
+/// Three allocators and two races. In the first, `second` is decided at once and `third` never is; in the other,
+/// all are decided at once.
+fn suite(site: &Site) -> String {
+    let copies = ["second.so", "third.so"].map(|name| {
+        let copy = site.path(name);
+        std::fs::copy(allocator(""), &copy).expect("a copy");
+        copy.display().to_string()
+    });
+    let entrant = |name: &str, allocator: &str| {
+        format!("[[entrant]]\nname = \"{name}\"\nallocator = \"{allocator}\"\n")
+    };
+    let cell = |name: &str, racers: &str| {
+        format!(
+            "[[cell]]\nname = \"{name}\"\ntitle = \"a tiny load\"\nworkload = \"rptest\"\n\
+             entrants = [{racers}]\nwords = [\"threads=1\", \"blocks=200\", \"ops=20\"]\ncounts = {{ loops = 1 }}\n\
+             quick = {{ words = [\"loops=2\"], rounds = 5, most_rounds = 7 }}\n"
+        )
+    };
+    let target = |to: &str, cells: &str, high: &str| {
+        format!(
+            "[[target]]\nclaim = \"first takes less than {high} of {to}.\"\nsource = \"mine\"\n\
+             test = {{ ratio = {{ figure = \"peak_requested_bytes\", of = [\"first\"], to = [\"{to}\"], \
+             in = {{ cells = [{cells}], family = \"race\" }}, range = {{ high = {high} }} }} }}\n"
+        )
+    };
+    let text = [
+        "name = \"mine\"\ntitle = \"Mine\"\nsummary = \"A test.\"\nbaseline = \"system\"\n"
+            .to_owned(),
+        entrant("libc", "system"),
+        entrant("first", &allocator("").display().to_string()),
+        entrant("second", &copies[0]),
+        entrant("third", &copies[1]),
+        cell("open", ""),
+        cell("clear", "\"libc\", \"first\", \"second\""),
+        target("second", "\"open\", \"clear\"", "2.0"),
+        target("third", "\"open\"", "1.0"),
+    ];
+    site.file("mine.toml", text.concat());
+    "./mine.toml".to_owned()
+}
+
+fn run(site: &Site, options: &[&str]) -> Outcome {
+    let name = suite(site);
+    let mut all = vec!["suite", name.as_str(), "--quick"];
+    all.extend(options);
+    site.run(&all)
+}
+
+fn read(site: &Site, name: &str) -> Value {
+    let text = std::fs::read(site.path(name)).expect("written");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+/// How many rounds each entrant of a race ran, and after how many it was decided.
+fn rounds(result: &Value) -> Vec<[Value; 2]> {
+    let rows = result["entrants"].as_array().expect("rows");
+    let told = |row: &Value| {
+        let runs = row["wall_s"]["samples"].as_array().map(Vec::len);
+        assert_eq!(row["status"], "ok", "{row}");
+        [json!(runs), row["decided_after"].clone()]
+    };
+    rows.iter().map(told).collect()
+}
+
+/// Those of the race in which the second allocator is decided and the third is not; no target compares the
+/// baseline, nor its twin after it.
+fn expected() -> Vec<[Value; 2]> {
+    let whole = || [json!(7), Value::Null];
+    let short = || [json!(5), json!(5)];
+    vec![short(), short(), whole(), short(), whole()]
+}
+
+#[test]
+fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
+    let site = Site::new();
+    let words = ["--json", "r.json", "--markdown", "r.md", "--csv", "r.csv"];
+    let outcome = run(&site, &words);
+    outcome.ends_with(0);
+    let line = "decided after 5 rounds, and run no more: system, system (again), ";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+    let found = read(&site, "r.json");
+    let result = &found["races"][0]["result"];
+    assert_eq!(rounds(result), expected());
+    assert_eq!([&result["rounds"], &result["least_rounds"]], [7, 5]);
+    assert_eq!(result["ended"], "7 rounds done");
+    let remarks = result["remarks"].to_string();
+    assert!(
+        remarks.contains("ran no more rounds: after 5 rounds"),
+        "{remarks}"
+    );
+    let versus = |place: usize| &result["entrants"][place]["versus_baseline"]["wall_s"]["rounds"];
+    assert_eq!([1, 2, 3, 4].map(versus), [5; 4]);
+    let other = &found["races"][1]["result"];
+    assert_eq!(other["rounds"], 5);
+    assert_eq!(
+        other["ended"],
+        "every target on it was decided after 5 rounds"
+    );
+    let verdicts: Vec<&Value> = found["claims"]
+        .as_array()
+        .expect("targets")
+        .iter()
+        .map(|claim| &claim["holds"])
+        .collect();
+    assert_eq!(verdicts, ["held", "undecided"]);
+    let markdown = std::fs::read_to_string(site.path("r.md")).expect("written");
+    assert!(markdown.contains("| 5 to 7 |"), "{markdown}");
+    site.run(&["report", "r.json", "-o", "r.html"]).ends_with(0);
+    let page = std::fs::read_to_string(site.path("r.html")).expect("a page");
+    assert!(page.contains("ran no more rounds: after 5 rounds"));
+    let shown = site.run(&["show", "r.json"]);
+    assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
+    site.run(&["compare", "r.json", "r.json"]).ends_with(0);
+    goes_on(&site);
+}
+
+/// The race in which one allocator was decided goes on as if it had been killed then, and ends as before.
+fn goes_on(site: &Site) {
+    let races = site.path(".local/state/heapdrome/races");
+    let folders = std::fs::read_dir(races).expect("races").flatten();
+    let decided = "\"line\":\"decided\"";
+    let text = |folder: &Path| {
+        let journal = std::fs::read_to_string(folder.join("journal.jsonl"));
+        journal.expect("a journal")
+    };
+    let mut folders = folders.map(|folder| folder.path());
+    let folder = folders.find(|folder| text(folder).contains("7 rounds done"));
+    let folder = folder.expect("the race");
+    let journal = text(&folder);
+    let lines: Vec<&str> = journal.split_inclusive('\n').collect();
+    let last = lines.iter().rposition(|line| line.contains(decided));
+    // The last decision, and one run of the next round.
+    let kept = last.expect("decisions") + 2;
+    std::fs::write(folder.join("journal.jsonl"), lines[..kept].concat()).expect("written");
+    let name = folder.file_name().expect("a name").to_string_lossy();
+    let outcome = site.run(&["race", "--resume", &name, "--json", "again.json"]);
+    outcome.ends_with(0);
+    assert!(
+        outcome.stderr.contains("5 of at most 7 rounds done"),
+        "{}",
+        outcome.stderr
+    );
+    let result = read(site, "again.json");
+    assert_eq!(rounds(&result), expected());
+    assert_eq!([&result["rounds"], &result["least_rounds"]], [7, 5]);
+    outcome.tells("ran no more rounds: after 5 rounds");
+}

@@ -1,0 +1,125 @@
+//! The rule in races from which a rival leaves as soon as its interval lies wholly on one side of a
+//! limit, while the others run on: how often any rival leaves on the wrong side, and what becomes of
+//! a geometric mean over such races.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::tests::normal;
+use super::*;
+use crate::geometric_mean;
+
+const RIVALS: usize = 8;
+/// Rounds that everyone runs, and the most.
+const ROUNDS: [usize; 2] = [8, 24];
+const LIMIT: f64 = 1.02;
+
+/// Times of one entrant: noise of its own, deviation 3% on the log scale.
+fn time(scale: f64, random: &mut ChaCha8Rng) -> f64 {
+    scale * (0.03 * normal(random)).exp()
+}
+
+/// What a race came to.
+struct Race {
+    /// The estimates at which rivals left, or those after the last round.
+    last: Vec<Estimate>,
+    /// The same after the rounds that everyone ran.
+    first: Vec<Estimate>,
+    /// How many of them left before the last round.
+    left: usize,
+}
+
+/// A race of a subject whose true ratio to each of the rivals is `ratio`.
+fn race(rule: &Rule, ratio: f64, random: &mut ChaCha8Rng) -> Race {
+    let mut subject = Vec::new();
+    let mut rivals = vec![Vec::new(); RIVALS];
+    let mut racing = [true; RIVALS];
+    let mut first = Vec::new();
+    for round in 1..=ROUNDS[1] {
+        subject.push(time(ratio, random));
+        for (rival, _) in rivals.iter_mut().zip(racing).filter(|(_, racing)| *racing) {
+            rival.push(time(1.0, random));
+        }
+        if round < ROUNDS[0] {
+            continue;
+        }
+        let found: Vec<Estimate> = compared(rule, &subject, &rivals);
+        if round == ROUNDS[0] {
+            first.clone_from(&found);
+        }
+        for (racing, found) in racing.iter_mut().zip(&found) {
+            *racing &= found.low <= LIMIT && found.high >= LIMIT;
+        }
+    }
+    Race {
+        last: compared(rule, &subject, &rivals),
+        first,
+        left: racing.iter().filter(|racing| !**racing).count(),
+    }
+}
+
+/// The subject beside each rival, in the rounds that both ran.
+fn compared(rule: &Rule, subject: &[f64], rivals: &[Vec<f64>]) -> Vec<Estimate> {
+    let found = |rival: &Vec<f64>| rule.compare(subject, rival, 0.0);
+    rivals.iter().filter_map(found).collect()
+}
+
+/// The true ratio is the limit itself, where a side is wrong whichever it is: by chance alone any of
+/// the eight rivals leaves in at most 5% of the races (400; three standard errors are 3.3%).
+#[test]
+fn who_leaves_when_decided_is_seldom_decided_wrongly() {
+    const RACES: usize = 400;
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let rule = Rule::new(0.05, RIVALS);
+    let wrong = (0..RACES).filter(|_| race(&rule, LIMIT, &mut random).left > 0);
+    let wrong = wrong.count();
+    println!("{wrong} of {RACES}");
+    assert!(wrong > 0, "a rule that never errs is none");
+    assert!((wrong as f64) < 0.083 * RACES as f64, "{wrong} of {RACES}");
+}
+
+/// Sixteen races make a mean. Over the rounds that everyone ran its interval at 95% holds the true ratio as often
+/// as it says; over all rounds that were run it does not, since a rival that is ahead by chance leaves with that.
+#[test]
+fn a_mean_rests_on_the_rounds_that_everyone_ran() {
+    const MEANS: usize = 100;
+    const RACES: usize = 16;
+    let mut random = ChaCha8Rng::seed_from_u64(4);
+    let rule = Rule::new(0.05, RIVALS);
+    let truth = 0.97;
+    let (mut first, mut last) = (0, 0);
+    for _ in 0..MEANS {
+        let races: Vec<Race> = (0..RACES)
+            .map(|_| race(&rule, truth, &mut random))
+            .collect();
+        // The rivals' times differ, but the subject's are the same: one rival of each race.
+        let holds = |of: fn(&Race) -> &Vec<Estimate>| {
+            let estimates: Vec<Estimate> = races.iter().map(|race| of(race)[0]).collect();
+            let mean = geometric_mean(&estimates, 0.95);
+            mean.is_some_and(|mean| mean.low <= truth && truth <= mean.high)
+        };
+        first += usize::from(holds(|race| &race.first));
+        last += usize::from(holds(|race| &race.last));
+    }
+    println!("first {first}, last {last} of {MEANS}");
+    assert!(first >= 88, "{first} of {MEANS}");
+    assert!(last < first, "{last} and {first} of {MEANS}");
+}
+
+/// An estimate is that of the common rounds: what the other one ran after that changes nothing.
+#[test]
+fn later_rounds_of_the_other_one_change_nothing() {
+    let rule = Rule::new(0.05, 2);
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    let mut draw =
+        |count: usize| -> Vec<f64> { (0..count).map(|_| time(1e6, &mut random)).collect() };
+    let (long, short) = (draw(20), draw(9));
+    for resolution in [0.0, 4096.0] {
+        let found = rule
+            .compare(&long, &short, resolution)
+            .expect("nine rounds");
+        assert_eq!(found.rounds, 9);
+        let cut = rule.compare(&long[..9], &short, resolution);
+        assert_eq!(Some(found), cut);
+    }
+}

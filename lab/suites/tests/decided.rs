@@ -1,0 +1,240 @@
+//! Who is decided in a race that goes on, and tables and verdicts of races in which entrants ran
+//! different numbers of rounds.
+
+mod made_up;
+
+use heapdrome_record::{ClaimResult, Holds, Member, Scale};
+use heapdrome_suites::{Decided, Selection, Suite, evaluate, list};
+use made_up::{Row, collection, member, suite};
+
+/// quick is to be below 1.02 of everyone in time, and below 1.15 of slow in memory, in each race.
+const TARGETS: &str = r#"
+[[target]]
+claim = "It is fast."
+source = "Speed"
+test = { ratio = { figure = "wall_s", of = ["quick"], to = ["*"], in = { cells = ["one"], family = "race" }, range = { high = 1.02 } } }
+[[target]]
+claim = "It is small."
+source = "Memory"
+test = { ratio = { figure = "peak_rss_bytes", of = ["quick"], to = ["slow"], in = { cells = ["one"], family = "race" }, range = { high = 1.15 } } }
+"#;
+
+/// So many rounds of `value`, give or take `noise`, in one of several rhythms.
+fn around(value: f64, noise: f64, rhythm: usize, rounds: usize) -> Vec<f64> {
+    let mut sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
+    sway.rotate_left(rhythm);
+    let rounds = sway.iter().cycle().take(rounds);
+    rounds.map(|it| value * (1.0 + noise * it)).collect()
+}
+
+/// A rival in time and memory, after so many rounds.
+fn row(allocator: &str, time: f64, memory: f64, rounds: usize) -> Row {
+    let rhythm = usize::from(allocator.as_bytes()[0]) % 10;
+    let rss = vec![memory; rounds];
+    Row::new(allocator, around(time, 0.02, rhythm, rounds)).rss(rss)
+}
+
+const MIB: f64 = 1048576.0;
+
+/// A race of system, quick (a), slow (b) and modern (c), which is nobody's rival.
+fn race(system: Row, slow: Row) -> Member {
+    let rows = [system, row("a", 1.0, MIB, 10), slow, row("c", 1.0, MIB, 10)];
+    member("t/one", None, &rows)
+}
+
+fn names(decided: &Decided) -> Vec<&str> {
+    let entrants = decided.entrants.iter();
+    entrants.map(|(name, _)| name.as_str()).collect()
+}
+
+#[test]
+fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
+    let suite = suite(TARGETS);
+    // System is far slower; slow takes as long as quick.
+    let open = race(row("system", 2.0, MIB, 10), row("b", 1.0, 2.0 * MIB, 10));
+    let decided = suite.decided(&open);
+    assert!(!decided.all);
+    assert_eq!(names(&decided), ["system", "system (again)", "c"]);
+    let because = &decided.entrants[0].1;
+    assert!(
+        because.starts_with("wall_s of quick over libc in one 0.50"),
+        "{because}"
+    );
+    assert_eq!(decided.entrants[2].1, "no target compares it");
+    // Time missed and memory reached are decided both; so is quick itself then.
+    let settled = race(row("system", 2.0, MIB, 10), row("b", 0.5, 2.0 * MIB, 10));
+    let decided = suite.decided(&settled);
+    assert!(decided.all, "{decided:?}");
+    assert_eq!(decided.entrants.len(), 5);
+    // Memory alone keeps slow racing: half a page is less than nothing.
+    let memory = race(row("system", 2.0, MIB, 10), row("b", 0.5, MIB / 1.15, 10));
+    assert_eq!(
+        names(&suite.decided(&memory)),
+        ["system", "system (again)", "c"]
+    );
+}
+
+/// What is said of most races is decided by their number, and no race runs on for it.
+#[test]
+fn nobody_waits_for_what_is_said_of_most_races() {
+    let of_most = |text: &str| text.replace("family", "holds_for = \"most\", family");
+    let open = race(row("system", 1.0, MIB, 10), row("b", 1.0, MIB, 10));
+    assert!(!suite(TARGETS).decided(&open).all);
+    assert!(suite(&of_most(TARGETS)).decided(&open).all);
+}
+
+#[test]
+fn nobody_waits_for_who_has_failed() {
+    let suite = suite(TARGETS);
+    let lost = row("b", 1.0, MIB, 3).failed();
+    let decided = suite.decided(&race(row("system", 2.0, MIB, 10), lost));
+    assert!(decided.all, "{decided:?}");
+}
+
+#[test]
+fn with_no_target_in_single_races_all_is_decided() {
+    let of_all = TARGETS.replace(", family = \"race\"", "");
+    let open = race(row("system", 1.0, MIB, 10), row("b", 1.0, MIB, 10));
+    assert!(suite(&of_all).decided(&open).all);
+    assert!(!suite(TARGETS).decided(&open).all);
+}
+
+fn verdicts(suite: &Suite, race: Member) -> Vec<ClaimResult> {
+    evaluate(std::slice::from_ref(suite), &collection(vec![race])).claims
+}
+
+/// What is decided stays so, whatever the others show in later rounds.
+#[test]
+fn the_verdict_on_who_left_is_that_with_which_it_left() {
+    let suite = suite(TARGETS);
+    let early = race(row("system", 2.0, MIB, 8), row("b", 0.5, 2.0 * MIB, 8));
+    assert!(suite.decided(&early).all);
+    let before = verdicts(&suite, early.clone());
+    // Twenty more rounds of quick alone, a hundred times slower.
+    let mut later = early;
+    let quick = &mut later.result.entrants[2];
+    assert_eq!(quick.allocator, "a");
+    for series in [&mut quick.wall_s, &mut quick.peak_rss_bytes] {
+        let series = series.as_mut().expect("it ran");
+        series.samples.truncate(8);
+        series.samples.extend([100.0 * MIB; 20]);
+    }
+    let after = verdicts(&suite, later.clone());
+    assert_eq!(before[0].holds, Holds::NotHeld);
+    assert_eq!(before[1].holds, Holds::Held);
+    assert_eq!(
+        before.iter().map(|one| one.holds).collect::<Vec<_>>(),
+        after.iter().map(|one| one.holds).collect::<Vec<_>>()
+    );
+    assert!(suite.decided(&later).all);
+}
+
+#[test]
+fn a_mean_rests_on_the_rounds_that_everyone_ran() {
+    let mean = r#"
+[[target]]
+claim = "It is fast on the whole."
+source = "Speed"
+test = { mean = { figure = "wall_s", of = ["quick"], to = ["slow"], in = { cells = ["one"] }, range = { high = 1.0 } } }
+[[table]]
+title = "means"
+makes = { means = { of = "quick", to = ["slow"], cells = ["one"], figure = "wall_s" } }
+"#;
+    let suite = suite(mean);
+    let mut unequal = race(row("system", 2.0, MIB, 10), row("b", 2.0, MIB, 10));
+    let all = evaluate(
+        std::slice::from_ref(&suite),
+        &collection(vec![unequal.clone()]),
+    );
+    for place in [2, 3] {
+        let series = unequal.result.entrants[place].wall_s.as_mut();
+        series.expect("it ran").samples[8..].fill(50.0);
+    }
+    let found = |race: &Member| {
+        evaluate(
+            std::slice::from_ref(&suite),
+            &collection(vec![race.clone()]),
+        )
+    };
+    assert_ne!(found(&unequal).tables, all.tables);
+    unequal.result.least_rounds = Some(8);
+    let first = found(&unequal);
+    for place in [2, 3] {
+        let series = unequal.result.entrants[place].wall_s.as_mut();
+        series.expect("it ran").samples.truncate(8);
+    }
+    assert_eq!(found(&unequal), first);
+    assert_eq!(first.claims[0].holds, Holds::Held);
+}
+
+/// Why a suite is refused whose first cell has this form.
+fn refused(form: &str, targets: &str) -> String {
+    let text = made_up::text(targets);
+    let text = text.replacen(
+        "quick = { rounds = 5 }",
+        &format!("quick = {{ {form} }}"),
+        1,
+    );
+    Suite::read(&text).expect_err("refused").to_string()
+}
+
+#[test]
+fn most_rounds_must_be_able_to_decide_something() {
+    for (form, targets, why) in [
+        (
+            "rounds = 5, most_rounds = 5",
+            TARGETS,
+            "not more than its rounds",
+        ),
+        (
+            "rounds = 4, most_rounds = 9",
+            TARGETS,
+            "fewer than 5 rounds decide nothing",
+        ),
+        ("rounds = 5, most_rounds = 9", "", "no target with family"),
+    ] {
+        let told = refused(form, targets);
+        assert!(
+            told.contains("the cell one has most_rounds") && told.contains(why),
+            "{told}"
+        );
+    }
+    let text = made_up::text(TARGETS);
+    let form = "quick = { rounds = 5, most_rounds = 9 }";
+    let text = text.replacen("quick = { rounds = 5 }", form, 1);
+    let races = Suite::read(&text).expect("a suite").races(&Selection {
+        scale: Scale::Quick,
+        processors: 2,
+        only: &[],
+        allocators: &[],
+    });
+    assert_eq!((races[0].rounds, races[0].most_rounds), (5, Some(9)));
+    assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
+}
+
+/// The stable's synthetic races go on for who is open; programs, and the rest, run as many rounds as before.
+#[test]
+fn the_stable_gives_more_rounds_to_who_is_open() {
+    let stable = list()
+        .iter()
+        .find(|one| one.name == "stable")
+        .expect("the suite");
+    let most = |scale| {
+        let races = stable.races(&Selection {
+            scale,
+            processors: 2,
+            only: &[],
+            allocators: &[],
+        });
+        let with = races.iter().filter(|race| race.most_rounds.is_some());
+        with.map(|race| race.workload.clone()).collect::<Vec<_>>()
+    };
+    let synthetic = ["threadtest", "shbench", "rptest", "prodcons", "malloctest"];
+    let usual = most(Scale::Usual);
+    assert_eq!(usual.len(), 46);
+    assert!(
+        usual.iter().all(|name| synthetic.contains(&name.as_str())),
+        "{usual:?}"
+    );
+    assert!(most(Scale::Quick).is_empty());
+}
