@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::suites::collection;
 use crate::support::{Outcome, Site, allocator};
 
 /// Three allocators and two races. In the first, `second` is decided at once and `third` never is; in the other,
@@ -57,11 +58,6 @@ fn run(site: &Site, options: &[&str]) -> Outcome {
     site.run(&all)
 }
 
-fn read(site: &Site, name: &str) -> Value {
-    let text = std::fs::read(site.path(name)).expect("written");
-    serde_json::from_slice(&text).expect("JSON")
-}
-
 /// How many rounds each entrant of a race ran, and after how many it was decided.
 fn rounds(result: &Value) -> Vec<[Value; 2]> {
     let rows = result["entrants"].as_array().expect("rows");
@@ -89,7 +85,7 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     outcome.ends_with(0);
     let line = "decided after 5 rounds, and run no more: system, system (again), ";
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
-    let found = read(&site, "r.json");
+    let found = collection(&site, "r.json");
     let result = &found["races"][0]["result"];
     assert_eq!(rounds(result), expected());
     assert_eq!([&result["rounds"], &result["least_rounds"]], [7, 5]);
@@ -151,7 +147,7 @@ fn goes_on(site: &Site) {
         "{}",
         outcome.stderr
     );
-    let result = read(site, "again.json");
+    let result = collection(site, "again.json");
     assert_eq!(rounds(&result), expected());
     assert_eq!([&result["rounds"], &result["least_rounds"]], [7, 5]);
     outcome.tells("ran no more rounds: after 5 rounds");

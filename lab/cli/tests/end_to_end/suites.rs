@@ -81,7 +81,8 @@ fn run(site: &Site, options: &[&str]) -> Outcome {
     site.run(&all)
 }
 
-fn collection(site: &Site, name: &str) -> Value {
+/// What is in a file of results.
+pub fn collection(site: &Site, name: &str) -> Value {
     let text = std::fs::read(site.path(name)).expect("written");
     serde_json::from_slice(&text).expect("JSON")
 }
