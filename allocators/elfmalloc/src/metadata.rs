@@ -12,6 +12,7 @@ const SIZES: usize = 12;
 pub const LARGEST: usize = 1 << (SMALLEST_SHIFT + SIZES as u32 - 1);
 const CHUNK: usize = 256 << 10;
 
+/// What a chunk begins at, and what threads have of their own.
 const PAGE: usize = 4096;
 
 /// A free block.
@@ -74,15 +75,34 @@ impl Pieces {
         let mut skip = self.next.addr().wrapping_neg() & (size.min(PAGE) - 1);
         if self.left < skip + size {
             let (chunk, bytes) = more(size)?;
+            if bytes - size <= self.left {
+                // What is left here serves better than what would be left there.
+                return Some(chunk);
+            }
             skip = 0;
             (self.next, self.left) = (chunk.as_ptr(), bytes);
         }
-        // SAFETY: that many bytes are left behind `next`.
-        let block = unsafe { self.next.add(skip) };
-        // SAFETY: as above.
+        self.keep_gap(skip);
+        let block = self.next;
+        // SAFETY: that many bytes are left from `next` on.
         self.next = unsafe { block.add(size) };
-        self.left -= skip + size;
+        self.left -= size;
         NonNull::new(block)
+    }
+
+    /// Keeps the next bytes as free blocks: so many as are left before something that is aligned to more.
+    fn keep_gap(&mut self, mut bytes: usize) {
+        while bytes != 0 {
+            let shift = self.next.addr().trailing_zeros();
+            // SAFETY: a gap ends where blocks of a power of two begin, and all before are of smaller ones: the largest that
+            // may begin here lies in it, is as large as one of the sizes, and nobody's.
+            unsafe {
+                self.free(self.next, (shift - SMALLEST_SHIFT) as usize);
+                self.next = self.next.add(1 << shift);
+            }
+            self.left -= 1 << shift;
+            bytes -= 1 << shift;
+        }
     }
 }
 
@@ -90,7 +110,7 @@ impl Pieces {
 #[derive(Debug)]
 pub struct Metadata {
     pieces: Pieces,
-    /// Bytes in use.
+    /// Bytes in use, those that threads have free of their own too.
     pub used: usize,
 }
 
@@ -256,10 +276,42 @@ mod tests {
         // SAFETY: the block is the test's own.
         unsafe { threads[0].free(block, 64) };
         assert_eq!(threads[0].allocate(&memory, &pages, 64), Some(block));
+        // SAFETY: as above.
+        unsafe { threads[0].free(block, 64) };
         let large = threads[0]
             .allocate(&memory, &pages, 2 * PAGE)
             .expect("memory is there");
         assert!(large.addr().get().is_multiple_of(PAGE));
+        let used = memory.lock().used;
+        for size in [64, PAGE, 128, PAGE, 512] {
+            assert!(threads[0].allocate(&memory, &pages, size).is_some());
+        }
+        assert_eq!(
+            memory.lock().used,
+            used + 2 * PAGE,
+            "what was left of a page served"
+        );
+    }
+
+    #[test]
+    fn what_lies_before_something_aligned_serves_others() {
+        let pages = Simulated::new(16 << 20);
+        let mut memory = Metadata::new();
+        let first = memory
+            .allocate(&pages, 64)
+            .expect("memory is there")
+            .addr()
+            .get();
+        let page = memory
+            .allocate(&pages, PAGE)
+            .expect("memory is there")
+            .addr()
+            .get();
+        assert_eq!(page, first + PAGE);
+        for size in [64, 128, 256, 512, 1024, 2048] {
+            let block = memory.allocate(&pages, size).expect("memory is there");
+            assert!((first + 64..page).contains(&block.addr().get()), "{size}");
+        }
     }
 
     #[test]

@@ -74,16 +74,19 @@ pub(crate) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run 
     Run { first, length }
 }
 
-/// Sets `count` bits from `first` on; false where one was set, and then nothing may rely on them.
+/// Sets `count` bits from `first` on.
+///
+/// # Errors
+///
+/// The lowest that was set before. Those below it are set then, and maybe others.
 ///
 /// # Safety
 ///
 /// The bits lie in the bitmap, and nobody else uses it.
 #[inline]
-pub(crate) unsafe fn set_range(bits: *mut u64, first: usize, count: usize) -> bool {
+pub(crate) unsafe fn set_range(bits: *mut u64, first: usize, count: usize) -> Result<(), usize> {
     let mut index = first;
     let mut left = count;
-    let mut overlap = 0;
     while left != 0 {
         let shift = index % 64;
         let here = left.min(64 - shift);
@@ -91,13 +94,16 @@ pub(crate) unsafe fn set_range(bits: *mut u64, first: usize, count: usize) -> bo
         // SAFETY: the caller's promise.
         unsafe {
             let word = bits.add(index / 64);
-            overlap |= *word & mask;
+            let set = *word & mask;
+            if set != 0 {
+                return Err(index - shift + set.trailing_zeros() as usize);
+            }
             *word |= mask;
         }
         index += here;
         left -= here;
     }
-    overlap == 0
+    Ok(())
 }
 
 #[cfg(test)]

@@ -261,7 +261,7 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// A pointer at which no block in use begins. Those before it were taken back.
+    /// A pointer at which no block in use begins. Those before it were taken back, but for neighbours in descending order.
     ///
     /// # Safety
     ///
@@ -287,8 +287,8 @@ impl Slab {
             };
             let run = run_of(&blocks[done..], shape, index);
             // SAFETY: the run's indices are below the number of blocks.
-            if !unsafe { set_range(bits, run.first, run.length) } {
-                outcome = Err(Misuse::DoubleFree(block.addr()));
+            if let Err(index) = unsafe { set_range(bits, run.first, run.length) } {
+                outcome = Err(Misuse::DoubleFree(base + index * shape.size as usize));
                 break;
             }
             lowest = lowest.min(run.first / 64);

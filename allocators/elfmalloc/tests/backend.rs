@@ -214,6 +214,26 @@ fn double_and_invalid_frees_are_told_apart() {
 }
 
 #[test]
+fn a_double_free_among_neighbours_is_named() {
+    for descending in [false, true] {
+        let backend = backend(1 << 30);
+        let heap = backend.attach().expect("there is memory");
+        let class = SizeClass::of(48);
+        let mut blocks: Vec<_> = (0..8).map(|_| allocate(&backend, heap, class)).collect();
+        if descending {
+            blocks.reverse();
+        }
+        // SAFETY: what is given back twice is not used afterwards.
+        unsafe {
+            let bin = backend.bin(heap, class);
+            assert_eq!(backend.give(bin, class, &mut [blocks[5]]), Ok(()));
+            let again = backend.give(bin, class, &mut blocks[2..7].to_vec());
+            assert_eq!(again, Err(Misuse::DoubleFree(blocks[5].addr())));
+        }
+    }
+}
+
+#[test]
 fn without_memory_there_is_none_and_later_there_is_again() {
     let (limit, size) = if cfg!(miri) {
         (10 << 20, 32_000)
