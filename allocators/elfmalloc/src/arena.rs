@@ -11,6 +11,7 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::{Access, Advice, Pages};
 
+use crate::huge::Step;
 use crate::size_class::{UNIT, UNIT_SHIFT};
 use crate::slab::Slab;
 use crate::unit_map::UnitMap;
@@ -41,9 +42,8 @@ pub struct Arena {
     pub dirty: UnitMap,
     /// The first unit that may be part of a huge page.
     pub huge_from: usize,
-    /// How many microseconds of processor time the process had taken when units were last committed, and how
-    /// many units those were.
-    pub last_step: (u64, usize),
+    /// What was last committed, while that may still decide whether huge pages are asked for.
+    pub last_step: Option<Step>,
 }
 
 impl Arena {
@@ -58,7 +58,7 @@ impl Arena {
         free: UnitMap::none(),
         dirty: UnitMap::none(),
         huge_from: usize::MAX,
-        last_step: (0, 0),
+        last_step: None,
     };
 
     /// Reserves an arena of `bytes`, a multiple of the unit, with everything that describes it;

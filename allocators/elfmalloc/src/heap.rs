@@ -37,11 +37,12 @@ pub const MOST_TICKS: i32 = 4096;
 /// The same for a thread that has been giving blocks back: it may soon do little, and memory be idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
-/// Has the start of a block brought near, to be written to, which would else be waited for. Any address will do, and null.
+/// Fetches the start of a block ahead, to be written to. Any address will do, and null.
 ///
-/// Whoever gets a block writes to it, and it may lie in the cache of the processor that freed it: `prefetchw` fetches it
-/// once, for good, which the compiler emits for no processor that might lack it. Those take it for nothing, but for
-/// the first Intel ones of 64 bits (2004).
+/// Whoever gets a block writes to it, and it may lie in the cache of the processor that freed it. `prefetchw` takes that
+/// line over at once, where a plain prefetch would share it and the write would have to ask again. The compiler's own
+/// intrinsics do not emit it unless told that the processor has it; one that lacks it treats it as a no-operation, but for
+/// the first 64-bit ones of Intel (2004), which have no `prefetchw` and would fault.
 #[inline(always)]
 pub(crate) fn will_be_used(block: *mut u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

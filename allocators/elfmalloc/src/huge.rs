@@ -9,8 +9,8 @@ use crate::arena::{Arena, HUGE};
 use crate::pool::LARGEST_RUN;
 use crate::size_class::UNIT_SHIFT;
 
-/// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
-/// used of the last one is then little of the whole.
+/// Huge pages are asked for from the point on where this many units are committed, 32 MiB, and what was last committed
+/// was touched: what is not used of the last one is then little of the whole.
 const HUGE_FROM: usize = 512;
 /// The same for a heap that grows fast, 8 MiB: page faults are much of what it does, and it is likely to go on.
 const HUGE_FROM_FAST: usize = 128;
@@ -20,21 +20,47 @@ const HUGE_FROM_TOUCHED: usize = 64;
 /// millisecond for a MiB. The faults of small pages are a half of that.
 const FAST: u64 = 64;
 
-/// Whether what is committed next is to be of huge pages. Once that was so, it stays so: which units may be part
-/// of one is known by the first.
-fn wants_huge(arena: &Arena) -> bool {
-    let from = arena.committed;
-    let touched = arena.has_states() && from >= HUGE_FROM_TOUCHED;
-    arena.huge_from != usize::MAX
-        || touched
-        || from >= HUGE_FROM
-        || from >= HUGE_FROM_FAST && grows_fast(arena)
+/// Of the last step, how many units are looked at at most.
+const LOOKED_AT: usize = 16;
+/// A run of so many units is for blocks of 32 KiB or more. Programs may allocate such buffers first and fill them later.
+const TOUCHED_LATER: usize = 4;
+
+/// What was last committed of an arena.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// How many microseconds of processor time the process had taken.
+    since: u64,
+    first: usize,
+    units: usize,
 }
 
-/// Whether the units of the last step were used up fast.
-fn grows_fast(arena: &Arena) -> bool {
-    let (since, units) = arena.last_step;
-    since != 0 && processor_microseconds().saturating_sub(since) < units as u64 * FAST
+/// Whether what is committed next, for a run of `count` units, is to be of huge pages. Once that was so, it stays so:
+/// which units may be part of one is known by the first.
+fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
+    let from = arena.committed;
+    if arena.huge_from != usize::MAX || arena.has_states() && from >= HUGE_FROM_TOUCHED {
+        return true;
+    }
+    let grows = |step: Step| from >= HUGE_FROM || from >= HUGE_FROM_FAST && step.went_fast();
+    arena.last_step.is_some_and(|step| {
+        grows(step) && (count >= TOUCHED_LATER || step.was_touched(arena, pages))
+    })
+}
+
+impl Step {
+    /// Whether its units were used up fast.
+    fn went_fast(self) -> bool {
+        processor_microseconds().saturating_sub(self.since) < self.units as u64 * FAST
+    }
+
+    /// Whether an eighth of its pages are resident: of slabs just begun few are, of blocks that nobody touches none.
+    /// A few pages that are touched among those would make whole huge pages resident.
+    fn was_touched(self, arena: &Arena, pages: &impl Pages) -> bool {
+        let bytes = self.units.min(LOOKED_AT) << UNIT_SHIFT;
+        // SAFETY: the step committed the units, and units stay committed.
+        let resident = unsafe { pages.resident_pages(arena.address(self.first), bytes) };
+        resident * 8 >= bytes / pages.page_size()
+    }
 }
 
 /// Commits enough of an arena for a run of `count` units. Returns how many, or `None` where that is refused.
@@ -53,7 +79,7 @@ pub(crate) fn commit(
     let from = arena.committed;
     let regular = (from / 8).clamp(16, LARGEST_RUN);
     let mut step = regular;
-    let now_huge = huge && wants_huge(arena);
+    let now_huge = huge && wants_huge(arena, pages, count);
     if now_huge {
         let skew = arena.skew();
         step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;
@@ -65,18 +91,14 @@ pub(crate) fn commit(
     if now_huge {
         advise_huge(pages, arena, from, units);
     }
-    arena.last_step = if huge && is_open(arena) {
+    let is_open = huge && !arena.has_states() && arena.huge_from == usize::MAX;
+    arena.last_step = is_open.then(|| Step {
+        since: processor_microseconds(),
+        first: from,
         // What a large block takes at once may never be touched: it does not show how fast the heap grows.
-        (processor_microseconds(), units.min(regular))
-    } else {
-        (0, 0)
-    };
+        units: units.min(regular),
+    });
     Some(units)
-}
-
-/// Whether the time of the last step may still decide.
-fn is_open(arena: &Arena) -> bool {
-    !arena.has_states() && arena.huge_from == usize::MAX && arena.committed < HUGE_FROM
 }
 
 /// Asks for huge pages in as much of what was just committed as they fit into.

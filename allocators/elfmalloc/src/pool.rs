@@ -259,7 +259,7 @@ impl Pool {
     /// Forgets how fast the arenas grew.
     pub(crate) fn forget_steps(&mut self) {
         for arena in &mut self.arenas[..self.count] {
-            arena.last_step = (0, 0);
+            arena.last_step = None;
         }
     }
 

@@ -9,10 +9,15 @@ enum { SMALL = 64, SMALL_BLOCKS = 10000, SIZE = 1000, BLOCKS = 64 << 10, PAIRS =
 
 static void *blocks[BLOCKS];
 
+static void *allocated(int i, size_t size) {
+    if ((blocks[i] = malloc(size)) == NULL)
+        exit(3);
+    return blocks[i];
+}
+
 static void allocate(int count, size_t size) {
     for (int i = 0; i < count; i++)
-        if ((blocks[i] = malloc(size)) == NULL)
-            exit(3);
+        allocated(i, size);
 }
 
 static void free_all(int count) {
@@ -38,7 +43,11 @@ int main(int count, char **words) {
     if (strcmp(what, "refills") == 0) {
         allocate(SMALL_BLOCKS, SMALL);
         free_all(SMALL_BLOCKS);
-    } else if (strcmp(what, "huge") == 0) {
+    } else if (strcmp(what, "touched") == 0) {
+        for (int i = 0; i < BLOCKS; i++)
+            memset(allocated(i, SIZE), 1, SIZE);
+        printf("%d\n", advised());
+    } else if (strcmp(what, "untouched") == 0) {
         allocate(BLOCKS, SIZE);
         printf("%d\n", advised());
     } else if (strcmp(what, "purges") == 0) {

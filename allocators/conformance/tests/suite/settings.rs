@@ -98,11 +98,11 @@ fn memory_is_purged_at_once_or_never_as_the_decay_time_says() {
     assert_eq!(purges("18446744073709551615"), 0);
 }
 
-/// Whether huge pages were asked for in any mapping.
-fn asked_for_huge(program: &Path, library: &Path, value: Option<&str>) -> bool {
+/// Whether huge pages were asked for in any mapping, after blocks were allocated that were `touched` or were not.
+fn asked_for_huge(program: &Path, what: &str, library: &Path, value: Option<&str>) -> bool {
     let setting = value.map(|value| ("ELFMALLOC_HUGE_PAGES", value));
     let settings: Vec<_> = setting.into_iter().collect();
-    let output = load(program, "huge", library, &settings);
+    let output = load(program, what, library, &settings);
     let text = String::from_utf8(output.stdout).expect("it is text");
     text.trim_end().parse::<u32>().expect("it is a number") != 0
 }
@@ -122,8 +122,14 @@ fn huge_pages_are_asked_for_as_the_setting_or_else_the_library_says() {
             (Some("0"), false),
             (Some("1"), true),
         ] {
-            let asked = asked_for_huge(&program, &library, value);
-            assert_eq!(asked, expected, "{}, {value:?}", library.display());
+            let asked = |what| asked_for_huge(&program, what, &library, value);
+            assert_eq!(
+                asked("touched"),
+                expected,
+                "{}, {value:?}",
+                library.display()
+            );
+            assert!(!asked("untouched"), "{}, {value:?}", library.display());
         }
     }
 }

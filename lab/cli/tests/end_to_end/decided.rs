@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::suites::collection;
+use crate::suites::{collection, quick};
 use crate::support::{Outcome, Site, allocator};
 
 /// Three allocators and two races. In the first, `second` is decided at once and `third` never is; in the other,
@@ -52,10 +52,7 @@ fn suite(site: &Site) -> String {
 }
 
 fn run(site: &Site, options: &[&str]) -> Outcome {
-    let name = suite(site);
-    let mut all = vec!["suite", name.as_str(), "--quick"];
-    all.extend(options);
-    site.run(&all)
+    quick(site, &suite(site), options)
 }
 
 /// How many rounds each entrant of a race ran, and after how many it was decided.

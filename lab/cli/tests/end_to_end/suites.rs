@@ -74,11 +74,15 @@ test = {{ ratio = {{ figure = "wall_s", of = ["lost"], to = ["libc"], in = {{ ce
     "./mine.toml".to_owned()
 }
 
-fn run(site: &Site, options: &[&str]) -> Outcome {
-    let name = suite(site);
-    let mut all = vec!["suite", name.as_str(), "--quick"];
+/// The quick form of a suite.
+pub fn quick(site: &Site, suite: &str, options: &[&str]) -> Outcome {
+    let mut all = vec!["suite", suite, "--quick"];
     all.extend(options);
     site.run(&all)
+}
+
+fn run(site: &Site, options: &[&str]) -> Outcome {
+    quick(site, &suite(site), options)
 }
 
 /// What is in a file of results.
