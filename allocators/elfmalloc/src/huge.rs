@@ -2,15 +2,15 @@
 
 use core::ops::Range;
 
-use heapdrome_pages::system::processor_microseconds;
+use heapdrome_pages::system::{Usage, usage};
 use heapdrome_pages::{Advice, Pages};
 
 use crate::arena::{Arena, HUGE};
 use crate::pool::LARGEST_RUN;
 use crate::size_class::UNIT_SHIFT;
 
-/// Huge pages are asked for from the point on where this many units are committed, 32 MiB, and what was last committed
-/// was touched: what is not used of the last one is then little of the whole.
+/// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
+/// used of the last one is then little of the whole.
 const HUGE_FROM: usize = 512;
 /// The same for a heap that grows fast, 8 MiB: page faults are much of what it does, and it is likely to go on.
 const HUGE_FROM_FAST: usize = 128;
@@ -19,18 +19,14 @@ const HUGE_FROM_TOUCHED: usize = 64;
 /// Growth is fast where the process takes fewer microseconds of processor time than this for each unit, a
 /// millisecond for a MiB. The faults of small pages are a half of that.
 const FAST: u64 = 64;
-
-/// Of the last step, how many units are looked at at most.
-const LOOKED_AT: usize = 16;
-/// A run of so many units is for blocks of 32 KiB or more. Programs may allocate such buffers first and fill them later.
-const TOUCHED_LATER: usize = 4;
+/// A run of so many units is for blocks above 2 KiB: buffers, which a program may allocate first and fill later.
+const FILLED_LATER: usize = 2;
 
 /// What was last committed of an arena.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// How many microseconds of processor time the process had taken.
-    since: u64,
-    first: usize,
+    /// What the process had used before.
+    before: Usage,
     units: usize,
 }
 
@@ -41,25 +37,33 @@ fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
     if arena.huge_from != usize::MAX || arena.has_states() && from >= HUGE_FROM_TOUCHED {
         return true;
     }
-    let grows = |step: Step| from >= HUGE_FROM || from >= HUGE_FROM_FAST && step.went_fast();
-    arena.last_step.is_some_and(|step| {
-        grows(step) && (count >= TOUCHED_LATER || step.was_touched(arena, pages))
-    })
+    if from < HUGE_FROM_FAST {
+        return false;
+    }
+    let Some((step, now)) = arena.last_step.zip(usage()) else {
+        return from >= HUGE_FROM;
+    };
+    (from >= HUGE_FROM || step.went_fast(now))
+        && (count >= FILLED_LATER || step.was_touched(now, pages.page_size()))
 }
 
 impl Step {
     /// Whether its units were used up fast.
-    fn went_fast(self) -> bool {
-        processor_microseconds().saturating_sub(self.since) < self.units as u64 * FAST
+    fn went_fast(self, now: Usage) -> bool {
+        now.microseconds.saturating_sub(self.before.microseconds) < self.units as u64 * FAST
     }
 
-    /// Whether an eighth of its pages are resident: of slabs just begun few are, of blocks that nobody touches none.
-    /// A few pages that are touched among those would make whole huge pages resident.
-    fn was_touched(self, arena: &Arena, pages: &impl Pages) -> bool {
-        let bytes = self.units.min(LOOKED_AT) << UNIT_SHIFT;
-        // SAFETY: the step committed the units, and units stay committed.
-        let resident = unsafe { pages.resident_pages(arena.address(self.first), bytes) };
-        resident * 8 >= bytes / pages.page_size()
+    /// Whether since then the process has touched memory for an eighth of its size: of slabs just begun little is
+    /// touched, of blocks that nobody uses next to nothing. Where most blocks are not, the few that are would make whole huge
+    /// pages resident.
+    ///
+    /// Faults tell it where they are of small pages. Where the system makes huge pages unasked, what is resident tells
+    /// it, as long as that is a new maximum.
+    fn was_touched(self, now: Usage, page_size: usize) -> bool {
+        let faults = now.faults.saturating_sub(self.before.faults);
+        let resident = now.most_resident.saturating_sub(self.before.most_resident);
+        // A system that counts no faults says nothing.
+        now.faults == 0 || resident.max(faults * page_size) * 8 >= self.units << UNIT_SHIFT
     }
 }
 
@@ -92,9 +96,8 @@ pub(crate) fn commit(
         advise_huge(pages, arena, from, units);
     }
     let is_open = huge && !arena.has_states() && arena.huge_from == usize::MAX;
-    arena.last_step = is_open.then(|| Step {
-        since: processor_microseconds(),
-        first: from,
+    arena.last_step = is_open.then(usage).flatten().map(|before| Step {
+        before,
         // What a large block takes at once may never be touched: it does not show how fast the heap grows.
         units: units.min(regular),
     });
@@ -161,4 +164,52 @@ fn huge_pages_in(skew: usize, first: usize, count: usize) -> (usize, usize) {
     let start = (skew + first).next_multiple_of(HUGE);
     let end = (skew + first + count) / HUGE * HUGE;
     (start - skew, end.saturating_sub(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Step = Step {
+        before: Usage {
+            microseconds: 1000,
+            faults: 500,
+            most_resident: 8 << 20,
+        },
+        units: 16,
+    };
+
+    fn after(faults: usize, resident: usize) -> Usage {
+        Usage {
+            microseconds: 1000,
+            faults: 500 + faults,
+            most_resident: (8 << 20) + resident,
+        }
+    }
+
+    #[test]
+    fn a_step_was_touched_where_faults_or_resident_memory_say_so() {
+        let touched = |faults, resident| STEP.was_touched(after(faults, resident), 4096);
+        assert!(!touched(0, 0));
+        assert!(!touched(31, 31 * 4096));
+        assert!(touched(32, 0));
+        assert!(touched(0, 32 * 4096));
+        assert!(
+            STEP.was_touched(Usage::default(), 4096),
+            "nothing is counted"
+        );
+        assert!(STEP.was_touched(after(2, 0), 65536), "larger pages");
+    }
+
+    #[test]
+    fn a_step_went_fast_where_it_took_less_than_a_millisecond_for_a_mebibyte() {
+        let fast = |microseconds: u64| {
+            STEP.went_fast(Usage {
+                microseconds: 1000 + microseconds,
+                ..after(0, 0)
+            })
+        };
+        assert!(fast(1023));
+        assert!(!fast(1024));
+    }
 }

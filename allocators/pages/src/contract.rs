@@ -86,16 +86,6 @@ pub unsafe trait Pages: Sync {
     /// `start` and `size` are a range of a reservation.
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool;
 
-    /// How many pages of a range are in memory; all of them where the system does not say.
-    ///
-    /// # Safety
-    ///
-    /// `start` and `size` are a range of a reservation.
-    unsafe fn resident_pages(&self, start: NonNull<u8>, size: usize) -> usize {
-        let _ = start;
-        size / self.page_size()
-    }
-
     /// Changes the size of a range; the contents move along, and what is added reads as zero. Where
     /// it shrinks, the tail is released. `None` leaves everything as it was.
     ///

@@ -39,18 +39,6 @@ unsafe fn unmap(start: *mut u8, size: usize) -> bool {
     size == 0 || unsafe { libc::munmap(start.cast(), size) } == 0
 }
 
-/// How many of the pages that begin at `start` are in memory, a byte of `pages` for each; all of them where the
-/// system does not say.
-#[cfg(not(miri))]
-fn resident(start: *mut u8, page_size: usize, pages: &mut [u8]) -> usize {
-    let size = pages.len() * page_size;
-    // SAFETY: the kernel writes a byte for each page, and touches none of them.
-    if unsafe { libc::mincore(start.cast(), size, pages.as_mut_ptr()) } != 0 {
-        return pages.len();
-    }
-    pages.iter().filter(|&&page| page & 1 != 0).count()
-}
-
 /// Maps more than is needed, and cuts off what does not begin at `alignment`.
 fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Option<NonNull<u8>> {
     let whole = size.checked_add(alignment - page)?;
@@ -117,25 +105,6 @@ unsafe impl Pages for Linux {
         };
         // SAFETY: huge pages change no contents.
         unsafe { libc::madvise(start.as_ptr().cast(), size, advice) == 0 }
-    }
-
-    #[cfg(not(miri))]
-    unsafe fn resident_pages(&self, start: NonNull<u8>, size: usize) -> usize {
-        let _errno = KeepErrno::new();
-        let page_size = self.page_size();
-        let mut pages = [0; 256];
-        let chunk = pages.len() * page_size;
-        (0..size)
-            .step_by(chunk)
-            .map(|from| {
-                let count = (size - from).min(chunk) / page_size;
-                resident(
-                    start.as_ptr().wrapping_add(from),
-                    page_size,
-                    &mut pages[..count],
-                )
-            })
-            .sum()
     }
 
     unsafe fn remap(

@@ -57,14 +57,34 @@ pub fn coarse_milliseconds() -> u64 {
     microseconds(clock) / 1000
 }
 
-/// Microseconds of processor time that all threads of the process have taken together. It costs a system call.
+/// What all threads of the process together have used until now.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Microseconds of processor time.
+    pub microseconds: u64,
+    /// Page faults that read nothing from a disk.
+    pub faults: usize,
+    /// The most bytes that were ever resident. It may be what the program had that started this one.
+    pub most_resident: usize,
+}
+
+/// What the process has used; `None` where the system does not say. It costs a system call.
 #[must_use]
-pub fn processor_microseconds() -> u64 {
-    #[cfg(not(miri))]
-    let clock = libc::CLOCK_PROCESS_CPUTIME_ID;
-    #[cfg(miri)]
-    let clock = libc::CLOCK_MONOTONIC;
-    microseconds(clock)
+pub fn usage() -> Option<Usage> {
+    let _errno = KeepErrno::new();
+    // SAFETY: all fields are numbers.
+    let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
+    // SAFETY: the kernel writes to the local variable only.
+    if cfg!(miri) || unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0 {
+        return None;
+    }
+    let [user, system] = [usage.ru_utime, usage.ru_stime]
+        .map(|time| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64);
+    Some(Usage {
+        microseconds: user + system,
+        faults: usage.ru_minflt as usize,
+        most_resident: usage.ru_maxrss as usize * 1024,
+    })
 }
 
 /// Under Miri everything takes about so many times as long, and time passes slower, too: a program would

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::vec::Vec;
 
-use crate::{Access, Advice, EventCount, Linux, Lock, Pages, Remap, Simulated, system};
+use crate::{Access, EventCount, Linux, Lock, Pages, Remap, Simulated, system};
 
 /// What every implementation must do.
 fn keeps_the_contract(pages: &impl Pages) {
@@ -63,27 +63,6 @@ unsafe fn bytes<'a>(start: NonNull<u8>, size: usize) -> &'a [u8] {
 #[cfg_attr(miri, ignore = "Miri has no mremap")]
 fn linux_keeps_the_contract() {
     keeps_the_contract(&Linux);
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "wants a system call that Miri has not")]
-fn linux_counts_the_pages_that_were_touched() {
-    let page = Linux.page_size();
-    let size = 600 * page;
-    let start = Linux
-        .reserve(size, page, Access::ReadWrite)
-        .expect("there is room");
-    // SAFETY: the range was just reserved, and is this test's.
-    unsafe {
-        Linux.advise(start, size, Advice::NoHugePages);
-        assert_eq!(Linux.resident_pages(start, size), 0);
-        for touched in [0, 255, 256, 599] {
-            start.add(touched * page).write(1);
-        }
-        assert_eq!(Linux.resident_pages(start, size), 4);
-        assert_eq!(Linux.resident_pages(start, 256 * page), 2);
-        assert!(Linux.release(start, size));
-    }
 }
 
 #[test]

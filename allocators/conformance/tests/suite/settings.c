@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL = 64, SMALL_BLOCKS = 10000, SIZE = 1000, BLOCKS = 64 << 10, PAIRS = 1000000 };
+enum { SMALL = 64, SMALL_BLOCKS = 10000, SIZE = 1000, BLOCKS = 64 << 10, BUFFER = 16 << 10,
+       BUFFERS = 4 << 10, PAIRS = 1000000 };
 
 static void *blocks[BLOCKS];
 
@@ -49,6 +50,9 @@ int main(int count, char **words) {
         printf("%d\n", advised());
     } else if (strcmp(what, "untouched") == 0) {
         allocate(BLOCKS, SIZE);
+        printf("%d\n", advised());
+    } else if (strcmp(what, "buffers") == 0) {
+        allocate(BUFFERS, BUFFER);
         printf("%d\n", advised());
     } else if (strcmp(what, "purges") == 0) {
         allocate(BLOCKS, SIZE);
