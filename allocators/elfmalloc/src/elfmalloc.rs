@@ -11,6 +11,7 @@ use crate::backend::Backend;
 use crate::background;
 use crate::current::{front, heap, heap_to_free, present_heap};
 use crate::exit_report::ExitReport;
+use crate::fill;
 use crate::front_end::{FrontEnd, Magazines};
 use crate::local_cache::LocalCache;
 use crate::misuse::report;
@@ -41,6 +42,7 @@ pub(crate) fn start() {
             ..Settings::from_environment()
         };
         background::want(settings.background);
+        fill::want_whole(settings.overwrite);
         settings
     });
 }

@@ -1,6 +1,7 @@
 //! What the hardened variant writes over freed blocks, and how it sees later that nobody else wrote there.
 
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::shape::{PIECE, Shape};
 
@@ -8,6 +9,31 @@ use crate::shape::{PIECE, Shape};
 const FILL: u8 = 0xdb;
 /// As many bytes of a block are looked at again when it is handed out again.
 const LOOKED_AT: usize = 64;
+/// Whether whole blocks are overwritten; said before the first block is handed out.
+static WHOLE: AtomicBool = AtomicBool::new(false);
+
+/// Says whether whole blocks are to be overwritten.
+pub(crate) fn want_whole(whole: bool) {
+    // Relaxed: whoever has a block to free got it, or the address of it, from a thread that came after this.
+    WHOLE.store(whole, Relaxed);
+}
+
+/// Whether whole blocks are overwritten.
+pub(crate) fn fills_whole() -> bool {
+    // Relaxed: see `want_whole`.
+    WHOLE.load(Relaxed)
+}
+
+/// Overwrites the whole of a block.
+///
+/// # Safety
+///
+/// The block has `size` bytes, and nobody uses it.
+pub(crate) unsafe fn fill_whole(block: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { block.as_ptr().write_bytes(FILL, size) };
+}
+
 /// Overwrites what the program had in a block: as much of it as is looked at, and what lies behind that in the same
 /// two lines of the cache.
 ///

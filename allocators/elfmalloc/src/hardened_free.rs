@@ -10,19 +10,23 @@ use crate::backend::Backend;
 use crate::checks::{end, is_another_size, state_or_report};
 use crate::current::{front, heap_to_free, present_heap};
 use crate::elfmalloc::{BACKEND, Elfmalloc};
+use crate::fill::{fill_whole, fills_whole};
 use crate::heap::ThreadHeap;
 use crate::misuse::report;
-use crate::quarantine::{GROUP, Quarantine, has_places};
+use crate::quarantine::{GROUP, Quarantine, Strays, has_places};
 use crate::shape::{Shape, is_long};
 use crate::size_class::SizeClass;
 use crate::slab::Misuse;
 use crate::states::{Long, Short, State, are_known};
 
 thread_slot!(
-    /// The calling thread's quarantine: null until the thread has freed a block, once it has ended, and where it is
-    /// not known where the states are.
+    /// The calling thread's quarantine, for the fast path: null until the thread has freed a block, once it has ended,
+    /// where it is not known where the states are, and where whole blocks are overwritten.
     QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
 );
+
+/// What threads freed that have no quarantine.
+static STRAYS: Strays = Strays::new();
 
 /// The fast path of `free`; false where that takes the slow path, or where something is wrong, which
 /// the slow path finds again and reports. Then nothing has happened.
@@ -161,16 +165,34 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));
         }
-        let Some(heap) = heap_to_free() else {
-            BACKEND.give_or_report(null(), class, &mut [block.as_ptr()]);
-            return;
-        };
-        let other = match BACKEND.quarantine(heap) {
-            None => block.as_ptr(),
-            Some(quarantine) => detain(quarantine.as_ptr(), class, block.as_ptr()),
-        };
-        if !other.is_null() {
-            free_other(other);
+        if fills_whole() {
+            fill_whole(block, class.size());
+        }
+        match heap_to_free().and_then(|heap| BACKEND.quarantine(heap)) {
+            None => put_among_strays(block),
+            Some(quarantine) => {
+                let other = detain(quarantine.as_ptr(), class, block.as_ptr());
+                if !other.is_null() {
+                    free_other(other);
+                }
+            }
+        }
+    }
+}
+
+/// Puts a freed block with those of other threads without a quarantine; what leaves them for it goes to its slab.
+///
+/// # Safety
+///
+/// The block is a free one, of a slab.
+#[cold]
+unsafe fn put_among_strays(block: NonNull<u8>) {
+    let other = STRAYS.exchange(random_word(), block.as_ptr());
+    if !other.is_null() {
+        // SAFETY: what strays is a free block of a slab, and of nobody else now.
+        unsafe {
+            let class = (*BACKEND.slab_of(other.addr())).class;
+            BACKEND.give_or_report(null(), class, &mut [other]);
         }
     }
 }
@@ -211,7 +233,7 @@ impl<P: Pages> Backend<P> {
                 let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
                 *place = Quarantine::write(memory, random_word()).as_ptr();
             }
-            if are_known() {
+            if are_known() && !fills_whole() {
                 QUARANTINE::set(*place);
             }
             NonNull::new(*place)

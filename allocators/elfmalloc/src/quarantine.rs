@@ -6,6 +6,7 @@
 //! their slab at one stroke. A long block takes a place that is drawn, and what lay there goes on.
 
 use core::ptr::{NonNull, null_mut};
+use heapdrome_pages::atomic::{AtomicPtr, Ordering::AcqRel};
 
 use crate::shape::{SHORT, is_long};
 use crate::size_class::SizeClass;
@@ -22,6 +23,8 @@ const LAST_OWN: usize = SizeClass::of(16 << 10).number();
 const LONG_PLACES: usize = 8;
 /// Places that larger classes share.
 const SHARED: usize = 16;
+/// Places for the blocks of all threads that have no quarantine.
+const STRAYS: usize = 64;
 
 type Group = [*mut u8; GROUP];
 type Groups = [Group; GROUPS];
@@ -161,6 +164,30 @@ impl Quarantine {
     }
 }
 
+/// Where those blocks lie that threads without a quarantine have freed, whatever their class.
+#[derive(Debug)]
+pub struct Strays([AtomicPtr<u8>; STRAYS]);
+
+impl Strays {
+    /// Nothing in it.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self([const { AtomicPtr::new(null_mut()) }; STRAYS])
+    }
+
+    /// Puts a block into the place that a draw says; returns another that was there, or null.
+    pub fn exchange(&self, draw: u64, block: *mut u8) -> *mut u8 {
+        // Released: the block was filled before; acquired: so was what comes out, by whoever put it in here.
+        self.0[draw as usize % STRAYS].swap(block, AcqRel)
+    }
+}
+
+impl Default for Strays {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,6 +257,17 @@ mod tests {
             out += usize::from(!quarantine.exchange_shared(place).is_null());
         }
         assert!(out >= 2000 - LONG_PLACES - SHARED);
+    }
+
+    #[test]
+    fn a_stray_block_comes_out_for_another_in_the_same_place() {
+        let strays = Strays::new();
+        let block = without_provenance_mut;
+        for number in 1..=STRAYS {
+            assert!(strays.exchange(number as u64, block(number)).is_null());
+        }
+        assert_eq!(strays.exchange(3, block(100)).addr(), 3);
+        assert_eq!(strays.exchange(STRAYS as u64 + 3, block(101)).addr(), 100);
     }
 
     #[test]

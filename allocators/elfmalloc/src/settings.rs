@@ -26,6 +26,8 @@ pub struct Settings {
     pub huge_pages: Option<bool>,
     /// Whether a thread purges while all others are silent.
     pub background: bool,
+    /// Whether the hardened variant overwrites the whole of each freed block.
+    pub overwrite: bool,
     /// Whether arenas keep the states of blocks, which the hardened variant wants.
     pub states: bool,
 }
@@ -40,6 +42,7 @@ impl Settings {
         hosts: usize::MAX,
         huge_pages: None,
         background: false,
+        overwrite: false,
         states: false,
     };
 
@@ -70,6 +73,9 @@ impl Settings {
         }
         if let Some(background) = number(c"ELFMALLOC_BACKGROUND_PURGE") {
             settings.background = background != 0;
+        }
+        if let Some(overwrite) = number(c"ELFMALLOC_OVERWRITE") {
+            settings.overwrite = overwrite != 0;
         }
         settings
     }
@@ -120,7 +126,7 @@ mod tests {
     #[test]
     fn a_default_said_aloud_changes_nothing() {
         let documented = documented();
-        assert_eq!(documented.len(), 4, "{documented:?}");
+        assert_eq!(documented.len(), 5, "{documented:?}");
         // What the front-end says where nothing else does.
         let default = Settings {
             huge_pages: Some(Magazines::HUGE_PAGES),

@@ -39,6 +39,21 @@ static int advised(void) {
     return count;
 }
 
+// How many bytes of freed blocks can be read as they were.
+static size_t stale(void) {
+    static unsigned char *volatile block;
+    size_t count = 0;
+    for (size_t size = 16; size < 128 << 10; size += size / 3) {
+        if ((block = malloc(size)) == NULL)
+            exit(3);
+        memset(block, 0x11, size);
+        free(block);
+        for (size_t i = 0; i < size; i++)
+            count += block[i] == 0x11;
+    }
+    return count;
+}
+
 int main(int count, char **words) {
     const char *what = count > 1 ? words[1] : "";
     if (strcmp(what, "refills") == 0) {
@@ -54,6 +69,8 @@ int main(int count, char **words) {
     } else if (strcmp(what, "buffers") == 0) {
         allocate(BUFFERS, BUFFER);
         printf("%d\n", advised());
+    } else if (strcmp(what, "stale") == 0) {
+        printf("%zu\n", stale());
     } else if (strcmp(what, "purges") == 0) {
         allocate(BLOCKS, SIZE);
         free_all(BLOCKS);

@@ -38,6 +38,7 @@ fn generated_programs_pass_with_every_setting_at_its_ends() {
             ("ELFMALLOC_MAGAZINE_KIB", "18446744073709551615"),
             ("ELFMALLOC_HUGE_PAGES", "0"),
             ("ELFMALLOC_HUGE_PAGES", "1"),
+            ("ELFMALLOC_OVERWRITE", "1"),
         ] {
             let output = execute(&library, &program, &[setting]);
             assert!(output.status.success(), "{setting:?}: {output:?}");
@@ -98,13 +99,34 @@ fn memory_is_purged_at_once_or_never_as_the_decay_time_says() {
     assert_eq!(purges("18446744073709551615"), 0);
 }
 
+#[test]
+fn freed_blocks_are_overwritten_wholly_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = compiled(folder.path());
+    let stale = |value| {
+        number(
+            &program,
+            "stale",
+            &elfmalloc_hardened(),
+            &[("ELFMALLOC_OVERWRITE", value)],
+        )
+    };
+    assert_ne!(stale("0"), 0);
+    assert_eq!(stale("1"), 0);
+}
+
+/// The number that one of the loads writes.
+fn number(program: &Path, what: &str, library: &Path, settings: &[(&str, &str)]) -> usize {
+    let output = load(program, what, library, settings);
+    let text = String::from_utf8(output.stdout).expect("it is text");
+    text.trim_end().parse().expect("it is a number")
+}
+
 /// Whether huge pages were asked for in any mapping, after blocks were allocated that were `touched` or not, or `buffers`.
 fn asked_for_huge(program: &Path, what: &str, library: &Path, value: Option<&str>) -> bool {
     let setting = value.map(|value| ("ELFMALLOC_HUGE_PAGES", value));
     let settings: Vec<_> = setting.into_iter().collect();
-    let output = load(program, what, library, &settings);
-    let text = String::from_utf8(output.stdout).expect("it is text");
-    text.trim_end().parse::<u32>().expect("it is a number") != 0
+    number(program, what, library, &settings) != 0
 }
 
 #[test]
