@@ -36,6 +36,8 @@ enum Source {
     CxxExhaustion,
     Exports,
     Fork,
+    ForkStdio,
+    ForkStreams,
     Lifetime,
     Loading,
     Signals,
@@ -54,6 +56,11 @@ impl Source {
             ),
             Self::Exports => ("exports.c", include_str!("../programs/exports.c")),
             Self::Fork => ("fork.c", include_str!("../programs/fork.c")),
+            Self::ForkStdio => ("fork_stdio.c", include_str!("../programs/fork_stdio.c")),
+            Self::ForkStreams => (
+                "fork_streams.cpp",
+                include_str!("../programs/fork_streams.cpp"),
+            ),
             Self::Lifetime => ("lifetime.cpp", include_str!("../programs/lifetime.cpp")),
             Self::Loading => ("loading.c", include_str!("../programs/loading.c")),
             Self::Signals => ("signals.c", include_str!("../programs/signals.c")),
@@ -221,6 +228,16 @@ const CHECKS: &[Check] = &[
         Source::Fork,
         "fork-locked",
         "the same with handlers that take a lock under which a thread allocates",
+    ),
+    check(
+        Source::ForkStdio,
+        "fork-stdio",
+        "four threads fork beside `getline`, `fflush(NULL)`, `dlopen`, `tzset` and others",
+    ),
+    check(
+        Source::ForkStreams,
+        "fork-streams",
+        "four threads fork beside C++ streams, exceptions and `fflush(NULL)`",
     ),
     check(
         Source::Signals,

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::child;
 
+/// Headers that programs include: file names and texts.
+const HEADERS: &[(&str, &str)] = &[("storm.h", include_str!("../programs/storm.h"))];
+
 /// Compiles `text` into `folder`, unless that was done; `file` names it there, and its language.
 ///
 /// # Errors
@@ -16,8 +19,16 @@ pub(crate) fn compile(folder: &Path, file: &str, text: &str) -> Result<PathBuf, 
     if program.exists() {
         return Ok(program);
     }
-    let source = folder.join(file);
-    std::fs::write(&source, text).map_err(|error| format!("{}: {error}", source.display()))?;
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text)
+            .map(|()| path.clone())
+            .map_err(|error| format!("{}: {error}", path.display()))
+    };
+    for (name, text) in HEADERS {
+        write(name, text)?;
+    }
+    let source = write(file, text)?;
     let mut compiler = if file.ends_with(".cpp") {
         let mut compiler = Command::new("g++");
         compiler.args(["-std=c++17", "-faligned-new", "-Wno-nonnull"]);

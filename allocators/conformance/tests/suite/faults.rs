@@ -39,6 +39,8 @@ const FAULTS: &[(&str, &str)] = &[
     ("fork", "FORK_LOCK"),
     ("fork-handlers", "FORK_HANDLER"),
     ("fork-locked", "FORK_LOCK"),
+    ("fork-stdio", "FORK_HOLDS"),
+    ("fork-streams", "FORK_HOLDS"),
     ("signals", "INTERRUPTED"),
     ("exhaustion-small", "DIES"),
     ("exhaustion-large", "DIES"),

@@ -19,7 +19,7 @@ SLOT int ended;
 SLOT unsigned count;
 static int is_main(void) { return gettid() == getpid(); }
 
-#if defined FORK_LOCK || defined FORK_HANDLER
+#if defined FORK_LOCK || defined FORK_HANDLER || defined FORK_HOLDS
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void take(void) { pthread_mutex_lock(&lock); }
 static void leave(void) { pthread_mutex_unlock(&lock); }
@@ -28,6 +28,10 @@ static void take(void) {}
 static void leave(void) {}
 #endif
 
+#ifdef FORK_HOLDS
+// The lock is held while glibc waits for the lock of its streams.
+__attribute__((constructor)) static void hold(void) { pthread_atfork(take, leave, leave); }
+#endif
 #if defined THREAD_END || defined UNLOADED
 static pthread_key_t key;
 static void thread_ends(void *value) { ended = value != NULL; }
