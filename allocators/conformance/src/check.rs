@@ -40,6 +40,7 @@ enum Source {
     ForkStreams,
     Lifetime,
     Loading,
+    RuntimeLimit,
     Signals,
     Threads,
 }
@@ -63,6 +64,10 @@ impl Source {
             ),
             Self::Lifetime => ("lifetime.cpp", include_str!("../programs/lifetime.cpp")),
             Self::Loading => ("loading.c", include_str!("../programs/loading.c")),
+            Self::RuntimeLimit => (
+                "runtime_limit.c",
+                include_str!("../programs/runtime_limit.c"),
+            ),
             Self::Signals => ("signals.c", include_str!("../programs/signals.c")),
             Self::Threads => ("threads.c", include_str!("../programs/threads.c")),
         }
@@ -301,6 +306,21 @@ const CHECKS: &[Check] = &[
     .with(WRITABLE),
     check(Source::Exhaustion, "committed-large", "by large ones").with(WRITABLE),
     check(Source::Exhaustion, "committed-mixed", "by both").with(WRITABLE),
+    check(
+        Source::RuntimeLimit,
+        "limit-set",
+        "after `setrlimit` to 200 MiB of addresses, threads, files and libraries find room",
+    ),
+    check(
+        Source::RuntimeLimit,
+        "limit-filled",
+        "those 200 MiB used up by blocks of several sizes, one after the other",
+    ),
+    check(
+        Source::RuntimeLimit,
+        "limit-returned",
+        "after that and `malloc_trim`, threads, files and libraries find room again",
+    ),
     check(
         Source::Loading,
         "loaded-late",

@@ -57,6 +57,9 @@ const FAULTS: &[(&str, &str)] = &[
     ("committed-small", "DIES"),
     ("committed-large", "DIES"),
     ("committed-mixed", "DIES"),
+    ("limit-set", "RESERVES"),
+    ("limit-filled", "DIES"),
+    ("limit-returned", "RETAINS"),
     ("loaded-late", "UNLOADED"),
     ("loads-others", "REFUSES"),
 ];

@@ -53,6 +53,26 @@ __attribute__((constructor)) static void reserve(void) {
 #ifdef OVERLAP
 static char *outer;
 #endif
+#ifdef RETAINS
+extern size_t malloc_usable_size(void *);
+// Large blocks of the main thread serve large ones again, and never return to the system.
+enum { LARGE = 1000000 };
+static void *retained[1000];
+static void *find_retained(size_t size) {
+    for (int i = 0; i < 1000 && size >= LARGE && is_main(); i++) {
+        void *block = retained[i];
+        if (block != NULL && malloc_usable_size(block) >= size)
+            return retained[i] = NULL, block;
+    }
+    return NULL;
+}
+static int retain(void *block) {
+    for (int i = 0; i < 1000 && is_main() && malloc_usable_size(block) >= LARGE; i++)
+        if (retained[i] == NULL)
+            return retained[i] = block, 1;
+    return 0;
+}
+#endif
 #ifdef EMPTY_SHARED
 static _Alignas(16) char shared[16];
 #endif
@@ -92,6 +112,11 @@ void *malloc(size_t size) {
     if (size <= 32 && count++ % 100 == 99 && outer != NULL)
         return outer + 16;
 #endif
+#ifdef RETAINS
+    void *again = find_retained(size);
+    if (again != NULL)
+        return again;
+#endif
 #ifdef FORK_HANDLER
     static int registered;
     if (!is_main() && !__atomic_exchange_n(&registered, 1, __ATOMIC_SEQ_CST))
@@ -129,6 +154,10 @@ void free(void *block) {
 #endif
 #ifdef EMPTY_SHARED
     if (block == shared)
+        return;
+#endif
+#ifdef RETAINS
+    if (retain(block))
         return;
 #endif
     take();
