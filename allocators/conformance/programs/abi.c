@@ -201,6 +201,86 @@ static void verify(unsigned char *block, size_t size) {
         MUST(block[at] == (unsigned char)(at * 31 + (at >> 8)));
 }
 
+// A block of no bytes has one that can be used at least, by whichever function.
+static void usable_empty(void) {
+    for (int round = 0; round < 100; round++) {
+        void *place = NULL;
+        MUST(posix_memalign(&place, 64, 0) == 0);
+        unsigned char *blocks[] = {malloc(0),       calloc(0, 8),         calloc(8, 0),
+                                   realloc(NULL, 0), memalign(64, 0),      aligned_alloc(64, 0),
+                                   valloc(0),       pvalloc(0),           place};
+        enum { COUNT = sizeof blocks / sizeof *blocks };
+        for (int i = 0; i < COUNT; i++) {
+            MUST(blocks[i] != NULL && malloc_usable_size(blocks[i]) >= 1);
+            memset(blocks[i], i + 1, malloc_usable_size(blocks[i]));
+        }
+        for (int i = 0; i < COUNT; i++) {
+            MUST(blocks[i][0] == i + 1);
+            free(blocks[i]);
+        }
+    }
+}
+
+// A block of an extreme alignment or size is either right, or null by ENOMEM.
+static void check_extreme(char *block, size_t alignment, size_t size) {
+    if (block == NULL) {
+        MUST(errno == ENOMEM);
+        return;
+    }
+    MUST(errno == 12345);
+    MUST((uintptr_t)block % alignment == 0);
+    MUST(size <= PTRDIFF_MAX && malloc_usable_size(block) >= size);
+    free(block);
+}
+
+static void check_extreme_posix(size_t alignment, size_t size) {
+    char mark;
+    void *place = &mark;
+    errno = 12345;
+    int error = posix_memalign(&place, alignment, size);
+    if (error == 0) {
+        check_extreme(place, alignment, size);
+        return;
+    }
+    // glibc sets errno as well, which POSIX does not ask for. Both are accepted.
+    MUST(error == ENOMEM && place == &mark && (errno == 12345 || errno == ENOMEM));
+}
+
+// Not a power of two: glibc's memalign and aligned_alloc round up, and answer EINVAL where that is
+// impossible. Others may refuse all such alignments, by either error.
+static void check_wrong(size_t alignment, size_t size) {
+    char mark;
+    void *place = &mark;
+    errno = 12345;
+    MUST(posix_memalign(&place, alignment, size) == EINVAL);
+    MUST(place == &mark && errno == 12345);
+    MUST(memalign(alignment, size) == NULL && (errno == EINVAL || errno == ENOMEM));
+    errno = 12345;
+    MUST(aligned_alloc(alignment, size) == NULL && (errno == EINVAL || errno == ENOMEM));
+}
+
+static void extreme_alignment(void) {
+    static const size_t all[] = {0, 1, 100, 4097, 1 << 20, (size_t)1 << 32, (size_t)1 << 46,
+                                 PTRDIFF_MAX - 4096, PTRDIFF_MAX, (size_t)1 << 63, SIZE_MAX - 4096,
+                                 SIZE_MAX};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        for (size_t power = 16; power != 0; power *= 2) {
+            errno = 12345;
+            check_extreme(memalign(power, all[i]), power, all[i]);
+            errno = 12345;
+            check_extreme(aligned_alloc(power, all[i]), power, all[i]);
+            check_extreme_posix(power, all[i]);
+        }
+        check_wrong(SIZE_MAX, all[i]);
+        check_wrong(SIZE_MAX - 7, all[i]);
+        check_wrong(((size_t)1 << 63) + 1, all[i]);
+        errno = 12345;
+        check_extreme(valloc(all[i]), 4096, all[i]);
+        errno = 12345;
+        check_extreme(pvalloc(all[i]), 4096, all[i]);
+    }
+}
+
 // Up by an eighth of each power of two, one byte to both sides, and down again.
 static void realloc_boundaries(void) {
     static size_t steps[1000];
@@ -287,6 +367,8 @@ int main(int count, char **words) {
         {"alignment", alignment},
         {"zeroing", zeroing},
         {"usable-size", usable_size},
+        {"usable-empty", usable_empty},
+        {"extreme-alignment", extreme_alignment},
         {"realloc-boundaries", realloc_boundaries},
         {"information", information},
         {"page-aligned", page_aligned},

@@ -144,6 +144,40 @@ static void aligned_new() {
     }
 }
 
+static void handler_that_leaves() {
+    calls++;
+    std::set_new_handler(nullptr);
+}
+
+// Alignments and sizes that cannot be met. libstdc++ rounds a size near SIZE_MAX up to 0 and succeeds,
+// so such sizes are not asked for.
+static void extreme_new() {
+    const size_t sizes[] = {1, 100, 1 << 20, (size_t)1 << 46, PTRDIFF_MAX};
+    for (size_t power = 1; power != 0; power *= 2) {
+        for (size_t size : sizes) {
+            std::align_val_t wanted{power};
+            for (auto function : {aligned, aligned_array}) {
+                void *block = nullptr;
+                bool thrown = false;
+                calls = 0;
+                std::set_new_handler(handler_that_leaves);
+                try {
+                    block = function(size, wanted);
+                } catch (const std::bad_alloc &) {
+                    thrown = true;
+                }
+                MUST(thrown == (block == nullptr) && calls == (thrown ? 1 : 0));
+                MUST((uintptr_t)block % power == 0 && (size < (size_t)PTRDIFF_MAX || thrown));
+                ::operator delete(block, wanted);
+            }
+            std::set_new_handler(nullptr);
+            void *block = quiet_aligned(size, wanted, std::nothrow);
+            MUST((uintptr_t)block % power == 0);
+            ::operator delete(block, wanted);
+        }
+    }
+}
+
 int main(int count, char **words) {
     const struct {
         const char *name;
@@ -155,6 +189,7 @@ int main(int count, char **words) {
         {"nothrow", nothrow},
         {"nothrow-handler-throws", nothrow_handler_throws},
         {"aligned-new", aligned_new},
+        {"extreme-new", extreme_new},
     };
     for (const auto &check : checks) {
         if (count > 1 && strcmp(words[1], check.name) == 0) {

@@ -149,6 +149,16 @@ const CHECKS: &[Check] = &[
     check(Source::Abi, "usable-size", "all usable bytes can be used"),
     check(
         Source::Abi,
+        "usable-empty",
+        "a block of no bytes has a usable byte, by every function",
+    ),
+    check(
+        Source::Abi,
+        "extreme-alignment",
+        "every aligned function with every power of two up to 2^63: a block, or null and `ENOMEM`",
+    ),
+    check(
+        Source::Abi,
         "realloc-boundaries",
         "contents are kept over every boundary of `realloc`",
     ),
@@ -188,6 +198,11 @@ const CHECKS: &[Check] = &[
         Source::Cxx,
         "aligned-new",
         "aligned forms of `operator new`",
+    ),
+    check(
+        Source::Cxx,
+        "extreme-new",
+        "aligned forms of `operator new` with every power of two up to 2^63 throw or answer null",
     ),
     check(
         Source::Lifetime,

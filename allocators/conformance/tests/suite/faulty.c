@@ -233,6 +233,17 @@ void *valloc(size_t size) { return __libc_malloc(size); }
 #ifdef TOO_USABLE
 size_t malloc_usable_size(void *block) { return block == NULL ? 0 : 5; }
 #endif
+#ifdef UNUSABLE
+size_t malloc_usable_size(void *block) { return (void)block, 0; }
+#endif
+#ifdef ALIGNMENT_REFUSED
+void *memalign(size_t alignment, size_t size) {
+    void *block = __libc_memalign(alignment, size);
+    if (alignment >> 62 != 0)
+        errno = EINVAL;
+    return block;
+}
+#endif
 #ifdef UNINFORMED
 int mallopt(int option, int value) { return option == value; }
 #endif
