@@ -3,12 +3,12 @@
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
 
-use heapdrome_malloc_abi::{MIN_ALIGNMENT, MallocAbi, Statistics};
+use heapdrome_malloc_abi::{ForkGate, MIN_ALIGNMENT, MallocAbi, Presence, Statistics, deallocate};
 
 use crate::heap::current;
 use crate::large;
 use crate::pool::{PEAK, POOL, RESERVED};
-use crate::resize::{possibly_not_zero, resize_in_place, usable_size};
+use crate::resize::{possibly_not_zero, resize_in_place, resize_own, usable_size};
 use crate::threads;
 
 /// The process's arena.
@@ -34,11 +34,23 @@ unsafe impl MallocAbi for Bumpmalloc {
         threads::with_heap(|heap| unsafe { heap.allocate(size, alignment.max(MIN_ALIGNMENT)) })
     }
 
-    fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
-        let block = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
+    fn allocate_zeroed_fast(size: usize) -> Option<NonNull<u8>> {
+        let block = Self::allocate_fast(size)?;
         // SAFETY: the block is new and has this size.
         unsafe { block.write_bytes(0, possibly_not_zero(block, size)) };
         Some(block)
+    }
+
+    fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
+        let block = Self::allocate(size)?;
+        // SAFETY: the block is new and has this size.
+        unsafe { block.write_bytes(0, possibly_not_zero(block, size)) };
+        Some(block)
+    }
+
+    unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the caller's promise.
+        unsafe { resize_own(block, size) }
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
@@ -50,7 +62,7 @@ unsafe impl MallocAbi for Bumpmalloc {
             let moved = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
             moved.copy_from_nonoverlapping(block, usable_size(block).min(size));
             if !Self::deallocate_fast(block.as_ptr()) {
-                Self::deallocate(block);
+                deallocate::<Self>(block);
             }
             Some(moved)
         }
@@ -100,23 +112,31 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn start() {
-        threads::FORK_HANDLERS.register::<Self>();
+        threads::FORK_GATE.register::<Self>();
     }
 
-    fn fork_prepare() {
-        threads::hold_for_fork();
+    #[inline]
+    fn fork_gate() -> &'static ForkGate {
+        &threads::FORK_GATE
     }
 
-    fn fork_parent() {
-        // SAFETY: fork_prepare ran in this thread.
-        unsafe { threads::release_after_fork() };
+    #[inline]
+    fn presence() -> Option<&'static Presence> {
+        let heap = current();
+        threads::is_of_thread(heap).then_some(&heap.presence)
+    }
+
+    fn each_presence(visit: &mut dyn FnMut(&Presence)) {
+        threads::each_heap(|heap| visit(&heap.presence));
+    }
+
+    fn free_locks_in_child() {
+        // SAFETY: this thread is the only one, and was on no slow path when the process forked.
+        unsafe { threads::free_locks() };
     }
 
     fn fork_child() {
-        // SAFETY: fork_prepare ran in the thread that this is a copy of, the only one here.
-        unsafe {
-            threads::release_after_fork();
-            threads::give_up_after_fork();
-        }
+        // SAFETY: there is only this thread.
+        unsafe { threads::give_up_after_fork() };
     }
 }

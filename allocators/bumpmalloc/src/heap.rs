@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use heapdrome_malloc_abi::thread_slot;
+use heapdrome_malloc_abi::{Presence, thread_slot};
 use heapdrome_pages::Lock;
 
 use crate::chunk::{self, Chunk, GRANULE, List};
@@ -25,6 +25,8 @@ pub struct Heap {
     /// Chunks that are full and may have live blocks. Its thread alone adds to it; any thread that
     /// finds no other memory takes dead ones.
     pub retired: Lock<List>,
+    /// Whether the thread is on a slow path.
+    pub presence: Presence,
     /// The next heap of all, dead ones included: written once, under the registry's lock.
     pub next: Cell<*mut Heap>,
     /// The next heap without a thread: the registry's.
@@ -46,6 +48,7 @@ impl Heap {
             count: Cell::new(0),
             chunk: Cell::new(null_mut()),
             retired: Lock::new(List::new()),
+            presence: Presence::new(),
             next: Cell::new(null_mut()),
             next_free: Cell::new(null_mut()),
         }

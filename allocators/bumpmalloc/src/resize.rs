@@ -24,6 +24,22 @@ pub unsafe fn usable_size(block: NonNull<u8>) -> usize {
     chunk.block_end(start) - start
 }
 
+/// Makes a block at least `size` bytes large without moving it, if it lies in the chunk that the calling thread
+/// allocates in.
+///
+/// # Safety
+///
+/// `block` is a live block that no other thread uses meanwhile.
+pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+    let own = core::ptr::eq(current().chunk.get(), large::header_of(block).as_ptr());
+    if own {
+        // SAFETY: the caller's promise.
+        unsafe { resize_in_place(block, size) }
+    } else {
+        None
+    }
+}
+
 /// Makes a block at least `size` bytes large without moving its contents to another block.
 ///
 /// # Safety

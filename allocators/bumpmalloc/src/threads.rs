@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 
-use heapdrome_malloc_abi::{ForkHandlers, ThreadExit};
+use heapdrome_malloc_abi::{ForkGate, ThreadExit, end_thread};
 use heapdrome_pages::{Access, Linux, Lock, Pages};
 
 use crate::allocator::Bumpmalloc;
@@ -38,11 +38,26 @@ static REGISTRY: Lock<Registry> = Lock::new(Registry {
 
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
-pub(crate) static FORK_HANDLERS: ForkHandlers = ForkHandlers::new();
+/// Only threads inside change what threads share.
+pub(crate) static FORK_GATE: ForkGate = ForkGate::new();
 
 /// Whether this is the heap of ended threads.
 pub fn is_of_ended_threads(heap: &Heap) -> bool {
     core::ptr::eq(heap, &raw const HEAP_OF_ENDED)
+}
+
+/// Whether the heap is one that a thread has for itself.
+#[inline]
+pub fn is_of_thread(heap: &Heap) -> bool {
+    !core::ptr::eq(heap, &raw const EMPTY) && !core::ptr::eq(heap, &raw const ENDED)
+}
+
+/// Calls `visit` with every heap.
+pub fn each_heap(mut visit: impl FnMut(&Heap)) {
+    REGISTRY.lock().find(|heap| -> Option<()> {
+        visit(heap);
+        None
+    });
 }
 
 /// Calls `body` with a heap that the calling thread may allocate in.
@@ -60,7 +75,7 @@ pub fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     CURRENT::set(heap.as_ptr());
     // Without a key the heap stays with its thread for good, and is lost when it ends.
     let _ = EXIT.arm(heap);
-    FORK_HANDLERS.register::<Bumpmalloc>();
+    FORK_GATE.register::<Bumpmalloc>();
     // SAFETY: heaps are never freed.
     body(unsafe { heap.as_ref() })
 }
@@ -151,6 +166,16 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
     };
     CURRENT::set((&raw const ENDED).cast_mut());
     // SAFETY: the heap was this thread's until now, and is nobody's until it is in the list.
+    unsafe { end_thread::<Bumpmalloc>(|heap| give_up_heap(heap.cast()), heap.cast()) };
+}
+
+/// Gives up the heap of a thread that has ended.
+///
+/// # Safety
+///
+/// No thread uses the heap, and it is in no list of free ones.
+unsafe fn give_up_heap(heap: NonNull<Heap>) {
+    // SAFETY: the caller's promise.
     unsafe {
         give_up_chunks(heap.as_ref());
         let mut registry = REGISTRY.lock();
@@ -198,41 +223,23 @@ pub unsafe fn give_up(chunk: NonNull<Chunk>) {
     }
 }
 
-/// Takes all locks, in the order in which threads take them.
-pub fn hold_for_fork() {
-    ENDED_THREADS.hold_for_fork();
-    REGISTRY.hold_for_fork();
-    // SAFETY: the registry is held.
-    unsafe {
-        (*REGISTRY.as_ptr()).find(|heap| -> Option<()> {
-            heap.retired.hold_for_fork();
-            None
-        })
-    };
-    HEAP_OF_ENDED.retired.hold_for_fork();
-    POOL.hold_for_fork();
-}
-
-/// Lets go of all locks.
+/// In the child of a fork: frees all locks. A thread of the parent may have held one to read what it guards.
 ///
 /// # Safety
 ///
-/// The calling thread holds them by [`hold_for_fork`].
-pub unsafe fn release_after_fork() {
+/// There is only the calling thread, which has no guard of a lock.
+pub unsafe fn free_locks() {
     // SAFETY: the caller's promise.
     unsafe {
-        POOL.release_after_fork();
-        HEAP_OF_ENDED.retired.release_after_fork();
-        (*REGISTRY.as_ptr()).find(|heap| -> Option<()> {
-            heap.retired.release_after_fork();
-            None
-        });
-        REGISTRY.release_after_fork();
-        ENDED_THREADS.release_after_fork();
+        POOL.free_in_child();
+        HEAP_OF_ENDED.retired.free_in_child();
+        REGISTRY.free_in_child();
+        ENDED_THREADS.free_in_child();
+        each_heap(|heap| heap.retired.free_in_child());
     }
 }
 
-/// In the child, without the locks: leaves the full chunks of threads that do not exist there to whoever
+/// In the child of a fork: leaves the full chunks of threads that do not exist there to whoever
 /// frees their last blocks. Those in which such threads were allocating stay theirs: one may have been
 /// caught between two steps, and nobody will allocate there again.
 ///

@@ -1,7 +1,14 @@
 //! Arenas: stretches of address space that are cut into units.
 //!
-//! There is one arena of a terabyte, or of 64 or 8 GiB where that is refused, of which nothing is
-//! committed at first. Where address space is limited, there are up to [`MOST`] small ones instead.
+//! There is one arena of up to a terabyte, which takes addresses only as it grows: they count against a limit on
+//! address space, which a program may set for itself at any time.
+//!
+//! ```text
+//!  | states ...      | descriptors ...      | units ...                                        |
+//!  ^ each part grows from its start, in a range of addresses that the system gives to others last
+//! ```
+//!
+//! Where the system cannot place mappings, there are up to [`MOST`] small arenas instead, reserved as a whole.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
@@ -9,7 +16,7 @@ use heapdrome_pages::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-use heapdrome_pages::{Access, Advice, Pages};
+use heapdrome_pages::{Access, Advice, Pages, Placed};
 
 use crate::huge::Step;
 use crate::size_class::{UNIT, UNIT_SHIFT};
@@ -30,10 +37,15 @@ pub(crate) const GRAIN: usize = 16;
 pub struct Arena {
     base: *mut u8,
     units: usize,
-    /// Units from the start that may be read and written.
+    /// Units from the start that may be read and written, those skipped aside.
     pub committed: usize,
+    /// How many units before [`committed`](Self::committed) are none, since others have mappings there.
+    pub skipped: usize,
+    /// Whether the parts are reserved only as far as committed.
+    grows: bool,
     slabs: *mut Slab,
     slab_bytes: usize,
+    state_bytes: usize,
     /// A byte for each [`GRAIN`] of the units; null where there are none.
     states: *mut u8,
     /// Committed units that are in no use.
@@ -52,8 +64,11 @@ impl Arena {
         base: core::ptr::null_mut(),
         units: 0,
         committed: 0,
+        skipped: 0,
+        grows: false,
         slabs: core::ptr::null_mut(),
         slab_bytes: 0,
+        state_bytes: 0,
         states: core::ptr::null_mut(),
         free: UnitMap::none(),
         dirty: UnitMap::none(),
@@ -76,9 +91,40 @@ impl Arena {
         Some(arena)
     }
 
+    /// Finds room for an arena of up to `bytes` that grows, a multiple of the unit; otherwise as
+    /// [`reserve`](Self::reserve). `None` also where the system cannot place mappings.
+    pub fn find(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
+        let mut arena = Self {
+            units: bytes / UNIT,
+            grows: true,
+            ..Self::NONE
+        };
+        let [_, slab_bytes, state_bytes] = bytes_of_parts(arena.units);
+        let room = pages.find_room(state_bytes + slab_bytes + bytes, HUGE * UNIT)?;
+        // SAFETY: the room has these parts.
+        unsafe {
+            let slabs = room.add(state_bytes);
+            arena.slabs = slabs.as_ptr().cast();
+            arena.base = slabs.add(slab_bytes).as_ptr();
+        }
+        if with_states {
+            arena.states = room.as_ptr();
+        }
+        // The first descriptors show whether mappings can be placed.
+        if !arena.commit_descriptors(pages, 1) {
+            return None;
+        }
+        if arena.reserve_maps(pages).is_none() {
+            // SAFETY: nobody knows of it yet.
+            unsafe { arena.release(pages) };
+            return None;
+        }
+        Some(arena)
+    }
+
     /// Reserves all parts; `None` after the first that is refused.
     fn reserve_parts(&mut self, pages: &impl Pages, with_states: bool) -> Option<()> {
-        let [map_bytes, slab_bytes, state_bytes] = bytes_of_parts(self.units);
+        let [_, slab_bytes, state_bytes] = bytes_of_parts(self.units);
         let addresses = |bytes| pages.reserve(bytes, UNIT, Access::None);
         self.base = addresses(self.units << UNIT_SHIFT)?.as_ptr();
         if with_states {
@@ -86,11 +132,17 @@ impl Arena {
         }
         let slabs = addresses(slab_bytes)?;
         self.slabs = slabs.as_ptr().cast();
+        // SAFETY: the range was just reserved.
+        unsafe { pages.advise(slabs, slab_bytes, Advice::NoHugePages) };
+        self.reserve_maps(pages)
+    }
+
+    fn reserve_maps(&mut self, pages: &impl Pages) -> Option<()> {
+        let [map_bytes, ..] = bytes_of_parts(self.units);
         let maps = pages.reserve(map_bytes, UNIT, Access::ReadWrite)?;
         let words: *mut u64 = maps.as_ptr().cast();
         // SAFETY: the memory is zero, large enough for both maps, and nobody else's.
         unsafe {
-            pages.advise(slabs, slab_bytes, Advice::NoHugePages);
             pages.advise(maps, map_bytes, Advice::NoHugePages);
             self.free = UnitMap::new(words, self.units);
             let second = words.add(UnitMap::memory_words(self.units));
@@ -103,17 +155,23 @@ impl Arena {
     ///
     /// # Safety
     ///
-    /// Nobody else knows the arena.
+    /// Nobody else knows the arena, and nothing of it is committed but descriptors.
     pub unsafe fn release(self, pages: &impl Pages) {
-        let [map_bytes, slab_bytes, state_bytes] = bytes_of_parts(self.units);
+        let [map_bytes, mut slab_bytes, mut state_bytes] = bytes_of_parts(self.units);
+        let mut unit_bytes = self.units << UNIT_SHIFT;
+        if self.grows {
+            (unit_bytes, slab_bytes, state_bytes) = (0, self.slab_bytes, 0);
+        }
         let parts = [
-            (self.base, self.units << UNIT_SHIFT),
+            (self.base, unit_bytes),
             (self.free.memory().cast(), map_bytes),
             (self.slabs.cast(), slab_bytes),
             (self.states, state_bytes),
         ];
         for (start, bytes) in parts {
-            if let Some(start) = NonNull::new(start) {
+            if let Some(start) = NonNull::new(start)
+                && bytes != 0
+            {
                 // SAFETY: the arena reserved each with this size. Where the system refuses, only
                 // addresses are lost.
                 unsafe { pages.release(start, bytes) };
@@ -176,59 +234,112 @@ impl Arena {
         self.units - self.committed
     }
 
-    /// Commits `count` more units, and their descriptors; they are free and clean then.
-    pub fn commit(&mut self, pages: &impl Pages, count: usize) -> bool {
-        if count > self.uncommitted() {
-            return false;
-        }
+    /// Commits `count` more units, at most [`uncommitted`](Self::uncommitted), and their descriptors; they are free
+    /// and clean then.
+    pub fn commit(&mut self, pages: &impl Pages, count: usize) -> Placed {
         let (units, bytes) = (self.committed + count, count << UNIT_SHIFT);
-        // SAFETY: the range lies in the reservation; nobody uses it yet, nor relies on its being inaccessible.
-        unsafe {
-            let start = NonNull::new_unchecked(self.base.add(self.committed << UNIT_SHIFT));
-            // First what is most, and most likely to be refused.
-            if !pages.protect(start, bytes, Access::ReadWrite) {
-                return false;
-            }
-            if !self.commit_descriptors(pages, units) || !self.commit_states(pages, units) {
-                // What may be written counts against a limit.
-                pages.protect(start, bytes, Access::None);
-                return false;
-            }
+        let start = self.part(self.base, self.committed << UNIT_SHIFT);
+        // First what is most, and most likely to be refused.
+        let placed = self.open(pages, start, bytes);
+        if placed != Placed::Done {
+            return placed;
+        }
+        if !self.describe(pages, units) {
+            // What may be written counts against a limit.
+            // SAFETY: the range was opened above, and nobody uses it yet.
+            unsafe { self.close(pages, start, bytes) };
+            return Placed::Refused;
         }
         self.free.change(self.committed, count, true);
-        self.committed += count;
-        true
+        self.committed = units;
+        Placed::Done
     }
 
-    fn commit_states(&self, pages: &impl Pages, units: usize) -> bool {
-        let page = pages.page_size();
-        let first = (self.committed * UNIT / GRAIN) / page * page;
-        let end = (units * UNIT / GRAIN).next_multiple_of(page);
+    /// Leaves out the next `count` units, where others have mappings. False if that are all, or there is no memory to
+    /// describe them as unused.
+    pub fn skip(&mut self, pages: &impl Pages, count: usize) -> bool {
+        let possible = count < self.uncommitted() && self.describe(pages, self.committed + count);
+        if possible {
+            self.committed += count;
+            self.skipped += count;
+        }
+        possible
+    }
+
+    /// The place at `offset` in a part of the arena.
+    fn part<T>(&self, part: *mut T, offset: usize) -> NonNull<u8> {
+        // SAFETY: every part has an address, and the offset lies within it.
+        unsafe { NonNull::new_unchecked(part.cast::<u8>().add(offset)) }
+    }
+
+    /// Makes a range of the arena's addresses readable and writable.
+    fn open(&self, pages: &impl Pages, start: NonNull<u8>, bytes: usize) -> Placed {
+        if self.grows {
+            return pages.reserve_at(start, bytes, Access::ReadWrite);
+        }
+        // SAFETY: the arena reserved the range; nobody uses it yet, nor relies on its being inaccessible.
+        if unsafe { pages.protect(start, bytes, Access::ReadWrite) } {
+            Placed::Done
+        } else {
+            Placed::Refused
+        }
+    }
+
+    /// Takes back what [`open`](Self::open) did.
+    ///
+    /// # Safety
+    ///
+    /// The range was opened, and nobody uses it.
+    unsafe fn close(&self, pages: &impl Pages, start: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise. A range that cannot be closed costs addresses, or what may be written.
+        unsafe {
+            if self.grows {
+                pages.release(start, bytes);
+            } else {
+                pages.protect(start, bytes, Access::None);
+            }
+        }
+    }
+
+    /// Commits descriptors and states for the first `units` units.
+    fn describe(&mut self, pages: &impl Pages, units: usize) -> bool {
+        self.commit_descriptors(pages, units) && self.commit_states(pages, units)
+    }
+
+    fn commit_states(&mut self, pages: &impl Pages, units: usize) -> bool {
         if self.states.is_null() {
             return true;
         }
-        // SAFETY: the range lies in the reservation of the states, which is of whole units.
-        unsafe {
-            let start = NonNull::new_unchecked(self.states.add(first));
-            pages.protect(start, end - first, Access::ReadWrite)
-        }
+        let needed = (units * UNIT / GRAIN).next_multiple_of(pages.page_size());
+        let state_bytes = self.grow_part(pages, self.states, self.state_bytes, needed);
+        state_bytes.map(|bytes| self.state_bytes = bytes).is_some()
     }
 
     fn commit_descriptors(&mut self, pages: &impl Pages, units: usize) -> bool {
         let needed = (units * size_of::<Slab>()).next_multiple_of(DESCRIPTOR_STEP);
-        if needed <= self.slab_bytes {
-            return true;
+        let opened = self.slab_bytes;
+        let slab_bytes = self.grow_part(pages, self.slabs.cast(), opened, needed);
+        if slab_bytes.is_some() && self.grows && opened < needed {
+            let start = self.part(self.slabs, opened);
+            // SAFETY: the range was just reserved.
+            unsafe { pages.advise(start, needed - opened, Advice::NoHugePages) };
         }
-        // SAFETY: the range lies in the reservation of the descriptors, which is as large as all
-        // units want, rounded up in the same way.
-        let done = unsafe {
-            let start = NonNull::new_unchecked(self.slabs.cast::<u8>().add(self.slab_bytes));
-            pages.protect(start, needed - self.slab_bytes, Access::ReadWrite)
-        };
-        if done {
-            self.slab_bytes = needed;
+        slab_bytes.map(|bytes| self.slab_bytes = bytes).is_some()
+    }
+
+    /// Opens a part, of which `opened` bytes are open, up to `needed` bytes. Returns how many are open then.
+    fn grow_part(
+        &self,
+        pages: &impl Pages,
+        part: *mut u8,
+        opened: usize,
+        needed: usize,
+    ) -> Option<usize> {
+        if needed <= opened {
+            return Some(opened);
         }
-        done
+        let start = self.part(part, opened);
+        (self.open(pages, start, needed - opened) == Placed::Done).then_some(needed)
     }
 }
 

@@ -11,11 +11,12 @@ use heapdrome_pages::atomic::{
     Ordering::{AcqRel, Relaxed, Release},
 };
 
+use heapdrome_malloc_abi::enter;
 use heapdrome_pages::Pages;
 use heapdrome_pages::system::start_thread;
 
 use crate::backend::Backend;
-use crate::elfmalloc::BACKEND;
+use crate::elfmalloc::{BACKEND, Elfmalloc};
 
 /// After so many rounds without anything to purge the thread sleeps no longer than before: each doubles it.
 const ROUNDS: u32 = 4;
@@ -66,7 +67,9 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
     while BACKEND.rest(half().saturating_mul(1 << silent)) {
         // Relaxed: a number that stands alone.
         let before = BACKEND.purged.load(Relaxed);
-        BACKEND.tick();
+        if let Some(_inside) = enter::<Elfmalloc>() {
+            BACKEND.tick();
+        }
         let same = BACKEND.purged.load(Relaxed) == before;
         silent = if same { (silent + 1).min(ROUNDS) } else { 0 };
     }

@@ -150,8 +150,9 @@ const fn slack_for(class: SizeClass, size: usize) -> usize {
     }
 }
 
-/// Whether a block with this slack was allocated with another size. Of much slack a short block knows
-/// only that.
+/// Whether a block with this slack was allocated with another size; a size of zero counts as one. Of much slack a
+/// short block knows only that.
 pub(crate) const fn is_another_size(class: SizeClass, slack: usize, size: usize) -> bool {
+    let size = if size == 0 { 1 } else { size };
     size >= class.size() || slack_for(class, size) != slack
 }

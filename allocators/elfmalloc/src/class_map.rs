@@ -1,11 +1,10 @@
-//! The class map: for every 64 KiB of the address space, the class of the blocks there, in one byte.
+//! The class map: for every unit of the arena, the class of the blocks there, in one byte.
 //!
-//! Two gigabytes of address space are reserved for it and only the bytes of arenas are ever written;
-//! what was never written reads as class 0, which no slab serves: null, the stack, and any foreign
-//! pointer need no test of their own. Where two gigabytes cannot be had, every address has class 0,
-//! and `free` finds the class through the directory of arenas, on its slow path.
+//! What was never written reads as class 0, which no slab serves. Addresses outside of the arena have class 0, too:
+//! null, the stack, and any foreign pointer. Where there is no memory for the map, every address has class 0, and
+//! `free` finds the class through the directory of arenas, on its slow path.
 
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{
     AtomicPtr, AtomicU8, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
@@ -15,19 +14,19 @@ use heapdrome_pages::{Access, Advice, Pages};
 
 use crate::size_class::{SizeClass, UNIT_SHIFT};
 
-/// Bits of a user-space address.
-const ADDRESS_BITS: u32 = if cfg!(target_arch = "x86_64") { 47 } else { 48 };
-const BYTES: usize = 1 << (ADDRESS_BITS - UNIT_SHIFT);
-
-static NOTHING: AtomicU8 = AtomicU8::new(0);
+/// Where the arena begins while there is none: no address of a program is as few units behind as an arena has.
+const NOWHERE: usize = 1 << (usize::BITS - 1);
 
 /// The map. All bytes are written before a block of theirs is handed out, so that whoever has the
 /// block sees them.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct ClassMap {
+    /// Where the arena begins.
+    base: AtomicUsize,
+    /// Number of its units.
+    units: AtomicUsize,
     bytes: AtomicPtr<AtomicU8>,
-    mask: AtomicUsize,
 }
 
 impl ClassMap {
@@ -35,44 +34,45 @@ impl ClassMap {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            bytes: AtomicPtr::new((&raw const NOTHING).cast_mut()),
-            mask: AtomicUsize::new(0),
+            base: AtomicUsize::new(NOWHERE),
+            units: AtomicUsize::new(0),
+            bytes: AtomicPtr::new(null_mut()),
         }
     }
 
-    /// Reserves the map, writable for the `size` bytes of address space from `base` on and nowhere else:
-    /// no slab may lie elsewhere from then on. False where that fails: every address keeps class 0.
+    /// Makes the map for `size` bytes of address space from `base` on: no slab may lie elsewhere from then on. False
+    /// where there is no memory for it: every address keeps class 0.
     pub fn start(&self, pages: &impl Pages, base: NonNull<u8>, size: usize) -> bool {
-        let Some(map) = pages.reserve(BYTES, 4096, Access::Read) else {
+        let units = size >> UNIT_SHIFT;
+        let bytes = units.next_multiple_of(pages.page_size());
+        let Some(map) = pages.reserve(bytes, 4096, Access::ReadWrite) else {
             return false;
         };
-        let page = pages.page_size();
-        let first = (base.addr().get() >> UNIT_SHIFT) / page * page;
-        let end = ((base.addr().get() + size) >> UNIT_SHIFT).next_multiple_of(page);
-        // SAFETY: both indices lie in the reservation, since the arena lies in the address space.
-        let writable = unsafe {
-            pages.advise(map, BYTES, Advice::NoHugePages);
-            pages.protect(map.add(first), end - first, Access::ReadWrite)
-        };
-        if !writable {
-            // SAFETY: nobody uses the reservation yet.
-            unsafe { pages.release(map, BYTES) };
-            return false;
-        }
+        // SAFETY: the range was just reserved.
+        unsafe { pages.advise(map, bytes, Advice::NoHugePages) };
         self.bytes.store(map.as_ptr().cast(), Relaxed);
-        // Release: pairs with the acquire in `get`: who sees the mask sees the map.
-        self.mask.store(BYTES - 1, Release);
+        self.units.store(units, Relaxed);
+        // Release: pairs with the acquire in `place`: who sees where the arena begins sees the map.
+        self.base.store(base.addr().get(), Release);
         true
+    }
+
+    /// The map as it is now.
+    #[inline(always)]
+    pub(crate) fn window(&self) -> Window {
+        // Acquire: pairs with the release in `start`. Before, every address lies outside of what `units` may say.
+        let base = self.base.load(Acquire);
+        Window {
+            base,
+            units: self.units.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
+        }
     }
 
     /// The class of the blocks at `address`.
     #[inline(always)]
     pub fn get(&self, address: usize) -> SizeClass {
-        // Acquire: pairs with the release in `start`.
-        let index = (address >> UNIT_SHIFT) & self.mask.load(Acquire);
-        // SAFETY: the mask keeps the index within the map, and is zero while there is none.
-        let byte = unsafe { (*self.bytes.load(Relaxed).add(index)).load(Relaxed) };
-        SizeClass::from_number(byte)
+        self.window().find(address).unwrap_or(SizeClass::NONE)
     }
 
     /// Sets the class for `units` units from `base` on.
@@ -81,18 +81,72 @@ impl ClassMap {
     ///
     /// They lie in the arena that the map was started for, if it was.
     pub unsafe fn set(&self, base: NonNull<u8>, units: usize, class: SizeClass) {
-        let mask = self.mask.load(Acquire);
-        if mask == 0 {
+        let window = self.window();
+        let Some(first) = window.place(base.addr().get()) else {
             return;
-        }
-        let first = (base.addr().get() >> UNIT_SHIFT) & mask;
-        for index in first..first + units {
-            // SAFETY: the arena's bytes are writable and in the map. Relaxed: see the type.
-            unsafe {
-                (*self.bytes.load(Relaxed).add(index)).store(class.number() as u8, Relaxed);
-            }
+        };
+        for place in first..first + units {
+            // SAFETY: the caller's units are the arena's, each of which has a byte. Relaxed: see the type.
+            unsafe { (*window.bytes.add(place)).store(class.number() as u8, Relaxed) };
         }
     }
+}
+
+/// What the fast path knows of the map. Every thread has a copy: the compiler uses these words as operands, which it
+/// does not do with atomics.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    base: usize,
+    units: usize,
+    bytes: *const AtomicU8,
+}
+
+impl Window {
+    /// What is known before there is a map: every address lies outside.
+    pub(crate) const NONE: Self = Self {
+        base: NOWHERE,
+        units: 0,
+        bytes: core::ptr::null(),
+    };
+
+    /// The place of an address in the map; `None` outside of the arena.
+    #[inline(always)]
+    fn place(self, address: usize) -> Option<usize> {
+        let place = address.wrapping_sub(self.base) >> UNIT_SHIFT;
+        (place < self.units).then_some(place)
+    }
+
+    /// The class of the blocks at `address`; `None` outside of the arena.
+    #[inline(always)]
+    pub(crate) fn find(self, address: usize) -> Option<SizeClass> {
+        let place = self.place(address)?;
+        // SAFETY: the map has a byte for every unit.
+        let byte = unsafe { load_byte(self.bytes, place) };
+        Some(SizeClass::from_number(byte as u8))
+    }
+}
+
+/// Loads a byte, relaxed. As an instruction of our own: the compiler extends an atomic byte to a word by a second one.
+///
+/// # Safety
+///
+/// The byte at that place is one that may be read.
+#[inline(always)]
+unsafe fn load_byte(bytes: *const AtomicU8, place: usize) -> usize {
+    #[cfg(all(target_arch = "x86_64", not(any(miri, modelled))))]
+    {
+        let value: usize;
+        // SAFETY: the caller's promise; an aligned load of a byte is atomic.
+        unsafe {
+            core::arch::asm!("movzx {0:e}, byte ptr [{1} + {2}]", lateout(reg) value, in(reg) bytes,
+                in(reg) place, options(readonly, nostack, preserves_flags));
+            core::hint::assert_unchecked(value <= 0xff);
+        }
+        value
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(any(miri, modelled)))))]
+    // SAFETY: the caller's promise.
+    usize::from(unsafe { (*bytes.add(place)).load(Relaxed) })
 }
 
 impl Default for ClassMap {

@@ -7,10 +7,10 @@
 use core::ffi::c_void;
 use core::ptr::{NonNull, without_provenance_mut};
 
-use heapdrome_malloc_abi::{ThreadExit, thread_slot};
+use heapdrome_malloc_abi::{MallocAbi, ThreadExit, end_thread, thread_slot};
 use heapdrome_pages::system;
 
-use crate::elfmalloc::{BACKEND, Elfmalloc, FORK_HANDLERS, start};
+use crate::elfmalloc::{BACKEND, Elfmalloc, start};
 use crate::heap::{ENDED, Front, NO_HEAP, Shared, ThreadHeap};
 
 /// So many blocks a thread without a heap gives back to their slabs one by one: more than the C library frees for
@@ -42,7 +42,7 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
             return;
         }
         HEAP::set((&raw const ENDED).cast_mut());
-        BACKEND.detach(heap);
+        end_thread::<Elfmalloc>(|heap| BACKEND.detach(heap.cast()), heap.cast());
     }
 }
 
@@ -95,7 +95,7 @@ fn first_heap() -> Option<NonNull<ThreadHeap>> {
     // Arming may allocate, which the heap in place can serve. Where it fails, the heap of this thread
     // is not handed on when it ends: no harm but to memory.
     THREAD_EXIT.arm(heap);
-    FORK_HANDLERS.register::<Elfmalloc>();
+    Elfmalloc::fork_gate().register::<Elfmalloc>();
     Some(heap)
 }
 

@@ -4,8 +4,12 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicBool, Ordering::Relaxed};
 
-use heapdrome_malloc_abi::{ForkHandlers, Form, MallocAbi, Report, Statistics, write_report};
+use heapdrome_malloc_abi::{
+    ForkGate, Form, MIN_ALIGNMENT, MallocAbi, Presence, Report, Statistics, deallocate, enter,
+    write_report,
+};
 use heapdrome_pages::Linux;
+use heapdrome_pages::system::address_space_limit;
 
 use crate::backend::Backend;
 use crate::background;
@@ -21,8 +25,8 @@ use crate::slab::{Misuse, Slab};
 use crate::statistics::Snapshot;
 
 pub(crate) static BACKEND: Backend<Linux> = Backend::new(Linux);
-/// Of whichever variant serves: all have one back-end.
-pub(crate) static FORK_HANDLERS: ForkHandlers = ForkHandlers::new();
+/// Every variant has this gate, since all have one back-end. Only threads inside change the back-end.
+static FORK_GATE: ForkGate = ForkGate::new();
 /// Whether arenas are to keep states; to be set before the first block.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
@@ -36,6 +40,7 @@ pub(crate) fn start() {
         let settings = Settings {
             // Relaxed: set by this thread, or by the one whose secret it found (`canary::wants_secret`), or not at all.
             states: STATES.load(Relaxed),
+            arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
             // As many as processors, which `current::heap` says: more threads do not run at once, so that they can
             // share slabs and seldom meet.
             hosts: 1,
@@ -114,7 +119,7 @@ unsafe fn move_to<F: FrontEnd>(to: NonNull<u8>, block: NonNull<u8>, kept: usize)
     unsafe {
         to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
         if !Allocator::<F>::deallocate_fast(block.as_ptr()) {
-            Allocator::<F>::deallocate(block);
+            deallocate::<Allocator<F>>(block);
         }
     }
     to
@@ -125,9 +130,11 @@ const fn fits(usable: usize, size: usize) -> bool {
     size <= usable && size >= usable / 2
 }
 
-/// What there is now.
+/// What there is now. While another thread forks, blocks in the calling thread's coalescer count as live.
 pub(crate) fn snapshot() -> Snapshot {
-    if let Some(heap) = present_heap() {
+    if let Some(heap) = present_heap()
+        && let Some(_inside) = enter::<Elfmalloc>()
+    {
         // SAFETY: the heap is this thread's.
         unsafe { BACKEND.note_cached(heap) };
     }
@@ -158,6 +165,14 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     #[inline(always)]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
         NonNull::new(front().allocate(size))
+    }
+
+    #[inline(always)]
+    fn allocate_aligned_fast(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        if alignment <= MIN_ALIGNMENT {
+            return Self::allocate_fast(size);
+        }
+        NonNull::new(front().pop(SizeClass::of_aligned(size, alignment)?))
     }
 
     fn allocate(size: usize) -> Option<NonNull<u8>> {
@@ -192,6 +207,21 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
         Some(large.block)
     }
 
+    #[inline]
+    unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let class = BACKEND.map.get(block.addr().get());
+        if !class.is_slab() {
+            return None;
+        }
+        let usable = class.size();
+        if fits(usable, size) || SizeClass::of_aligned(size, 1) == Some(class) {
+            return Some(block);
+        }
+        let to = Self::allocate_fast(size)?;
+        // SAFETY: the caller's block, which has that many bytes.
+        Some(unsafe { move_to::<F>(to, block, usable.min(size)) })
+    }
+
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let class = class_of(block.addr().get());
         // SAFETY: the block is live and the caller's.
@@ -223,7 +253,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     #[inline(always)]
     unsafe fn deallocate_fast(block: *mut u8) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { F::free(front(), &BACKEND.map, block) }
+        unsafe { F::free(front(), block) }
     }
 
     unsafe fn deallocate(block: NonNull<u8>) {
@@ -276,29 +306,43 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
 
     fn start() {
         start();
-        FORK_HANDLERS.register::<Elfmalloc>();
-        BACKEND.pool.lock().prefer_huge_pages(F::HUGE_PAGES);
+        FORK_GATE.register::<Elfmalloc>();
+        // Only where the library is loaded while another thread forks, nothing is preferred.
+        if let Some(_inside) = enter::<Self>() {
+            BACKEND.pool.lock().prefer_huge_pages(F::HUGE_PAGES);
+        }
     }
 
     fn stop() {
         report_at_exit::<Self>();
     }
 
-    fn fork_prepare() {
-        BACKEND.hold_all();
+    #[inline]
+    fn fork_gate() -> &'static ForkGate {
+        &FORK_GATE
     }
 
-    fn fork_parent() {
-        // SAFETY: this thread took the locks in `fork_prepare`.
-        unsafe { BACKEND.release_all() };
+    #[inline]
+    fn presence() -> Option<&'static Presence> {
+        // SAFETY: heaps live for ever.
+        present_heap().map(|heap| unsafe { &(*heap.as_ptr()).presence })
+    }
+
+    fn each_presence(visit: &mut dyn FnMut(&Presence)) {
+        for heap in BACKEND.all_heaps() {
+            // SAFETY: heaps live for ever.
+            visit(unsafe { &(*heap.as_ptr()).presence });
+        }
+    }
+
+    fn free_locks_in_child() {
+        // SAFETY: this thread is the only one, and was on no slow path when the process forked.
+        unsafe { BACKEND.free_locks() };
     }
 
     fn fork_child() {
         background::forked();
-        // SAFETY: this thread is the copy of the one that took the locks, and alone.
-        unsafe {
-            BACKEND.release_all();
-            BACKEND.disown(present_heap());
-        }
+        // SAFETY: there is only this thread.
+        unsafe { BACKEND.disown(present_heap()) };
     }
 }

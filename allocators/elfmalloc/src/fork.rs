@@ -1,88 +1,50 @@
-//! Around a fork every lock is held, so that the child finds nothing half changed.
+//! What happens to the back-end in the child of a fork. No thread was changing it when the process forked: the
+//! [gate](heapdrome_malloc_abi::fork_gate) sees to that.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::Ordering::Relaxed;
 
-use heapdrome_pages::{Lock, Pages};
+use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
-use crate::bin::Bin;
-use crate::depot::Depot;
 use crate::heap::{Front, ThreadHeap};
-use crate::heaps::{AllHeaps, guests_of};
+use crate::heaps::guests_of;
 use crate::magazine::Magazine;
 use crate::metadata::ThreadMetadata;
 
 impl<P: Pages> Backend<P> {
-    /// Takes every lock, in their order.
-    pub fn hold_all(&self) {
-        self.purging.hold_for_fork();
-        self.heaps.hold_for_fork();
-        // SAFETY: the lock is held for the fork.
-        unsafe { &mut *self.heaps.as_ptr() }.hold();
-        self.each_depot(Lock::hold_for_fork);
-        self.each_bin(Lock::hold_for_fork);
-        self.mapped.hold_for_fork();
-        self.pool.hold_for_fork();
-        self.metadata.hold_for_fork();
-    }
-
-    /// Lets go of every lock that was taken; those of heaps that were made since are none of them.
+    /// In the child: frees every lock. A thread of the parent may have held it to read what it guards.
     ///
     /// # Safety
     ///
-    /// The calling thread, or the one that it is a copy of, took them by
-    /// [`hold_all`](Self::hold_all).
-    pub unsafe fn release_all(&self) {
-        // SAFETY: the caller's promise.
+    /// There is only the calling thread, and it has no guard of a lock.
+    pub unsafe fn free_locks(&self) {
+        // SAFETY: the caller's promise; whoever held a lock does not exist here, and changed nothing under it.
         unsafe {
-            self.metadata.release_after_fork();
-            self.pool.release_after_fork();
-            self.mapped.release_after_fork();
-            self.each_bin(|bin| bin.release_after_fork());
-            self.each_depot(|depot| depot.release_after_fork());
-            self.heaps.release_after_fork();
-            self.purging.release_after_fork();
+            self.metadata.free_in_child();
+            self.pool.free_in_child();
+            self.mapped.free_in_child();
+            self.purging.free_in_child();
+            self.bins.iter().for_each(|bin| bin.free_in_child());
+            self.heaps.free_in_child();
+            for heap in self.all_heaps() {
+                let (bins, depot) = (&(*heap.as_ptr()).bins, &(*heap.as_ptr()).depot);
+                bins.iter().for_each(|bin| bin.free_in_child());
+                depot.free_in_child();
+            }
         }
     }
 
-    fn each_bin(&self, mut visit: impl FnMut(&Bin)) {
-        for heap in self.all_held_heaps() {
-            // SAFETY: heaps live for ever, and bins may be used by any thread.
-            unsafe { &(*heap.as_ptr()).bins }
-                .iter()
-                .for_each(&mut visit);
-        }
-        self.bins.iter().for_each(visit);
-    }
-
-    fn each_depot(&self, mut visit: impl FnMut(&Lock<Depot>)) {
-        for heap in self.all_held_heaps() {
-            // SAFETY: heaps live for ever, and depots may be used by any thread.
-            visit(unsafe { &(*heap.as_ptr()).depot });
-        }
-    }
-
-    fn all_held_heaps(&self) -> AllHeaps {
-        // SAFETY: the lock is held for the fork.
-        unsafe { &*self.heaps.as_ptr() }.held()
-    }
-
-    /// In the child: makes the heaps of threads that do not exist here available to others, and puts back
-    /// what they were purging. The blocks in their magazines and quarantines are lost: a thread may have
-    /// been moving them when the process forked.
+    /// In the child: makes the heaps of threads that do not exist here available to others. The blocks in their
+    /// magazines and quarantines are lost: fast paths pass by the gate, and a thread may have been on one when the
+    /// process forked.
     ///
     /// # Safety
     ///
     /// There is only the calling thread, whose heap is `own`, if it has one.
     pub unsafe fn disown(&self, own: Option<NonNull<ThreadHeap>>) {
-        // Relaxed: there is no other thread. The one that was purging is none of this process.
-        self.ticking.store(false, Relaxed);
-        let mut pool = self.pool.lock();
-        pool.put_back_purging();
         // The child's processor time begins anew.
-        pool.forget_steps();
-        drop(pool);
+        self.pool.lock().forget_steps();
         let mut heaps = self.heaps.lock();
         let mut idle = null_mut();
         for heap in heaps.all() {

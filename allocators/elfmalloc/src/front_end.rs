@@ -7,7 +7,6 @@ use core::ptr::NonNull;
 use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
-use crate::class_map::ClassMap;
 use crate::heap::{FULL, Front, ThreadHeap};
 use crate::size_class::SizeClass;
 
@@ -28,7 +27,7 @@ pub trait FrontEnd: Clone + Copy + Debug + Default + Send + Sync + 'static {
     /// # Safety
     ///
     /// `block` is null or was allocated, and is used no more.
-    unsafe fn free(front: &Front, map: &ClassMap, block: *mut u8) -> bool;
+    unsafe fn free(front: &Front, block: *mut u8) -> bool;
 
     /// A block after the magazine of its class was found empty; null where there is no memory.
     ///
@@ -63,9 +62,9 @@ impl FrontEnd for Magazines {
     const HUGE_PAGES: bool = true;
 
     #[inline(always)]
-    unsafe fn free(front: &Front, map: &ClassMap, block: *mut u8) -> bool {
+    unsafe fn free(front: &Front, block: *mut u8) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { front.free(map, block) }
+        unsafe { front.free(block) }
     }
 
     unsafe fn refill<P: Pages>(

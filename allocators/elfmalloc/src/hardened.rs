@@ -12,7 +12,9 @@
 
 use core::ptr::NonNull;
 
-use heapdrome_malloc_abi::{Form, MIN_ALIGNMENT, MallocAbi, Report, Statistics};
+use heapdrome_malloc_abi::{
+    ForkGate, Form, MIN_ALIGNMENT, MallocAbi, Presence, Report, Statistics, deallocate,
+};
 
 use crate::canary::is_whole;
 use crate::checks::{change, hand_out, hand_out_fast, prepare, slack_or_report, state_or_report};
@@ -66,6 +68,21 @@ unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
     }
 }
 
+/// Moves the first `kept` bytes of a block to another, and frees it.
+///
+/// # Safety
+///
+/// Both blocks are the caller's and have that many bytes, and they are different ones.
+unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
+        if !free_fast(block.as_ptr()) {
+            deallocate::<Hardened>(block);
+        }
+    }
+}
+
 /// The hardened allocator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hardened;
@@ -77,9 +94,10 @@ unsafe impl MallocAbi for Hardened {
     #[inline(always)]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
         // The kind of the state is told apart where the class has to be anyway: sizes are random to a branch predictor.
-        if size < SHORT {
-            take::<Short>(SizeClass::of(size + 1), size)
-        } else if size < LARGEST {
+        // A size of zero takes the slow path, which makes it one.
+        if size.wrapping_sub(1) < SHORT - 1 {
+            take::<Short>(front().class_of_small(size + 1), size)
+        } else if size.wrapping_sub(SHORT) < LARGEST - SHORT {
             take::<Long>(SizeClass::of(size + 1), size)
         } else {
             None
@@ -92,6 +110,8 @@ unsafe impl MallocAbi for Hardened {
 
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
         prepare();
+        // Programs expect that they may use a byte of every block.
+        let size = size.max(1);
         let alignment = alignment.max(MIN_ALIGNMENT);
         if size < LARGEST
             && let Some(class) = SizeClass::of_aligned(size + 1, alignment)
@@ -124,8 +144,31 @@ unsafe impl MallocAbi for Hardened {
         Some(block)
     }
 
+    #[inline]
+    unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let (address, size) = (block.addr().get(), size.max(1));
+        let class = BACKEND.map.get(address);
+        if !class.is_slab() {
+            return None;
+        }
+        let (state, slack) = state_or_report(address, class);
+        // SAFETY: the block is live and the caller's.
+        unsafe {
+            if !is_whole(block, class.size(), slack) {
+                report(Misuse::Overflow(address));
+            }
+            if size < LARGEST && SizeClass::of(size + 1) == class {
+                change(block, state, class, size);
+                return Some(block);
+            }
+            let to = Self::allocate_fast(size)?;
+            move_to(to, block, (class.size() - slack).min(size));
+            Some(to)
+        }
+    }
+
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        let address = block.addr().get();
+        let (address, size) = (block.addr().get(), size.max(1));
         let class = class_of(address);
         // SAFETY: the block is live and the caller's.
         unsafe {
@@ -146,11 +189,7 @@ unsafe impl MallocAbi for Hardened {
                     block
                 });
             };
-            to.as_ptr()
-                .copy_from_nonoverlapping(block.as_ptr(), usable.min(size));
-            if !free_fast(block.as_ptr()) {
-                Self::deallocate(block);
-            }
+            move_to(to, block, usable.min(size));
             Some(to)
         }
     }
@@ -225,15 +264,13 @@ unsafe impl MallocAbi for Hardened {
         crate::elfmalloc::report_at_exit::<Self>();
     }
 
-    fn fork_prepare() {
-        Elfmalloc::fork_prepare();
+    #[inline]
+    fn fork_gate() -> &'static ForkGate {
+        Elfmalloc::fork_gate()
     }
 
-    fn fork_parent() {
-        Elfmalloc::fork_parent();
-    }
-
-    fn fork_child() {
-        Elfmalloc::fork_child();
+    #[inline]
+    fn presence() -> Option<&'static Presence> {
+        Elfmalloc::presence()
     }
 }

@@ -2,7 +2,7 @@
 
 use core::ptr::{NonNull, null, null_mut};
 
-use heapdrome_malloc_abi::{MallocAbi, thread_slot};
+use heapdrome_malloc_abi::{MallocAbi, deallocate, thread_slot};
 use heapdrome_pages::system::random_word;
 use heapdrome_pages::{KeepErrno, Pages};
 
@@ -37,8 +37,14 @@ static STRAYS: Strays = Strays::new();
 #[inline(always)]
 pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     let quarantine = QUARANTINE::get();
-    let class = BACKEND.map.get(block.addr());
-    if quarantine.is_null() || !has_places(class) {
+    if quarantine.is_null() {
+        return false;
+    }
+    // SAFETY: the quarantine is this thread's.
+    let Some(class) = (unsafe { (*quarantine).class_at(block.addr()) }) else {
+        return false;
+    };
+    if !has_places(class) {
         return false;
     }
     // SAFETY: the quarantine is this thread's, and the class has places there; what lies in a slab is not null. The
@@ -146,7 +152,8 @@ unsafe fn free_other(block: *mut u8) {
         if !Elfmalloc::deallocate_fast(block)
             && let Some(block) = NonNull::new(block)
         {
-            Elfmalloc::deallocate(block);
+            // The fast path of `free` may come here, too, which passes by the gate.
+            deallocate::<Elfmalloc>(block);
         }
     }
 }
@@ -232,6 +239,7 @@ impl<P: Pages> Backend<P> {
                 let bytes = size_of::<Quarantine>();
                 let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
                 *place = Quarantine::write(memory, random_word()).as_ptr();
+                (**place).set_map(&self.map);
             }
             if are_known() && !fills_whole() {
                 QUARANTINE::set(*place);

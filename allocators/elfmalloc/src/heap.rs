@@ -14,10 +14,11 @@ use core::cell::Cell;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
 use heapdrome_pages::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering::Acquire};
 
+use heapdrome_malloc_abi::Presence;
 use heapdrome_pages::Lock;
 
 use crate::bin::{Bin, Slabs};
-use crate::class_map::ClassMap;
+use crate::class_map::{ClassMap, Window};
 use crate::coalescer::Coalescer;
 use crate::depot::Depot;
 use crate::drain::Outflow;
@@ -89,6 +90,8 @@ struct Own {
 #[repr(C)]
 pub struct Front {
     tops: [Cell<*mut *mut u8>; ENTRIES],
+    /// Where the class map is.
+    window: Cell<Window>,
     ticks: Cell<i32>,
     /// The class of each 16-byte step to [`SMALL`]: here, since no instruction has to say where it is then.
     /// Never changed.
@@ -108,6 +111,7 @@ impl Front {
     pub const fn new() -> Self {
         Self {
             tops: [const { Cell::new(no_slots()) }; ENTRIES],
+            window: Cell::new(Window::NONE),
             ticks: Cell::new(FEWEST_TICKS),
             small: SMALL_CLASSES,
             own: [const {
@@ -117,6 +121,11 @@ impl Front {
                 }
             }; ENTRIES],
         }
+    }
+
+    /// Says where the class map is, so that frees can take the fast path.
+    pub(crate) fn set_map(&self, map: &ClassMap) {
+        self.window.set(map.window());
     }
 
     /// Where the next block of `class` would be put.
@@ -181,13 +190,20 @@ impl Front {
         self.ticks.set(self.ticks.get().min(most));
     }
 
+    /// The class of blocks of `size` bytes, at most [`SMALL`].
+    #[inline(always)]
+    pub(crate) fn class_of_small(&self, size: usize) -> SizeClass {
+        debug_assert!(size <= SMALL);
+        // SAFETY: the size is at most SMALL.
+        unsafe { *self.small.get_unchecked((size + 15) >> 4) }
+    }
+
     /// A block of at least `size` bytes; null where that takes the slow path.
     #[inline(always)]
     #[must_use]
     pub fn allocate(&self, size: usize) -> *mut u8 {
         if size <= SMALL {
-            // SAFETY: the size is at most SMALL.
-            return self.pop(unsafe { *self.small.get_unchecked((size + 15) >> 4) });
+            return self.pop(self.class_of_small(size));
         }
         if size <= LARGEST {
             return self.pop(SizeClass::of(size));
@@ -219,8 +235,10 @@ impl Front {
     /// `block` is null or was allocated, and is used no more.
     #[inline(always)]
     #[must_use]
-    pub unsafe fn free(&self, map: &ClassMap, block: *mut u8) -> bool {
-        let class = map.get(block.addr());
+    pub unsafe fn free(&self, block: *mut u8) -> bool {
+        let Some(class) = self.window.get().find(block.addr()) else {
+            return false;
+        };
         // SAFETY: the caller's promise, and the map's.
         unsafe { self.push(class, block) }
     }
@@ -232,8 +250,10 @@ impl Front {
     /// As for [`free`](Self::free).
     #[inline(always)]
     #[must_use]
-    pub unsafe fn free_own(&self, map: &ClassMap, block: *mut u8) -> bool {
-        let class = map.get(block.addr());
+    pub unsafe fn free_own(&self, block: *mut u8) -> bool {
+        let Some(class) = self.window.get().find(block.addr()) else {
+            return false;
+        };
         // SAFETY: as above.
         self.owns(class, block.addr()) && unsafe { self.push(class, block) }
     }
@@ -296,6 +316,8 @@ pub struct ThreadHeap {
     pub quarantine: *mut Quarantine,
     /// Bytes by which magazines may still grow.
     pub budget: usize,
+    /// Whether the thread is on a slow path. A thread that forks reads it.
+    pub presence: Presence,
     /// When the magazines were last looked through, in milliseconds.
     pub looked: u64,
     /// When the thread last looked at the clock, in milliseconds, and how many frees later it is to.
@@ -351,6 +373,7 @@ impl ThreadHeap {
             (&raw mut (*place).coalescer).write(null_mut());
             (&raw mut (*place).quarantine).write(null_mut());
             (&raw mut (*place).budget).write(budget);
+            (&raw mut (*place).presence).write(Presence::new());
             (&raw mut (*place).outflow).write(Outflow::NONE);
             (&raw mut (*place).looked).write(0);
             (&raw mut (*place).clock).write((0, FEWEST_TICKS));

@@ -13,8 +13,6 @@ pub struct Heaps {
     /// Heaps that may have guests.
     hosts: *mut ThreadHeap,
     host_count: usize,
-    /// Where `all` began when the locks of all heaps were last taken for a fork.
-    held: *mut ThreadHeap,
 }
 
 // SAFETY: heaps may be listed by any thread under the lock.
@@ -29,7 +27,6 @@ impl Heaps {
             idle: null_mut(),
             hosts: null_mut(),
             host_count: 0,
-            held: null_mut(),
         }
     }
 
@@ -152,18 +149,6 @@ impl Heaps {
         // SAFETY: the heap belongs to the list from now on.
         unsafe { (*heap.as_ptr()).next_idle = self.idle };
         self.idle = heap.as_ptr();
-    }
-
-    /// Notes which heaps there are when all their locks are taken for a fork.
-    pub fn hold(&mut self) {
-        self.held = self.all;
-    }
-
-    /// The heaps that there were then. One may have been made since: the forking thread may allocate before it lets
-    /// go of the locks, and each heap is added before all others.
-    #[must_use]
-    pub const fn held(&self) -> AllHeaps {
-        AllHeaps(self.held)
     }
 
     /// All heaps. The answer stays right without the lock, but for heaps that are made later.

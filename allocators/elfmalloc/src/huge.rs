@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use heapdrome_pages::system::{Usage, usage};
-use heapdrome_pages::{Advice, Pages};
+use heapdrome_pages::{Advice, Pages, Placed};
 
 use crate::arena::{Arena, HUGE};
 use crate::pool::LARGEST_RUN;
@@ -21,6 +21,8 @@ const HUGE_FROM_TOUCHED: usize = 64;
 const FAST: u64 = 64;
 /// A run of so many units is for blocks above 2 KiB: buffers, which a program may allocate first and fill later.
 const FILLED_LATER: usize = 2;
+/// Number of units that an arena first leaves out where it meets another mapping, 64 MiB; then twice as many.
+const LEAST_GAP: usize = 1024;
 
 /// What was last committed of an arena.
 #[derive(Clone, Copy, Debug)]
@@ -75,10 +77,27 @@ pub(crate) fn commit(
     count: usize,
     slack: usize,
 ) -> Option<usize> {
+    let mut gap = LEAST_GAP;
+    loop {
+        match commit_at_frontier(arena, pages, huge, count, slack) {
+            Ok(units) => return Some(units),
+            Err(Placed::Occupied) if arena.skip(pages, gap) => gap *= 2,
+            Err(_) => return None,
+        }
+    }
+}
+
+fn commit_at_frontier(
+    arena: &mut Arena,
+    pages: &impl Pages,
+    huge: bool,
+    count: usize,
+    slack: usize,
+) -> Result<usize, Placed> {
     let at_end = arena.free.run_before(arena.committed, count);
     let needed = count + slack - at_end.min(count);
     if needed > arena.uncommitted() {
-        return None;
+        return Err(Placed::Refused);
     }
     let from = arena.committed;
     let regular = (from / 8).clamp(16, LARGEST_RUN);
@@ -88,10 +107,15 @@ pub(crate) fn commit(
         let skew = arena.skew();
         step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;
     }
-    let step = step.min(arena.uncommitted());
-    let units = [step, needed]
-        .into_iter()
-        .find(|&units| units >= needed && arena.commit(pages, units))?;
+    let mut units = step.min(arena.uncommitted()).max(needed);
+    let mut placed = arena.commit(pages, units);
+    if placed != Placed::Done && units > needed {
+        units = needed;
+        placed = arena.commit(pages, units);
+    }
+    if placed != Placed::Done {
+        return Err(placed);
+    }
     if now_huge {
         advise_huge(pages, arena, from, units);
     }
@@ -101,7 +125,7 @@ pub(crate) fn commit(
         // What a large block takes at once may never be touched: it does not show how fast the heap grows.
         units: units.min(regular),
     });
-    Some(units)
+    Ok(units)
 }
 
 /// Asks for huge pages in as much of what was just committed as they fit into.

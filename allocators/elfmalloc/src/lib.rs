@@ -49,7 +49,6 @@ pub mod metadata;
 pub mod misuse;
 pub mod pool;
 pub mod processors;
-mod purging;
 pub mod quarantine;
 pub mod reclaim;
 mod retire;

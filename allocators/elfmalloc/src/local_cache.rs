@@ -9,7 +9,6 @@ use core::ptr::NonNull;
 use heapdrome_pages::Pages;
 
 use crate::backend::Backend;
-use crate::class_map::ClassMap;
 use crate::coalescer::Coalescer;
 use crate::front_end::FrontEnd;
 use crate::heap::{FULL, Front, ThreadHeap};
@@ -30,9 +29,9 @@ impl FrontEnd for LocalCache {
     const HUGE_PAGES: bool = false;
 
     #[inline(always)]
-    unsafe fn free(front: &Front, map: &ClassMap, block: *mut u8) -> bool {
+    unsafe fn free(front: &Front, block: *mut u8) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { front.free_own(map, block) }
+        unsafe { front.free_own(block) }
     }
 
     unsafe fn refill<P: Pages>(

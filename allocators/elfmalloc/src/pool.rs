@@ -11,7 +11,6 @@ use heapdrome_pages::Pages;
 
 use crate::arena::{Arena, Directory, MOST};
 use crate::huge::{commit, huge_pages_around, resident_along, soil_huge_pages, whole_pages};
-use crate::purging::{Purging, Units};
 use crate::settings::Settings;
 use crate::size_class::UNIT_SHIFT;
 use crate::slab::Slab;
@@ -19,8 +18,9 @@ use crate::unit_map::UnitMap;
 
 /// The largest run that arenas are made for: 32 MiB. A longer one is served only from those that are there.
 pub const LARGEST_RUN: usize = 512;
-/// A large arena has at least this size: 8 GiB.
-const LEAST_ARENA: usize = 8 << 30;
+
+/// The memory of some units that follow one another, and their number.
+pub(crate) type Units = (NonNull<u8>, usize);
 
 /// Some units that follow one another.
 #[derive(Clone, Copy, Debug)]
@@ -54,8 +54,8 @@ pub struct Pool {
     pub dirty: usize,
     /// The fewest dirty units since the last epoch.
     pub dirty_low: usize,
-    /// Those that are out of the maps meanwhile.
-    purging: Purging,
+    /// Units that threads are purging, which are out of the maps meanwhile.
+    purging: usize,
     /// Units that were put to use since the last epoch.
     pub taken: usize,
     /// Units that may be read and written.
@@ -80,14 +80,14 @@ impl Pool {
             live: 0,
             dirty: 0,
             dirty_low: 0,
-            purging: Purging::NONE,
+            purging: 0,
             taken: 0,
             committed: 0,
             peak: 0,
         }
     }
 
-    /// Reserves the arena: as the settings say if that can be had, else the pool makes do with small arenas.
+    /// Finds room for an arena as large as the settings say; else the pool makes do with small arenas.
     /// Returns the first address and the size of the large one.
     pub fn start(
         &mut self,
@@ -95,20 +95,15 @@ impl Pool {
         directory: &Directory,
         settings: &Settings,
     ) -> Option<(NonNull<u8>, usize)> {
-        let bytes = settings.arena;
         self.huge = settings.huge_pages;
         self.with_states = settings.states;
-        // Some environments allow for less than a terabyte, though for plenty.
-        let sizes = [bytes, bytes / 16, bytes / 128];
-        let (arena, bytes) = sizes
-            .into_iter()
-            .filter(|&bytes| bytes >= LEAST_ARENA)
-            .find_map(|bytes| Some((Arena::reserve(pages, bytes, settings.states)?, bytes)))?;
+        let wanted = (settings.arena != 0).then_some(settings.arena);
+        let arena = wanted.and_then(|bytes| Arena::find(pages, bytes, settings.states))?;
         directory.add(&arena);
         let base = arena.address(0);
         self.arenas[0] = arena;
         self.count = 1;
-        Some((base, bytes))
+        Some((base, settings.arena))
     }
 
     /// Says whether huge pages are asked for, unless the settings say.
@@ -176,8 +171,7 @@ impl Pool {
 
     /// Takes up to `most` dirty units that lie together out of the pool, those last to be handed out
     /// again, so that they can be purged without the lock. Where huge pages were asked for, only whole
-    /// ones: the rest of one that is purged in part would be split into small pages. `None` also where many threads
-    /// are at it.
+    /// ones: the rest of one that is purged in part would be split into small pages.
     pub fn take_dirty(&mut self, most: usize) -> Option<Units> {
         self.take_dirty_run(most, true, &(0..0))
     }
@@ -188,7 +182,6 @@ impl Pool {
     }
 
     fn take_dirty_run(&mut self, most: usize, whole: bool, spared: &Range<usize>) -> Option<Units> {
-        let purging = self.purging.place()?;
         for arena in self.arenas[..self.count].iter_mut().rev() {
             let mut below = usize::MAX;
             while let Some(last) = arena.dirty.last_before(below) {
@@ -213,8 +206,8 @@ impl Pool {
                 arena.dirty.change(first, count, false);
                 self.dirty -= count;
                 self.dirty_low = self.dirty_low.min(self.dirty);
-                *purging = Some((arena.address(first), count));
-                return *purging;
+                self.purging += count;
+                return Some((arena.address(first), count));
             }
         }
         None
@@ -238,7 +231,7 @@ impl Pool {
 
     /// Puts back what [`take_dirty`](Self::take_dirty) took.
     pub fn put_purged(&mut self, base: NonNull<u8>, count: usize, clean: bool) {
-        self.purging.forget(base);
+        self.purging -= count;
         if let Some((index, unit)) = self.locate(base.addr().get()) {
             let arena = &mut self.arenas[index];
             arena.free.change(unit, count, true);
@@ -246,13 +239,6 @@ impl Pool {
                 arena.dirty.change(unit, count, true);
                 self.dirty += count;
             }
-        }
-    }
-
-    /// In the child of a fork: puts back what threads that do not exist there had taken to purge it.
-    pub fn put_back_purging(&mut self) {
-        while let Some((base, count)) = self.purging.any() {
-            self.put_purged(base, count, false);
         }
     }
 
@@ -271,7 +257,7 @@ impl Pool {
     pub fn check(&self) {
         let (mut free, mut dirty, mut committed) = (0, 0, 0);
         for arena in &self.arenas[..self.count] {
-            committed += arena.committed;
+            committed += arena.committed - arena.skipped;
             for unit in 0..arena.committed {
                 free += usize::from(arena.free.contains(unit));
                 dirty += usize::from(arena.dirty.contains(unit));
@@ -280,7 +266,7 @@ impl Pool {
         }
         assert_eq!(dirty, self.dirty, "the count of dirty units");
         assert_eq!(committed, self.committed, "the count of committed units");
-        let known = free + self.live + self.purging.units();
+        let known = free + self.live + self.purging;
         assert_eq!(known, committed, "free, in use, or being purged");
     }
 

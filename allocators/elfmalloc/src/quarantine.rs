@@ -8,6 +8,7 @@
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{AtomicPtr, Ordering::AcqRel};
 
+use crate::class_map::{ClassMap, Window};
 use crate::shape::{SHORT, is_long};
 use crate::size_class::SizeClass;
 
@@ -37,6 +38,8 @@ pub struct Quarantine {
     /// Which of all the places in groups the next block of a class is put into.
     next: [u32; SHORT_CLASSES],
     random: u64,
+    /// Where the class map is, for the fast path of `free`.
+    window: Window,
     long: [[*mut u8; LONG_PLACES]; LAST_OWN + 1 - SHORT_CLASSES],
     shared: [*mut u8; SHARED],
 }
@@ -61,11 +64,23 @@ impl Quarantine {
     /// `memory` is zero, large enough, aligned to 64, and nobody else's.
     pub unsafe fn write(memory: NonNull<u8>, seed: u64) -> NonNull<Self> {
         let mut quarantine: NonNull<Self> = memory.cast();
-        // SAFETY: zeros are a quarantine but for `next`, which is written before it is read.
+        // SAFETY: zeros are a quarantine, except for `next`, which is written before it is read.
         let place = unsafe { quarantine.as_mut() };
+        place.window = Window::NONE;
         place.random = seed | 1;
         place.reset();
         quarantine
+    }
+
+    /// Says where the class map is.
+    pub(crate) fn set_map(&mut self, map: &ClassMap) {
+        self.window = map.window();
+    }
+
+    /// The class of the blocks at `address`; `None` if that takes longer to tell.
+    #[inline(always)]
+    pub(crate) fn class_at(&self, address: usize) -> Option<SizeClass> {
+        self.window.find(address)
     }
 
     fn reset(&mut self) {

@@ -9,10 +9,13 @@ const ALL_MAGAZINES: usize = 64;
 /// The most that a magazine of small blocks may be asked to hold.
 const LARGEST_MAGAZINE: usize = 1 << 20;
 
+/// The smallest arena where the address space is limited: 8 GiB, whose map takes 128 KiB.
+const LEAST_ARENA: usize = 8 << 30;
+
 /// The settings, with their defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes of address space for the arena; 0 makes do with small ones.
+    /// Most bytes of address space that the arena may grow to; 0 makes do with small ones.
     pub arena: usize,
     /// How long idle memory is kept, in milliseconds.
     pub decay: u64,
@@ -45,6 +48,15 @@ impl Settings {
         overwrite: false,
         states: false,
     };
+
+    /// Size of the arena where the address space is limited to `limit` bytes: room for the limit to be raised a
+    /// little, and less memory for what describes the arena.
+    pub(crate) fn arena_within(limit: usize) -> usize {
+        let largest = Self::DEFAULT.arena;
+        (limit.min(largest) * 2)
+            .next_power_of_two()
+            .clamp(LEAST_ARENA, largest)
+    }
 
     /// The defaults, changed as the environment says. What is not understood changes nothing.
     ///

@@ -22,6 +22,7 @@ impl<P: Pages> Backend<P> {
         // SAFETY: the heap is this thread's now.
         unsafe {
             (*heap.as_ptr()).outflow = Outflow::NONE;
+            (*heap.as_ptr()).front.set_map(&self.map);
             self.enter(&mut heaps, heap);
         }
         drop(heaps);

@@ -7,7 +7,7 @@ use heapdrome_elfmalloc::backend::Backend;
 use heapdrome_elfmalloc::pool::LARGEST_RUN;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
-use heapdrome_pages::Simulated;
+use heapdrome_pages::{Access, Pages, Placed, Simulated};
 
 /// A back-end of small arenas, in so many bytes of address space.
 fn backend(limit: usize) -> Backend<Simulated> {
@@ -108,5 +108,93 @@ fn memory_that_blocks_of_one_size_had_serves_any_other_size() {
         // SAFETY: the blocks are the test's own. Whoever has no bin of its own keeps no empty slab.
         assert_eq!(unsafe { backend.give(null(), class, &mut blocks) }, Ok(()));
     }
+    backend.check();
+}
+
+/// Most bytes of the arena that grows.
+const GROWN: usize = 512 << 20;
+
+/// A back-end of one arena that grows.
+fn growing(limit: usize) -> Backend<Simulated> {
+    let backend = Backend::new(Simulated::new(limit));
+    backend.start(|| Settings {
+        arena: GROWN,
+        ..Settings::DEFAULT
+    });
+    backend
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it takes much memory")]
+fn an_arena_that_grows_takes_few_addresses_while_little_is_used() {
+    let backend = growing(1 << 30);
+    assert!(backend.pages.reserved() < 1 << 20, "nothing is used");
+    let heap = backend.attach().expect("there is memory");
+    // SAFETY: the heap is this thread's, and its magazine is empty.
+    let block = unsafe { backend.refill(heap, SizeClass::of(64)) };
+    assert!(!block.is_null());
+    assert!(backend.pages.reserved() < 4 << 20, "a slab is used");
+    assert_eq!(backend.map.get(block.addr()), SizeClass::of(64));
+    backend.check();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it takes much memory")]
+fn addresses_outside_of_the_arena_have_no_class() {
+    let backend = growing(1 << 30);
+    let run = backend.allocate_run(1, UNIT).expect("there is memory");
+    let base = run.base.addr().get();
+    for address in [0, 64, base - 1, base + GROWN, 1 << 40, usize::MAX] {
+        assert_eq!(backend.map.get(address), SizeClass::NONE, "{address:#x}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it takes much memory")]
+fn an_arena_grows_around_a_mapping_of_another() {
+    let backend = growing(1 << 30);
+    let first = backend.allocate_run(1, UNIT).expect("there is memory");
+    let taken = first.base.addr().get() + (40 << 20);
+    let place = first.base.with_addr(taken.try_into().expect("an address"));
+    let placed = backend.pages.reserve_at(place, 1 << 20, Access::ReadWrite);
+    assert_eq!(placed, Placed::Done);
+    let mut runs = Vec::new();
+    while let Some(run) = backend.allocate_run(16, UNIT) {
+        runs.push(run.base.addr().get());
+        assert!(runs.len() * 16 * UNIT < GROWN);
+    }
+    // The gap is 64 MiB, and before it lie at most 40.
+    assert!(runs.len() * 16 * UNIT > GROWN - (110 << 20));
+    assert!(runs.iter().any(|&run| run > taken), "it grew on");
+    assert!(
+        runs.iter()
+            .all(|&run| run + 16 * UNIT <= taken || run >= taken + (1 << 20))
+    );
+    let slab = backend.slab_of(taken);
+    // SAFETY: an address in the gap has a descriptor, of an unused unit.
+    assert!(slab.is_null() || unsafe { (*slab).class } == SizeClass::NONE);
+    backend.check();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it takes much memory")]
+fn an_arena_that_met_a_limit_grows_on_when_that_is_raised() {
+    let backend = growing(1 << 30);
+    assert!(backend.allocate_run(16, UNIT).is_some());
+    backend.pages.set_limit(backend.pages.reserved());
+    while backend.allocate_run(16, UNIT).is_some() {}
+    backend.check();
+    backend.pages.set_limit(1 << 30);
+    assert!(backend.allocate_run(64, UNIT).is_some());
+    backend.check();
+}
+
+#[test]
+fn without_room_for_an_arena_that_grows_small_ones_serve() {
+    // The descriptors of the first units do not fit.
+    let backend = growing(32 << 10);
+    assert!(backend.allocate_run(1, UNIT).is_none());
+    backend.pages.set_limit(64 << 20);
+    assert!(backend.allocate_run(1, UNIT).is_some());
     backend.check();
 }

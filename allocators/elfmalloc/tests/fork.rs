@@ -1,30 +1,54 @@
-//! What the forking thread does between the handlers, over simulated pages.
+//! What the child of a fork makes of the back-end, over simulated pages.
+
+use std::mem::forget;
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::backend::Backend;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_pages::Simulated;
 
-#[test]
-fn locks_of_a_heap_that_was_made_meanwhile_are_left_to_who_holds_them() {
+fn backend() -> Backend<Simulated> {
     let backend = Backend::new(Simulated::new(1 << 30));
     backend.start(|| Settings {
         arena: 0,
         ..Settings::DEFAULT
     });
+    backend
+}
+
+#[test]
+fn in_the_child_every_lock_is_free() {
+    let backend = backend();
     let class = SizeClass::of(64);
-    let before = backend.attach().expect("there is memory");
-    backend.hold_all();
-    // A handler of another library allocates, in a thread that never did.
     let heap = backend.attach().expect("there is memory");
-    // SAFETY: heaps live for ever, and bins may be used by any thread.
-    let (bin, old) = unsafe { (backend.bin(heap, class), backend.bin(before, class)) };
-    let other = bin.try_lock();
-    assert!(other.is_some() && old.try_lock().is_none());
-    // SAFETY: this thread took the locks, and no guard of those is alive.
-    unsafe { backend.release_all() };
-    assert!(bin.try_lock().is_none(), "it was taken from its holder");
-    assert!(old.try_lock().is_some());
-    drop(other);
+    // SAFETY: heaps live for ever; bins and depots may be used by any thread.
+    let (bin, depot) = unsafe { (backend.bin(heap, class), &(*heap.as_ptr()).depot) };
+    // A thread that reads statistics holds some when the process forks.
+    forget(bin.lock());
+    forget(depot.lock());
+    forget(backend.bins[class.number()].lock());
+    forget((backend.pool.lock(), backend.mapped.lock()));
+    forget((backend.metadata.lock(), backend.heaps.lock()));
+    // SAFETY: the guards are forgotten, and there is no other thread.
+    unsafe {
+        backend.free_locks();
+        backend.disown(None);
+    }
+    assert!(bin.try_lock().is_some() && depot.try_lock().is_some());
+    let _statistics = backend.snapshot();
+    backend.check();
+}
+
+#[test]
+fn a_heap_of_a_thread_that_the_child_does_not_have_serves_the_next_thread() {
+    let backend = backend();
+    let gone = backend.attach().expect("there is memory");
+    let own = backend.attach().expect("there is memory");
+    // SAFETY: there is no other thread.
+    unsafe {
+        backend.refill(gone, SizeClass::of(64));
+        backend.disown(Some(own));
+    }
+    assert_eq!(backend.attach(), Some(gone));
     backend.check();
 }

@@ -288,27 +288,6 @@ fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
 }
 
 #[test]
-fn units_that_are_being_purged_are_not_lost_in_the_child_of_a_fork() {
-    let backend = backend();
-    let run = backend.allocate_run(64, UNIT).expect("there is memory");
-    // SAFETY: the run is this test's, and given up.
-    backend.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 64, true) });
-    backend.pages.before_purge(move || {
-        backend.hold_all();
-        // SAFETY: the locks are held, and nobody uses the back-end: as in the child, which has no thread that
-        // would go on purging.
-        unsafe {
-            backend.release_all();
-            backend.disown(None);
-        }
-        assert_eq!(backend.pool.lock().dirty, 64);
-        backend.check();
-    });
-    assert_eq!(backend.purge_any_units(64), 64);
-    backend.check();
-}
-
-#[test]
 fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
     let backend = backend_with(Settings {
         arena: 0,

@@ -4,6 +4,7 @@ use core::ptr::NonNull;
 
 use heapdrome_pages::KeepErrno;
 
+use crate::fork_gate::{ForkGate, Presence};
 use crate::report::{Form, Report};
 
 /// Every block is aligned to this, whatever its size, as the C ABI promises for any type.
@@ -43,6 +44,9 @@ pub struct Statistics {
 ///
 /// Any function may be called at any moment by any thread: before constructors have run, after
 /// destructors, in a thread that is about to end, in the child of a fork between its handlers.
+/// While another thread forks, though, only the functions named `..._fast`, `usable_size`, `statistics` and
+/// `report` are called. They change nothing but what belongs to the calling thread, and locks, which
+/// [`free_locks_in_child`](Self::free_locks_in_child) frees.
 ///
 /// # Safety
 ///
@@ -60,6 +64,40 @@ pub unsafe trait MallocAbi {
     #[must_use]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
         let _ = size;
+        None
+    }
+
+    /// The fast path for blocks at a multiple of `alignment`, a power of two; `None` for whatever takes more than
+    /// a few instructions.
+    #[inline(always)]
+    #[must_use]
+    fn allocate_aligned_fast(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        if alignment <= MIN_ALIGNMENT {
+            Self::allocate_fast(size)
+        } else {
+            None
+        }
+    }
+
+    /// The fast path for blocks whose first `size` bytes are zero; `None` for whatever takes a slow path.
+    #[inline(always)]
+    #[must_use]
+    fn allocate_zeroed_fast(size: usize) -> Option<NonNull<u8>> {
+        let block = Self::allocate_fast(size)?;
+        // SAFETY: the block is new and has that many bytes.
+        unsafe { block.write_bytes(0, size) };
+        Some(block)
+    }
+
+    /// The fast path of [`reallocate`](Self::reallocate), which may be given any live block, also one that the
+    /// fallback allocated. `None` for whatever takes a slow path, and then nothing has happened.
+    ///
+    /// # Safety
+    ///
+    /// `block` is a live block; if the result is another, it is so no longer.
+    #[inline(always)]
+    unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let _ = (block, size);
         None
     }
 
@@ -167,17 +205,31 @@ pub unsafe trait MallocAbi {
     /// allocated and freed afterwards.
     fn stop() {}
 
-    /// Runs in the forking thread before a fork, where [`ForkHandlers`](crate::ForkHandlers) were registered: takes
-    /// every lock
-    /// ([`Lock::hold_for_fork`](heapdrome_pages::Lock::hold_for_fork)). The thread may allocate and
-    /// free between here and the handlers below.
-    fn fork_prepare() {}
+    /// The gate that keeps threads out of the allocator while one of them forks. Allocators that share
+    /// structures share it.
+    #[must_use]
+    fn fork_gate() -> &'static ForkGate {
+        static GATE: ForkGate = ForkGate::new();
+        &GATE
+    }
 
-    /// Runs after a fork, in the parent: lets go of the locks.
-    fn fork_parent() {}
+    /// The calling thread's presence on slow paths; `None` while the thread has no state of its own.
+    #[must_use]
+    fn presence() -> Option<&'static Presence> {
+        None
+    }
 
-    /// Runs after a fork, in the child, which has this one thread: lets go of the locks, and deals
-    /// with what other threads left.
+    /// Calls `visit` with the presence of every thread that has one.
+    fn each_presence(visit: &mut dyn FnMut(&Presence)) {
+        let _ = visit;
+    }
+
+    /// Runs first after a fork in the child, which has this one thread: frees every lock, since a thread of the
+    /// parent may have held it to read.
+    fn free_locks_in_child() {}
+
+    /// Runs last after a fork in the child: takes over what other threads of the parent had. No thread was in the
+    /// midst of a slow path.
     fn fork_child() {}
 }
 

@@ -7,6 +7,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 
 use crate::contract::keeping_errno;
+use crate::slow_path::{allocate, allocate_zeroed, deallocate, reallocate, usable_size};
 use crate::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi};
 
 /// Sets `errno` to ENOMEM and returns null.
@@ -52,18 +53,6 @@ fn keeping_errno_unless_null(body: impl FnOnce() -> Option<NonNull<u8>>) -> *mut
     or_errno(keeping_errno(body))
 }
 
-/// A block, if the size is one that can be.
-#[inline]
-pub(crate) fn allocate<A: MallocAbi>(size: usize, alignment: usize) -> Option<NonNull<u8>> {
-    if size > MAX_SIZE {
-        None
-    } else if alignment <= MIN_ALIGNMENT {
-        A::allocate(size)
-    } else {
-        A::allocate_aligned(size, alignment)
-    }
-}
-
 /// `free`.
 ///
 /// # Safety
@@ -86,7 +75,7 @@ unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
         return;
     };
     // SAFETY: the block is live, and the caller gives it up.
-    keeping_errno(|| unsafe { A::deallocate(block) });
+    keeping_errno(|| unsafe { deallocate::<A>(block) });
 }
 
 /// `free_sized`, and with an alignment `free_aligned_sized`.
@@ -107,7 +96,10 @@ pub unsafe fn free_sized<A: MallocAbi>(block: *mut c_void, size: usize, alignmen
 /// `calloc`.
 pub fn calloc<A: MallocAbi>(count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
-        Some(size) if size <= MAX_SIZE => keeping_errno_unless_null(|| A::allocate_zeroed(size)),
+        Some(size) if size <= MAX_SIZE => match A::allocate_zeroed_fast(size) {
+            Some(block) => block.as_ptr().cast(),
+            None => keeping_errno_unless_null(|| allocate_zeroed::<A>(size)),
+        },
         _ => out_of_memory(),
     }
 }
@@ -130,7 +122,11 @@ pub unsafe fn realloc<A: MallocAbi>(block: *mut c_void, size: usize) -> *mut c_v
         return out_of_memory();
     }
     // SAFETY: the block is live; the caller forgets it unless null is returned.
-    keeping_errno_unless_null(|| unsafe { A::reallocate(old, size) })
+    match unsafe { A::reallocate_fast(old, size) } {
+        Some(block) => block.as_ptr().cast(),
+        // SAFETY: as above.
+        None => keeping_errno_unless_null(|| unsafe { reallocate::<A>(old, size) }),
+    }
 }
 
 /// `reallocarray`.
@@ -150,13 +146,18 @@ pub unsafe fn reallocarray<A: MallocAbi>(
     }
 }
 
-/// `memalign`. As in glibc, an alignment that is no power of two counts as the next one.
+/// `memalign`. As in glibc, an alignment that is no power of two counts as the next one. The largest power of
+/// two is valid, but no block can have it.
 pub fn memalign<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     match alignment.checked_next_power_of_two() {
         Some(alignment) if alignment <= MAX_SIZE / 2 => {
-            keeping_errno_unless_null(|| allocate::<A>(size, alignment))
+            match A::allocate_aligned_fast(size, alignment) {
+                Some(block) => block.as_ptr().cast(),
+                None => keeping_errno_unless_null(|| allocate::<A>(size, alignment)),
+            }
         }
-        _ => {
+        Some(_) => out_of_memory(),
+        None => {
             set_errno(libc::EINVAL);
             null_mut()
         }
@@ -187,14 +188,12 @@ pub unsafe fn posix_memalign<A: MallocAbi>(
     if !alignment.is_power_of_two() || alignment < size_of::<*mut c_void>() {
         return libc::EINVAL;
     }
-    if alignment <= MIN_ALIGNMENT
-        && let Some(block) = A::allocate_fast(size)
-    {
+    let possible = alignment <= MAX_SIZE / 2;
+    if possible && let Some(block) = A::allocate_aligned_fast(size, alignment) {
         // SAFETY: the caller's promise.
         unsafe { place.write(block.as_ptr().cast()) };
         return 0;
     }
-    let possible = alignment <= MAX_SIZE / 2;
     match keeping_errno(|| possible.then(|| allocate::<A>(size, alignment)).flatten()) {
         Some(block) => {
             // SAFETY: the caller's promise.
@@ -230,7 +229,7 @@ pub fn pvalloc<A: MallocAbi>(size: usize) -> *mut c_void {
 pub unsafe fn malloc_usable_size<A: MallocAbi>(block: *mut c_void) -> usize {
     match NonNull::new(block.cast::<u8>()) {
         // SAFETY: the caller's promise.
-        Some(block) => unsafe { A::usable_size(block) },
+        Some(block) => unsafe { usable_size::<A>(block) },
         None => 0,
     }
 }

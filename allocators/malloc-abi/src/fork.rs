@@ -1,10 +1,11 @@
 //! What happens around a fork, and when the library is loaded, or the program started.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::MallocAbi;
+use heapdrome_pages::Linux;
+
 use crate::contract::keeping_errno;
+use crate::{ForkGate, MallocAbi};
 
 type Handler = extern "C" fn();
 
@@ -20,38 +21,33 @@ unsafe extern "C" {
 }
 
 extern "C" fn prepare<A: MallocAbi>() {
-    keeping_errno(A::fork_prepare);
+    keeping_errno(|| A::fork_gate().close(A::presence(), |visit| A::each_presence(visit)));
 }
 
 extern "C" fn parent<A: MallocAbi>() {
-    keeping_errno(A::fork_parent);
+    // SAFETY: this thread closed the gate in `prepare`.
+    keeping_errno(|| unsafe { A::fork_gate().open(A::presence(), &Linux) });
 }
 
 extern "C" fn child<A: MallocAbi>() {
-    keeping_errno(A::fork_child);
+    keeping_errno(|| {
+        A::free_locks_in_child();
+        // SAFETY: this thread is the copy of the one that closed the gate in `prepare`.
+        unsafe { A::fork_gate().open_in_child(&Linux, |visit| A::each_presence(visit)) };
+        A::fork_child();
+    });
 }
 
-/// An allocator's handlers of forks, registered once.
-///
-/// Before a fork the C library calls handlers in the opposite order to that of their registration. Somebody else's
-/// handler may wait for a lock whose holder allocates; with the allocator's own locks held by then, both would
-/// wait for ever. So the allocator's are to be called last, and registered first: at the first allocation. The
-/// constructor of a preloaded library is too late, since it runs after those of the program's libraries.
-#[derive(Debug)]
-pub struct ForkHandlers(AtomicBool);
-
-impl ForkHandlers {
-    /// Nothing is registered.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(AtomicBool::new(false))
-    }
-
-    /// Registers the handlers of `A`, if nobody has: to be called by the first allocation, when it can serve
-    /// others (registering may allocate), and by [`MallocAbi::start`].
+impl ForkGate {
+    /// Registers the handlers of `A`, whose gate this is, if nobody has: to be called by the first allocation, when
+    /// it can serve others (registering may allocate), and by [`MallocAbi::start`].
+    ///
+    /// Before a fork the C library calls handlers in the opposite order to that of their registration. Another
+    /// library's handler may wait for a lock whose holder allocates, and that takes longest behind a closed gate. So
+    /// the allocator's handlers are to be called last, and registered first: at the first allocation. The
+    /// constructor of a preloaded library is too late, since it runs after those of the program's libraries.
     pub fn register<A: MallocAbi>(&self) {
-        // Relaxed: who is second has nothing to wait for; forks meanwhile are the program's own race.
-        if self.0.load(Relaxed) || self.0.swap(true, Relaxed) {
+        if !self.is_first_to_register() {
             return;
         }
         // SAFETY: the handlers stay where they are as long as the process lives. Without memory for
@@ -64,12 +60,6 @@ impl ForkHandlers {
                 core::ptr::null_mut(),
             )
         };
-    }
-}
-
-impl Default for ForkHandlers {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

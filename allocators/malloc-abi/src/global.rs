@@ -5,7 +5,8 @@ use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 
 use crate::contract::keeping_errno;
-use crate::entry::{allocate, free_sized};
+use crate::entry::free_sized;
+use crate::slow_path::{allocate, allocate_zeroed, reallocate};
 use crate::{MIN_ALIGNMENT, MallocAbi};
 
 /// Makes an allocator the `#[global_allocator]` of a Rust program, and runs its
@@ -63,18 +64,17 @@ fn allocate_slow<A: MallocAbi>(layout: Layout) -> *mut u8 {
 unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() <= MIN_ALIGNMENT
-            && let Some(block) = A::allocate_fast(layout.size())
-        {
-            return block.as_ptr();
+        match A::allocate_aligned_fast(layout.size(), layout.align()) {
+            Some(block) => block.as_ptr(),
+            None => allocate_slow::<A>(layout),
         }
-        allocate_slow::<A>(layout)
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if layout.align() <= MIN_ALIGNMENT {
-            return raw(keeping_errno(|| A::allocate_zeroed(layout.size())));
+            let fast = A::allocate_zeroed_fast(layout.size());
+            return raw(fast.or_else(|| keeping_errno(|| allocate_zeroed::<A>(layout.size()))));
         }
         let block = allocate_slow::<A>(layout);
         if !block.is_null() {
@@ -96,9 +96,11 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if wanted.align() <= MIN_ALIGNMENT {
             // SAFETY: the block is a live one, not null.
-            return raw(keeping_errno(|| unsafe {
-                A::reallocate(NonNull::new_unchecked(block), new_size)
-            }));
+            return unsafe {
+                let block = NonNull::new_unchecked(block);
+                let fast = A::reallocate_fast(block, new_size);
+                raw(fast.or_else(|| keeping_errno(|| reallocate::<A>(block, new_size))))
+            };
         }
         let moved = allocate_slow::<A>(wanted);
         if !moved.is_null() {

@@ -4,11 +4,12 @@ use core::ffi::{c_int, c_void};
 
 use crate::contract::keeping_errno;
 use crate::report::{with_report, write_report};
+use crate::slow_path::trim;
 use crate::{Form, MallocAbi, Statistics};
 
 /// `malloc_trim`.
 pub fn malloc_trim<A: MallocAbi>(keep: usize) -> c_int {
-    keeping_errno(|| c_int::from(A::trim(keep)))
+    keeping_errno(|| c_int::from(trim::<A>(keep)))
 }
 
 /// `mallopt`.

@@ -7,7 +7,8 @@
 //!
 //! The calls are static: `malloc` is the allocator's own [`MallocAbi::allocate_fast`], inlined, with
 //! one jump to the slow path. All the corners of the ABI (`errno`, overflow, new-handlers,
-//! exceptions, forks) are dealt with here, once, on slow paths.
+//! exceptions, forks) are dealt with here, once, on slow paths. While a thread forks, no other waits for it:
+//! [`fork_gate`] keeps them out of the allocator, and the [`fallback`] serves them.
 //!
 //! Two further tools for allocators that keep state per thread: [`thread_slot!`], a thread-local
 //! pointer that costs two instructions and never allocates, and [`ThreadExit`].
@@ -20,17 +21,21 @@ extern crate std;
 mod contract;
 mod entry;
 mod export;
+pub mod fallback;
 mod fork;
+pub mod fork_gate;
 mod global;
 mod information;
 mod operator_new;
 mod report;
+mod slow_path;
 mod thread_exit;
 mod thread_slot;
 
 pub use contract::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi, Statistics};
-pub use fork::ForkHandlers;
+pub use fork_gate::{ForkGate, Presence};
 pub use report::{Form, Report, Table, write_report};
+pub use slow_path::{deallocate, end_thread, enter};
 pub use thread_exit::ThreadExit;
 
 #[doc(hidden)]

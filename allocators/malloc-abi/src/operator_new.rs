@@ -13,8 +13,8 @@ use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::system::{abort, write_error};
 
 use crate::contract::keeping_errno;
-use crate::entry::allocate;
-use crate::{MIN_ALIGNMENT, MallocAbi};
+use crate::slow_path::allocate;
+use crate::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi};
 
 /// Tries once: (size, alignment).
 type Attempt = extern "C" fn(usize, usize) -> *mut c_void;
@@ -331,8 +331,13 @@ extern "C" fn attempt<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_voi
     if !alignment.is_power_of_two() {
         return null_mut();
     }
+    let fast = if alignment > MIN_ALIGNMENT && size <= MAX_SIZE {
+        A::allocate_aligned_fast(size, alignment)
+    } else {
+        None
+    };
     // operator new has no business with errno, and ENOMEM would outlive a handler's success.
-    let block = keeping_errno(|| allocate::<A>(size, alignment));
+    let block = fast.or_else(|| keeping_errno(|| allocate::<A>(size, alignment)));
     block.map_or(null_mut(), |block| block.as_ptr().cast())
 }
 

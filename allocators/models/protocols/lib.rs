@@ -27,6 +27,14 @@ pub mod large {
     pub static BYTES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 }
 
+/// The gate that keeps threads out of an allocator while one of them forks, as it is.
+#[path = "../../malloc-abi/src/fork_gate.rs"]
+pub mod fork_gate;
+
+/// What serves those threads meanwhile, as it is.
+#[path = "../../malloc-abi/src/fallback.rs"]
+pub mod fallback;
+
 /// The key for the end of threads, as it is.
 #[path = "../../malloc-abi/src/thread_exit.rs"]
 pub mod thread_exit;

@@ -14,6 +14,17 @@ pub enum Access {
     ReadWrite,
 }
 
+/// Result of a reservation at an address that the caller chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placed {
+    /// The range is reserved.
+    Done,
+    /// Another mapping has part of the range.
+    Occupied,
+    /// The system has no room, or cannot place mappings.
+    Refused,
+}
+
 /// What the system may do about huge pages in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
@@ -61,6 +72,22 @@ pub unsafe trait Pages: Sync {
     /// `size` is a multiple of the page size and not zero; `alignment` is a power of two. `None`
     /// means that the system has no such room: address space, committed memory, or mappings.
     fn reserve(&self, size: usize, alignment: usize, access: Access) -> Option<NonNull<u8>>;
+
+    /// Returns the start of a range that is free now, at a multiple of `alignment`, and that the system gives to others
+    /// last. Nothing is reserved. `None` if the system cannot tell.
+    ///
+    /// `size` is a multiple of the page size and not zero; `alignment` is a power of two.
+    fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        let _ = (size, alignment);
+        None
+    }
+
+    /// Reserves a range at an address that [`find_room`](Self::find_room) found, or behind such a range; otherwise as
+    /// [`reserve`](Self::reserve). It never replaces what is mapped there.
+    fn reserve_at(&self, start: NonNull<u8>, size: usize, access: Access) -> Placed {
+        let _ = (start, size, access);
+        Placed::Refused
+    }
 
     /// Changes what may be done with a range. On `false` parts of it may have changed.
     ///

@@ -34,9 +34,10 @@ mod simulated;
 pub mod system;
 pub mod thread_key;
 
-pub use contract::{Access, Advice, Pages, Remap};
+pub use contract::{Access, Advice, Pages, Placed, Remap};
 pub use errno::KeepErrno;
 pub use event_count::EventCount;
+pub use futex::nap;
 pub use linux::Linux;
 pub use lock::{Guard, Lock};
 #[cfg(any(test, feature = "simulated"))]

@@ -1,9 +1,9 @@
 //! The contract kept by Linux.
 
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::{Access, Advice, KeepErrno, Pages, Remap};
+use crate::{Access, Advice, KeepErrno, Pages, Placed, Remap};
 
 /// Memory mappings of this process.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,10 +19,12 @@ fn protection(access: Access) -> libc::c_int {
     }
 }
 
+/// New, private memory, of which the system counts what is written.
+const ANONYMOUS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+
 fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice disturbs nothing.
-    let start = unsafe { libc::mmap(null_mut(), size, protection(access), flags, -1, 0) };
+    let start = unsafe { libc::mmap(null_mut(), size, protection(access), ANONYMOUS, -1, 0) };
     if start == libc::MAP_FAILED {
         return None;
     }
@@ -83,6 +85,44 @@ unsafe impl Pages for Linux {
         // SAFETY: the mapping was made above and is unused.
         unsafe { unmap(start.as_ptr(), size) };
         map_aligned(size, alignment, page, access)
+    }
+
+    /// The kernel places mappings from the highest address downward, or upward from a third of the address space.
+    /// Either way the far end of the range below a new mapping is used last.
+    #[cfg(not(miri))]
+    fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        let _errno = KeepErrno::new();
+        let page = self.page_size();
+        let highest = map(page, Access::None)?;
+        // SAFETY: the page was mapped above and is unused.
+        unsafe { unmap(highest.as_ptr(), page) };
+        let start = highest.addr().get().checked_sub(size)? & !(alignment - 1);
+        NonNull::new(with_exposed_provenance_mut(start))
+    }
+
+    #[cfg(not(miri))]
+    fn reserve_at(&self, start: NonNull<u8>, size: usize, access: Access) -> Placed {
+        let _errno = KeepErrno::new();
+        let flags = ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let place = start.as_ptr().cast();
+        // SAFETY: a new mapping that replaces no other disturbs nothing.
+        let found = unsafe { libc::mmap(place, size, protection(access), flags, -1, 0) };
+        if found == place {
+            return Placed::Done;
+        }
+        if found == libc::MAP_FAILED {
+            // SAFETY: the address is the calling thread's own errno.
+            let occupied = unsafe { *libc::__errno_location() } == libc::EEXIST;
+            return if occupied {
+                Placed::Occupied
+            } else {
+                Placed::Refused
+            };
+        }
+        // Before Linux 4.17 the address is a hint only.
+        // SAFETY: the mapping was made above and is unused.
+        unsafe { unmap(found.cast(), size) };
+        Placed::Refused
     }
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {

@@ -147,6 +147,17 @@ impl<T> Lock<T> {
         self.unlock();
     }
 
+    /// Frees the lock in the child of a fork, where a thread of the parent may have held it.
+    ///
+    /// # Safety
+    ///
+    /// There is only the calling thread, it has no guard of the lock, and the value is whole.
+    pub unsafe fn free_in_child(&self) {
+        // Relaxed: there is no other thread.
+        self.forking.store(0, Relaxed);
+        self.state.store(FREE, Relaxed);
+    }
+
     /// The value, without the lock.
     pub fn as_ptr(&self) -> *mut T {
         #[cfg(modelled)]

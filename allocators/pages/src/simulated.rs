@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::system::thread_pointer;
-use crate::{Access, Advice, Pages, Remap};
+use crate::{Access, Advice, Pages, Placed, Remap};
 
 const PAGE: usize = 4096;
 
@@ -21,6 +21,8 @@ struct Region {
     released: std::vec::Vec<u8>,
     /// Pages that were not.
     reserved: usize,
+    /// Whether the region is room for [`Pages::reserve_at`]: it is kept when nothing in it is reserved.
+    is_room: bool,
 }
 
 /// How often each function was called.
@@ -124,6 +126,12 @@ impl State {
         if size > self.limit.saturating_sub(self.reserved) {
             return None;
         }
+        let memory = self.add_region(size, alignment, false)?;
+        self.reserved += size;
+        Some(memory)
+    }
+
+    fn add_region(&mut self, size: usize, alignment: usize, is_room: bool) -> Option<NonNull<u8>> {
         let layout = Layout::from_size_align(size, alignment.max(PAGE)).ok()?;
         // SAFETY: the size is not zero.
         let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
@@ -132,12 +140,44 @@ impl State {
             Region {
                 memory,
                 layout,
-                released: std::vec![0; size / PAGE],
-                reserved: size / PAGE,
+                released: std::vec![u8::from(is_room); size / PAGE],
+                reserved: if is_room { 0 } else { size / PAGE },
+                is_room,
             },
         );
-        self.reserved += size;
         Some(memory)
+    }
+
+    fn reserve_at(&mut self, start: NonNull<u8>, size: usize) -> Placed {
+        if size > self.limit.saturating_sub(self.reserved) {
+            return Placed::Refused;
+        }
+        let at = start.addr().get();
+        let Some((&base, region)) = self.regions.range_mut(..=at).next_back() else {
+            return Placed::Refused;
+        };
+        let (first, last) = ((at - base) / PAGE, (at - base + size) / PAGE);
+        let Some(released) = region
+            .released
+            .get_mut(first..last)
+            .filter(|_| region.is_room)
+        else {
+            return Placed::Refused;
+        };
+        if released.contains(&0) {
+            return Placed::Occupied;
+        }
+        released.fill(0);
+        region.reserved += last - first;
+        // SAFETY: the pages lie in the region, and nobody had them reserved.
+        unsafe {
+            region
+                .memory
+                .add(first * PAGE)
+                .write_bytes(0, (last - first) * PAGE)
+        };
+        self.reserved += size;
+        Placed::Done
     }
 
     /// Calls `each` with the region, and the first and last page in it, of every part of the range.
@@ -188,7 +228,7 @@ impl State {
         self.parts(start, size, |region, first, last| {
             region.released[first..last].fill(1);
             region.reserved -= last - first;
-            if region.reserved == 0 {
+            if region.reserved == 0 && !region.is_room {
                 emptied.push(region.memory.addr().get());
             }
         });
@@ -221,6 +261,16 @@ unsafe impl Pages for Simulated {
         let mut state = self.state();
         state.calls.reserve += 1;
         state.reserve(size, alignment)
+    }
+
+    fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        self.state().add_region(size, alignment, true)
+    }
+
+    fn reserve_at(&self, start: NonNull<u8>, size: usize, _access: Access) -> Placed {
+        let mut state = self.state();
+        state.calls.reserve += 1;
+        state.reserve_at(start, size)
     }
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, _access: Access) -> bool {

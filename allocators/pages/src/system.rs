@@ -103,6 +103,17 @@ fn microseconds(clock: libc::clockid_t) -> u64 {
     ((now.tv_sec as u64) * 1_000_000 + (now.tv_nsec as u64) / 1000) / SLOWER
 }
 
+/// Returns the limit on the process's address space in bytes, as it is now; `None` if there is none.
+#[must_use]
+pub fn address_space_limit() -> Option<usize> {
+    let _errno = KeepErrno::new();
+    // SAFETY: both fields are numbers.
+    let mut limit: libc::rlimit = unsafe { core::mem::zeroed() };
+    // SAFETY: the C library writes to the local variable only.
+    let known = !cfg!(miri) && unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
+}
+
 /// How many processors the calling thread may run on; `None` where the system does not say.
 #[must_use]
 pub fn processors() -> Option<usize> {

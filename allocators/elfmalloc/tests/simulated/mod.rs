@@ -213,7 +213,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
             } else if !class.is_slab() {
                 assert!(backend().free_mapped(address), "{address:#x} is no block");
             } else if let Some(heap) = heap() {
-                if !F::free(&(*heap.as_ptr()).front, &backend().map, block.as_ptr()) {
+                if !F::free(&(*heap.as_ptr()).front, block.as_ptr()) {
                     if (*heap.as_ptr()).front.is_due() {
                         backend().look_around(heap);
                     }

@@ -17,7 +17,8 @@ use std::rc::Rc;
 
 pub use keys::{create_key, delete_key, end_of_thread, keys, set_key};
 use loom::sync::atomic::AtomicU64 as Distance;
-pub use loom::sync::atomic::Ordering;
+pub use loom::sync::atomic::{Ordering, fence};
+pub use loom::thread::yield_now;
 use loom::thread::{Builder, JoinHandle};
 
 /// How many cells threads may use for the first time after a [`spawn`].

@@ -11,7 +11,7 @@ use heapdrome_elfmalloc::size_class::UNIT;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, backend, give, new_backend, small, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::atomic::Ordering::Relaxed;
-use heapdrome_pages::{Access, Advice, Linux, Pages, Remap, Simulated};
+use heapdrome_pages::{Access, Advice, Linux, Pages, Placed, Remap, Simulated};
 use std::sync::Arc;
 
 fn class() -> SizeClass {
@@ -238,7 +238,7 @@ fn addresses_are_looked_up_while_arenas_are_added() {
         let pages = Simulated::new(64 << 20);
         let mut arenas = [0, 1].map(|_| Arena::reserve(&pages, 4 << 20, false).expect("memory"));
         for arena in &mut arenas {
-            assert!(arena.commit(&pages, 2));
+            assert_eq!(arena.commit(&pages, 2), Placed::Done);
         }
         let directory = Arc::new(Directory::new());
         let wanted = arenas.each_ref().map(|arena| {

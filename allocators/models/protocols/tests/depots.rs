@@ -151,38 +151,3 @@ fn a_thread_ends_and_another_begins_while_the_depot_is_emptied() {
         scene.finish(held);
     });
 }
-
-/// What happens around a fork, and what the forking thread finds.
-fn fork(backend: &Shared) {
-    backend.hold_all();
-    backend.check();
-    // SAFETY: this thread took the locks, and no guard is alive.
-    unsafe { backend.release_all() };
-}
-
-#[test]
-fn a_fork_finds_every_depot_whole() {
-    model(1, || {
-        let backend = backend();
-        let heap = backend.attach().expect("there is memory");
-        // Nobody looks at blocks in a depot: these are none. The last two need another chunk.
-        let push = |backend: &Shared, heap: NonNull<ThreadHeap>, count: usize| {
-            let blocks = vec![without_provenance_mut(16); count];
-            // SAFETY: heaps live for ever, and depots may be used by any thread.
-            let mut depot = unsafe { &(*heap.as_ptr()).depot }.lock();
-            depot.push(many(), &blocks, &backend.metadata, &backend.pages)
-        };
-        assert_eq!(push(&backend, heap, CHUNK - 1), CHUNK - 1);
-        // loom's atomics of all locks must be older than the thread.
-        fork(&backend);
-        let (other, theirs) = (backend.clone(), Sent(heap));
-        let handle = spawn(move || push(&other, theirs.get(), 2));
-        fork(&backend);
-        assert_eq!(join(handle), 2);
-        let mut count = 0;
-        // SAFETY: as above.
-        let chunks = unsafe { &(*heap.as_ptr()).depot }.lock().take_all();
-        chunks.empty(&backend.metadata, |_, blocks| count += blocks.len());
-        assert_eq!(count, CHUNK + 1);
-    });
-}

@@ -124,9 +124,8 @@ fn a_thread_finds_a_host_that_is_younger_than_its_heap() {
         // What both threads use from here on is older than they are, but for what belongs to the new heap.
         let block = turn(&backend, first, 0, 1);
         give_back(&backend, first, block);
-        backend.hold_all();
-        // SAFETY: this thread took the locks.
-        unsafe { backend.release_all() };
+        // It takes all locks, one after the other.
+        let _statistics = backend.snapshot();
         backend.widen(2);
         let other = backend.clone();
         let handle = spawn(move || {

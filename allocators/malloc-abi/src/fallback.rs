@@ -1,0 +1,514 @@
+//! Blocks for threads that may not use the allocator because another thread forks.
+//!
+//! There is no lock: a lock that some thread holds at the moment of the fork would stay held in the child.
+//! Blocks lie in chunks, in a list that only grows. One word of a chunk holds both its number of live
+//! blocks and the place of the next one, so every change of a chunk is one step. A chunk is reused when
+//! its last block is freed. Whatever step a thread was at when the process forked, the child can go on;
+//! it loses at most the block that the thread was about to get.
+//!
+//! ```text
+//! chunk, at a multiple of 1 MiB
+//! | header | size, mark | block | size, mark | block | ... room ... |
+//! ```
+
+use core::ptr::{NonNull, null_mut};
+use heapdrome_pages::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+use heapdrome_pages::{Access, Pages};
+
+/// Alignment of chunks, and the size of all that hold no larger block. Every block begins within this
+/// distance of its chunk's header.
+pub const CHUNK: usize = 1 << 20;
+/// Alignment of blocks, and bytes before each block for its size and mark.
+const GRAIN: usize = 16;
+/// Offset of the first byte behind a chunk's header.
+const FIRST: u32 = 64;
+/// In place of an offset: a thread is purging the chunk, which has no live block.
+const CLAIMED: u32 = u32::MAX;
+/// Bytes of a chunk that may stay resident while it holds no block.
+const KEPT: u32 = 64 << 10;
+/// Number of chunks without a block that may stay resident after a fork: programs that fork often need them again.
+const KEPT_CHUNKS: usize = 2;
+/// Number of chunks that are found without a walk through the list.
+const KNOWN: usize = 64;
+/// Size of the smallest large block. Large blocks have chunks of their own, since a small block in their chunk may
+/// live long and keep their memory from being reused.
+const LARGE: usize = 16 << 10;
+/// Combined with a block's address, what stands before a live block.
+const LIVE: usize = 0x6c69_7665_626c_6f63;
+/// Combined with a block's address, what stands before a freed block.
+const FREED: usize = 0x6672_6565_626c_6f63;
+
+/// The header of a chunk.
+#[derive(Debug)]
+#[repr(C)]
+struct Chunk {
+    /// Always null. An allocator whose `free` looks for a header at a multiple of 1 MiB finds here that
+    /// the block is none of its own.
+    foreign: *mut u8,
+    /// The chunk that was added before this one.
+    next: *mut Chunk,
+    /// Bytes of the whole chunk.
+    size: usize,
+    /// Whether the chunk holds blocks of [`LARGE`] bytes or more, or smaller ones.
+    large: bool,
+    /// Number of live blocks in the upper half; offset of the free room, or [`CLAIMED`], in the lower.
+    state: AtomicU64,
+    /// Whether more than [`KEPT`] bytes may be resident.
+    resident: AtomicBool,
+}
+
+const _: () = assert!(size_of::<Chunk>() <= FIRST as usize);
+
+/// What stands before a block.
+#[derive(Debug)]
+#[repr(C)]
+struct Prefix {
+    size: usize,
+    mark: AtomicUsize,
+}
+
+const _: () = assert!(size_of::<Prefix>() == GRAIN);
+
+/// What became of a block that was to be freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freed {
+    /// The block was one of these, and is free now.
+    Done,
+    /// The address lies in a chunk, where no live block begins.
+    NotABlock,
+    /// The address lies in no chunk.
+    Elsewhere,
+}
+
+/// All chunks.
+#[derive(Debug)]
+pub struct Fallback {
+    newest: AtomicPtr<Chunk>,
+    /// The chunks that a small and a large block were last taken from.
+    current: [AtomicPtr<Chunk>; 2],
+    /// Chunks by their addresses, as far as known: each entry was true once, and stays so.
+    known: [AtomicPtr<Chunk>; KNOWN],
+}
+
+impl Fallback {
+    /// No chunk.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            newest: AtomicPtr::new(null_mut()),
+            current: [const { AtomicPtr::new(null_mut()) }; 2],
+            known: [const { AtomicPtr::new(null_mut()) }; KNOWN],
+        }
+    }
+
+    /// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two; `None` if the
+    /// system has no memory. The contents are undefined.
+    pub fn allocate(
+        &self,
+        pages: &impl Pages,
+        size: usize,
+        alignment: usize,
+    ) -> Option<NonNull<u8>> {
+        let size = size.max(1).checked_next_multiple_of(GRAIN)?;
+        let alignment = alignment.max(GRAIN);
+        // Acquire: pairs with the release below, so that the header is seen.
+        let current = NonNull::new(self.current[usize::from(size >= LARGE)].load(Acquire));
+        current
+            .and_then(|chunk| take(chunk, size, alignment))
+            .or_else(|| self.allocate_elsewhere(pages, size, alignment))
+    }
+
+    #[cold]
+    fn allocate_elsewhere(
+        &self,
+        pages: &impl Pages,
+        size: usize,
+        alignment: usize,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: chunks are never unmapped, and this does not change.
+        let fits = |chunk: &NonNull<Chunk>| unsafe { (*chunk.as_ptr()).large } == (size >= LARGE);
+        let found = self
+            .chunks()
+            .filter(fits)
+            .find_map(|chunk| Some((chunk, take(chunk, size, alignment)?)));
+        let (chunk, block) = match found {
+            Some(found) => found,
+            None => self.allocate_in_new_chunk(pages, size, alignment)?,
+        };
+        // Release: pairs with the acquire in `allocate`.
+        self.current[usize::from(size >= LARGE)].store(chunk.as_ptr(), Release);
+        Some(block)
+    }
+
+    /// Frees the block at `address`, if it is one of these. The memory of a chunk without a block goes back to the
+    /// system, unless `keep` says that it will be needed again soon.
+    pub fn free(&self, pages: &impl Pages, address: usize, keep: bool) -> Freed {
+        let Some(chunk) = self.chunk_of(address) else {
+            return Freed::Elsewhere;
+        };
+        let Some(prefix) = prefix_of(chunk, address) else {
+            return Freed::NotABlock;
+        };
+        // SAFETY: the prefix lies in the chunk, whose memory is never unmapped.
+        let mark = unsafe { &(*prefix.as_ptr()).mark };
+        // AcqRel: of two threads that free the block, one succeeds.
+        let was_live = mark
+            .compare_exchange(address ^ LIVE, address ^ FREED, AcqRel, Relaxed)
+            .is_ok();
+        if !was_live {
+            return Freed::NotABlock;
+        }
+        if give(chunk) && !keep {
+            purge(chunk, pages);
+        }
+        Freed::Done
+    }
+
+    /// Returns the number of bytes that the program may use of the block at `address`; `None` if that is
+    /// none of these.
+    #[must_use]
+    pub fn usable_size(&self, address: usize) -> Option<usize> {
+        let prefix = prefix_of(self.chunk_of(address)?, address)?;
+        // SAFETY: the prefix lies in the chunk. A live block's size does not change.
+        Some(unsafe { (*prefix.as_ptr()).size })
+    }
+
+    /// Gives the memory of chunks without a block back to the system, a few chunks aside.
+    pub fn purge(&self, pages: &impl Pages) {
+        let empty = |chunk: &NonNull<Chunk>| {
+            // SAFETY: chunks are never unmapped. Relaxed: `purge` looks again.
+            unsafe { (*chunk.as_ptr()).state.load(Relaxed) == pack(0, FIRST) }
+        };
+        self.chunks()
+            .filter(empty)
+            .skip(KEPT_CHUNKS)
+            .for_each(|chunk| purge(chunk, pages));
+    }
+
+    /// Makes chunks usable again that threads of the parent were purging. To be called in the child of a fork.
+    pub fn restore_in_child(&self) {
+        for chunk in self.chunks() {
+            // SAFETY: chunks are never unmapped.
+            let state = unsafe { &(*chunk.as_ptr()).state };
+            // Relaxed: there is no other thread.
+            let (live, room) = unpack(state.load(Relaxed));
+            if room == CLAIMED {
+                state.store(pack(live, FIRST), Relaxed);
+            }
+        }
+    }
+
+    fn chunks(&self) -> impl Iterator<Item = NonNull<Chunk>> {
+        // Acquire: pairs with the release in `add`, so that the header is seen.
+        let mut next = self.newest.load(Acquire);
+        core::iter::from_fn(move || {
+            let chunk = NonNull::new(next)?;
+            // SAFETY: chunks are never unmapped, and `next` does not change once a chunk is listed.
+            next = unsafe { (*chunk.as_ptr()).next };
+            Some(chunk)
+        })
+    }
+
+    #[inline]
+    fn chunk_of(&self, address: usize) -> Option<NonNull<Chunk>> {
+        // Relaxed: null until the first fork that a thread met.
+        if self.newest.load(Relaxed).is_null() {
+            return None;
+        }
+        self.find_chunk_of(address)
+    }
+
+    #[cold]
+    fn find_chunk_of(&self, address: usize) -> Option<NonNull<Chunk>> {
+        // Where its header would be: every block begins within a chunk's size behind it.
+        let base = address.wrapping_sub(1) & !(CHUNK - 1);
+        let known = &self.known[base / CHUNK % KNOWN];
+        // Acquire: pairs with the release below, so that the header is seen.
+        let chunk = NonNull::new(known.load(Acquire));
+        if let Some(chunk) = chunk.filter(|chunk| chunk.addr().get() == base) {
+            return Some(chunk);
+        }
+        let chunk = self.chunks().find(|chunk| chunk.addr().get() == base)?;
+        // Release: pairs with the acquire above.
+        known.store(chunk.as_ptr(), Release);
+        Some(chunk)
+    }
+
+    fn allocate_in_new_chunk(
+        &self,
+        pages: &impl Pages,
+        size: usize,
+        alignment: usize,
+    ) -> Option<(NonNull<Chunk>, NonNull<u8>)> {
+        let page = pages.page_size();
+        // The block begins at the header's distance or, if its alignment is as large as a chunk, a chunk behind
+        // the header. A larger alignment leaves unused addresses before the header.
+        let offset = (FIRST as usize + GRAIN).next_multiple_of(alignment.min(CHUNK));
+        let front = alignment.max(CHUNK) - CHUNK;
+        let bytes = offset.checked_add(size)?.max(CHUNK);
+        let bytes = bytes.checked_next_multiple_of(page)?;
+        let whole = front.checked_add(bytes)?;
+        let start = pages.reserve(whole, alignment.max(CHUNK), Access::ReadWrite)?;
+        // SAFETY: the chunk lies within the reservation.
+        let chunk = unsafe { start.add(front) }.cast::<Chunk>();
+        // SAFETY: the memory is new, and no other thread knows it. What the system does not take back of the
+        // front costs addresses only.
+        unsafe {
+            if front > 0 {
+                let _ = pages.release(start, front);
+            }
+            chunk.write(Chunk {
+                foreign: null_mut(),
+                next: null_mut(),
+                size: bytes,
+                large: size >= LARGE,
+                state: AtomicU64::new(pack(0, FIRST)),
+                resident: AtomicBool::new(false),
+            });
+        }
+        let block = take(chunk, size, alignment)?;
+        self.add(chunk);
+        Some((chunk, block))
+    }
+
+    fn add(&self, chunk: NonNull<Chunk>) {
+        let mut newest = self.newest.load(Relaxed);
+        loop {
+            // SAFETY: the chunk is not listed yet.
+            unsafe { (*chunk.as_ptr()).next = newest };
+            // Release: pairs with the acquire in `chunks`.
+            match self
+                .newest
+                .compare_exchange(newest, chunk.as_ptr(), Release, Relaxed)
+            {
+                Ok(_) => return,
+                Err(other) => newest = other,
+            }
+        }
+    }
+}
+
+impl Default for Fallback {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+const fn pack(live: u32, room: u32) -> u64 {
+    (live as u64) << 32 | room as u64
+}
+
+const fn unpack(state: u64) -> (u32, u32) {
+    ((state >> 32) as u32, state as u32)
+}
+
+/// Takes a block out of a chunk, if there is room.
+fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<u8>> {
+    // SAFETY: chunks are never unmapped; the size does not change.
+    let (state, bytes) = unsafe { (&(*chunk.as_ptr()).state, (*chunk.as_ptr()).size) };
+    let base = chunk.addr().get();
+    // Acquire, here and below: pairs with the releases in `give` and `purge`, so that the room's former users are done.
+    let mut seen = state.load(Acquire);
+    let offset = loop {
+        let (live, room) = unpack(seen);
+        if room == CLAIMED {
+            return None;
+        }
+        let from = base + room as usize + GRAIN;
+        let offset = from.checked_next_multiple_of(alignment)? - base;
+        let end = offset.checked_add(size)?;
+        if offset > CHUNK || end > bytes {
+            return None;
+        }
+        // No block begins behind the first mebibyte, so it does not matter how far one reaches.
+        let after = pack(live + 1, end.min(CHUNK) as u32);
+        match state.compare_exchange(seen, after, AcqRel, Acquire) {
+            Ok(_) => break offset,
+            Err(other) => seen = other,
+        }
+    };
+    // SAFETY: the block and its prefix lie in the chunk, and are this thread's now.
+    unsafe {
+        let block = chunk.cast::<u8>().add(offset);
+        let prefix = block.sub(GRAIN).cast::<Prefix>().as_ptr();
+        (*prefix).size = size;
+        // Relaxed: whoever frees the block was handed it.
+        (*prefix).mark.store(block.addr().get() ^ LIVE, Relaxed);
+        Some(block)
+    }
+}
+
+/// Where the prefix of a block at `address` would be; `None` if none can begin there.
+fn prefix_of(chunk: NonNull<Chunk>, address: usize) -> Option<NonNull<Prefix>> {
+    let offset = address - chunk.addr().get();
+    let possible = address.is_multiple_of(GRAIN) && offset >= FIRST as usize + GRAIN;
+    // SAFETY: the offset is at most a chunk's least size, so that the prefix lies in the chunk.
+    possible.then(|| unsafe { chunk.cast::<u8>().add(offset - GRAIN) }.cast())
+}
+
+/// Counts a free; true if the chunk holds no block any longer.
+fn give(chunk: NonNull<Chunk>) -> bool {
+    // SAFETY: chunks are never unmapped.
+    let (state, resident) = unsafe { (&(*chunk.as_ptr()).state, &(*chunk.as_ptr()).resident) };
+    let mut seen = state.load(Relaxed);
+    loop {
+        let (live, room) = unpack(seen);
+        if room > KEPT {
+            // Relaxed: a hint, ordered by the exchange below.
+            resident.store(true, Relaxed);
+        }
+        let after = match live {
+            1 => pack(0, FIRST),
+            _ => pack(live - 1, room),
+        };
+        // AcqRel: whoever takes the room next comes after every free.
+        match state.compare_exchange(seen, after, AcqRel, Relaxed) {
+            Ok(_) => return live == 1,
+            Err(other) => seen = other,
+        }
+    }
+}
+
+/// Gives a chunk's memory back to the system, if it holds no block.
+fn purge(chunk: NonNull<Chunk>, pages: &impl Pages) {
+    // SAFETY: chunks are never unmapped; the size does not change.
+    let (header, bytes) = unsafe { (&*chunk.as_ptr(), (*chunk.as_ptr()).size) };
+    let (empty, claimed) = (pack(0, FIRST), pack(0, CLAIMED));
+    // Acquire: what the former users of the room did is done. The exchange keeps others from taking it.
+    let claim = || {
+        header
+            .state
+            .compare_exchange(empty, claimed, Acquire, Relaxed)
+    };
+    if !header.resident.load(Relaxed) || claim().is_err() {
+        return;
+    }
+    header.resident.store(false, Relaxed);
+    let page = pages.page_size();
+    // SAFETY: the chunk is whole pages and holds no block, and nobody takes one until the store below.
+    unsafe { pages.purge(chunk.cast::<u8>().add(page), bytes - page) };
+    // Release: pairs with the acquire in `take`.
+    header.state.store(empty, Release);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use heapdrome_pages::Simulated;
+
+    use super::*;
+
+    fn fallback() -> (Fallback, Simulated) {
+        (Fallback::new(), Simulated::new(1 << 30))
+    }
+
+    #[test]
+    fn blocks_are_aligned_and_apart_and_near_a_header_of_no_allocator() {
+        let (fallback, pages) = fallback();
+        let sizes = [0, 1, 16, 100, 5000, 70_000, 3 << 20];
+        let alignments = [1, 16, 64, 4096, 512 << 10, 1 << 20, 4 << 20];
+        let mut blocks: Vec<(usize, usize)> = Vec::new();
+        for (size, alignment) in sizes.into_iter().zip(alignments.into_iter().cycle()) {
+            for alignment in [16, alignment] {
+                let block = fallback.allocate(&pages, size, alignment);
+                let block = block.expect("there is memory");
+                let address = block.addr().get();
+                assert!(address.is_multiple_of(alignment.max(16)));
+                let usable = fallback.usable_size(address).expect("it is one of these");
+                assert!(usable >= size.max(1));
+                // SAFETY: the block has that many bytes; every block lies in a chunk.
+                unsafe {
+                    block.write_bytes(0xff, usable);
+                    let header = (address - 1) & !(CHUNK - 1);
+                    let header = block.as_ptr().with_addr(header).cast::<*mut u8>();
+                    assert!((*header).is_null());
+                }
+                assert!(
+                    blocks
+                        .iter()
+                        .all(|&(other, end)| end <= address || address + usable <= other)
+                );
+                blocks.push((address, address + usable));
+            }
+        }
+        for (address, _) in blocks {
+            assert_eq!(fallback.free(&pages, address, true), Freed::Done);
+            assert_eq!(fallback.free(&pages, address, true), Freed::NotABlock);
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_no_blocks_are_known() {
+        let (fallback, pages) = fallback();
+        assert_eq!(fallback.free(&pages, 4096, false), Freed::Elsewhere);
+        let block = fallback.allocate(&pages, 100, 16).expect("there is memory");
+        let address = block.addr().get();
+        for inside in [
+            address + 16,
+            address + 8,
+            address - 16,
+            (address & !(CHUNK - 1)) + 8,
+        ] {
+            assert_eq!(fallback.free(&pages, inside, false), Freed::NotABlock);
+        }
+        assert_eq!(
+            fallback.free(&pages, address + CHUNK, false),
+            Freed::Elsewhere
+        );
+        assert_eq!(fallback.usable_size(address + CHUNK), None);
+    }
+
+    #[test]
+    fn chunks_are_used_again_when_they_are_empty() {
+        let (fallback, pages) = fallback();
+        let mut reserved = 0;
+        for round in 0..20 {
+            let blocks: Vec<_> = (0..100)
+                .map(|index| fallback.allocate(&pages, 1000 * index, 16))
+                .collect();
+            for block in blocks {
+                let address = block.expect("there is memory").addr().get();
+                assert_eq!(fallback.free(&pages, address, round % 2 == 0), Freed::Done);
+            }
+            if round == 0 {
+                reserved = pages.reserved();
+            }
+        }
+        assert_eq!(pages.reserved(), reserved);
+        fallback.purge(&pages);
+        assert!(pages.calls().purge > 0);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let (fallback, pages) = fallback();
+        assert!(fallback.allocate(&pages, usize::MAX, 16).is_none());
+        assert!(
+            fallback
+                .allocate(&pages, isize::MAX as usize, 1 << 62)
+                .is_none()
+        );
+        pages.set_limit(0);
+        assert!(fallback.allocate(&pages, 16, 16).is_none());
+        pages.set_limit(1 << 30);
+        assert!(fallback.allocate(&pages, 16, 16).is_some());
+    }
+
+    #[test]
+    fn a_chunk_that_a_thread_of_the_parent_was_purging_serves_the_child() {
+        let (fallback, pages) = fallback();
+        let block = fallback.allocate(&pages, 100, 16).expect("there is memory");
+        assert_eq!(fallback.free(&pages, block.addr().get(), true), Freed::Done);
+        let chunk = fallback.chunks().next().expect("there is one");
+        // SAFETY: chunks are never unmapped.
+        unsafe { (*chunk.as_ptr()).state.store(pack(0, CLAIMED), Relaxed) };
+        assert_eq!(take(chunk, 16, 16), None);
+        fallback.restore_in_child();
+        assert!(take(chunk, 16, 16).is_some());
+    }
+}

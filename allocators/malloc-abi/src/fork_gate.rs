@@ -1,0 +1,337 @@
+//! Keeps threads out of an allocator while one of them forks, and never makes them wait for that.
+//!
+//! The child of a fork gets a copy of the allocator's structures, and only one thread. So no thread may be
+//! in the midst of changing them at the moment of the copy. Holding the allocator's locks across the fork
+//! would ensure that, but it deadlocks: the C library's `fork` runs its handlers first and then waits for
+//! locks of its own, such as that of the list of streams, whose holder may wait for a thread that allocates.
+//!
+//! Here a thread says in a word of its own, its [`Presence`], that it is on a slow path, and then looks
+//! whether the gate is closed. The forking thread closes the gate, and then waits until no thread is on a
+//! slow path. Either the thread sees the gate closed, or the forking thread sees the thread: both store
+//! first and load afterwards, sequentially consistent. A thread that finds the gate closed does not wait:
+//! it is served by the [`Fallback`], and what it frees is kept until the fork is over. Threads on slow
+//! paths wait for nothing but one another, so the forking thread waits for a short time only.
+//!
+//! Functions that only read may run while the gate is closed, even under locks: the child frees all locks.
+
+use core::ptr::{NonNull, null_mut};
+use heapdrome_pages::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicUsize,
+    Ordering::{AcqRel, Relaxed, Release, SeqCst},
+    fence,
+};
+use heapdrome_pages::system::thread_pointer;
+use heapdrome_pages::{Lock, Pages, nap};
+
+use crate::fallback::{Fallback, Freed};
+
+/// How often the forking thread looks at a word before it sleeps; in models once, since every look is a step.
+const LOOKS: usize = if cfg!(modelled) { 1 } else { 256 };
+
+/// Whether the thread that has this is on a slow path, as a number of nested calls.
+#[derive(Debug)]
+pub struct Presence(AtomicU32);
+
+impl Presence {
+    /// The presence of a thread that is on no slow path.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Forgets a thread that does not exist in the child of a fork.
+    pub fn reset(&self) {
+        // Relaxed: there is no other thread.
+        self.0.store(0, Relaxed);
+    }
+
+    /// Waits until the thread is on no slow path. It sleeps for a millisecond at a time: a thread that leaves
+    /// need not look whether anyone waits.
+    fn wait(&self) {
+        let mut looks = 0;
+        loop {
+            // SeqCst: follows the store that closed the gate, as the load in `enter` follows that of the
+            // presence. Acquire: what the thread did on the slow path is seen.
+            let count = self.0.load(SeqCst);
+            if count == 0 {
+                return;
+            }
+            looks += 1;
+            if looks < LOOKS {
+                core::hint::spin_loop();
+            } else {
+                nap(&self.0, count, 1);
+            }
+        }
+    }
+}
+
+impl Default for Presence {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Something that a thread wanted done while the gate was closed.
+#[derive(Debug)]
+struct Deferred {
+    next: *mut Deferred,
+    run: unsafe fn(NonNull<u8>),
+    subject: NonNull<u8>,
+}
+
+/// The gate of one allocator.
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct ForkGate {
+    /// The thread that forks, by its [`thread_pointer`]; zero while the gate is open.
+    forking: AtomicUsize,
+    /// Everything else has a cache line of its own: all slow paths read the word above.
+    rest: Rest,
+}
+
+#[derive(Debug)]
+#[repr(align(64))]
+struct Rest {
+    /// Number of calls on slow paths by threads without a presence of their own.
+    others: Presence,
+    /// Held by the thread that forks.
+    turn: Lock<()>,
+    /// What is to be done when the gate is open.
+    deferred: AtomicPtr<Deferred>,
+    fallback: Fallback,
+    /// Whether handlers were registered with the C library.
+    registered: AtomicBool,
+}
+
+/// Proof that the calling thread may change the allocator's structures, until this is dropped.
+#[derive(Debug)]
+pub struct Inside<'a> {
+    presence: &'a Presence,
+    shared: bool,
+}
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let count = &self.presence.0;
+        // Release: pairs with the load in `Presence::wait`.
+        if self.shared {
+            count.fetch_sub(1, Release);
+        } else {
+            count.store(count.load(Relaxed) - 1, Release);
+        }
+    }
+}
+
+impl ForkGate {
+    /// An open gate.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            forking: AtomicUsize::new(0),
+            rest: Rest {
+                others: Presence::new(),
+                turn: Lock::new(()),
+                deferred: AtomicPtr::new(null_mut()),
+                fallback: Fallback::new(),
+                registered: AtomicBool::new(false),
+            },
+        }
+    }
+
+    /// True for the first caller only.
+    pub fn is_first_to_register(&self) -> bool {
+        let registered = &self.rest.registered;
+        // Relaxed: who is second has nothing to wait for; forks meanwhile are the program's own race.
+        !registered.load(Relaxed) && !registered.swap(true, Relaxed)
+    }
+
+    /// Where blocks come from while the gate is closed.
+    #[inline]
+    pub const fn fallback(&self) -> &Fallback {
+        &self.rest.fallback
+    }
+
+    /// Frees a block that the fallback allocated.
+    pub fn free_fallback(&self, pages: &impl Pages, address: usize) -> Freed {
+        // Relaxed: a hint.
+        let forking = self.forking.load(Relaxed) != 0;
+        self.rest.fallback.free(pages, address, forking)
+    }
+
+    /// Begins a slow path; `None` while another thread forks. `own` is the calling thread's presence, if it
+    /// has one, and no other thread's.
+    #[inline]
+    pub fn enter<'a>(&'a self, own: Option<&'a Presence>) -> Option<Inside<'a>> {
+        let inside = match own {
+            Some(presence) => {
+                // Relaxed: only this thread changes it.
+                let count = presence.0.load(Relaxed);
+                if count != 0 {
+                    presence.0.store(count + 1, Relaxed);
+                    return Some(Inside {
+                        presence,
+                        shared: false,
+                    });
+                }
+                store_before_loads(&presence.0, 1);
+                Inside {
+                    presence,
+                    shared: false,
+                }
+            }
+            None => {
+                self.rest.others.0.fetch_add(1, SeqCst);
+                fence_in_models();
+                Inside {
+                    presence: &self.rest.others,
+                    shared: true,
+                }
+            }
+        };
+        // SeqCst: follows the store of the presence (see the module). Acquire: pairs with the release in
+        // `open`, for a thread that comes after a fork.
+        let forking = self.forking.load(SeqCst);
+        (forking == 0 || forking == thread_pointer()).then_some(inside)
+    }
+
+    /// Closes the gate and waits until every slow path has ended, that of a signal's handler aside that forks
+    /// in the midst of one: `own` is the calling thread's presence. `each` visits those of all threads.
+    pub fn close(&self, own: Option<&Presence>, each: impl FnOnce(&mut dyn FnMut(&Presence))) {
+        self.rest.turn.hold_for_fork();
+        self.forking.store(thread_pointer(), SeqCst);
+        fence_in_models();
+        // First the threads without a presence, which may be about to get one.
+        self.rest.others.wait();
+        each(&mut |presence| {
+            if !own.is_some_and(|own| core::ptr::eq(own, presence)) {
+                presence.wait();
+            }
+        });
+    }
+
+    /// Opens the gate in the parent, after the fork, and does what was deferred.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread closed the gate.
+    pub unsafe fn open(&self, own: Option<&Presence>, pages: &impl Pages) {
+        // While the gate is closed for all others: forks that follow one another closely leave no other time.
+        self.run_deferred(own, pages);
+        self.rest.fallback.purge(pages);
+        // SeqCst: a thread that defers looks at the gate afterwards, as this thread looks at what is deferred.
+        self.forking.store(0, SeqCst);
+        fence_in_models();
+        // SAFETY: the caller's promise.
+        unsafe { self.rest.turn.release_after_fork() };
+        self.run_deferred(own, pages);
+    }
+
+    /// Opens the gate in the child, where `each` visits the presences of all threads that the parent has. The
+    /// allocator's locks are free by then.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread is the copy of the one that closed the gate.
+    pub unsafe fn open_in_child(
+        &self,
+        pages: &impl Pages,
+        each: impl FnOnce(&mut dyn FnMut(&Presence)),
+    ) {
+        each(&mut Presence::reset);
+        self.rest.others.reset();
+        self.rest.fallback.restore_in_child();
+        // Relaxed: there is no other thread.
+        self.forking.store(0, Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { self.rest.turn.release_after_fork() };
+        self.run_deferred(None, pages);
+    }
+
+    /// Has `run` called with `subject` when no thread forks: now, or by the thread that forks. Where there is no
+    /// memory to remember it, it is not done.
+    ///
+    /// # Safety
+    ///
+    /// `run` may be called once with `subject`, by any thread inside.
+    pub unsafe fn defer(
+        &self,
+        own: Option<&Presence>,
+        pages: &impl Pages,
+        run: unsafe fn(NonNull<u8>),
+        subject: NonNull<u8>,
+    ) {
+        let size = size_of::<Deferred>();
+        let Some(place) = self
+            .rest
+            .fallback
+            .allocate(pages, size, align_of::<Deferred>())
+        else {
+            return;
+        };
+        let place = place.cast::<Deferred>();
+        let mut next = self.rest.deferred.load(Relaxed);
+        loop {
+            // SAFETY: the memory is this thread's until the exchange.
+            unsafe { place.write(Deferred { next, run, subject }) };
+            // SeqCst: before the look at the gate below. Release: pairs with the swap in `run_deferred`.
+            match self
+                .rest
+                .deferred
+                .compare_exchange(next, place.as_ptr(), SeqCst, Relaxed)
+            {
+                Ok(_) => break,
+                Err(other) => next = other,
+            }
+        }
+        fence_in_models();
+        // The forking thread may have looked before: then it has opened the gate before, too.
+        if self.forking.load(SeqCst) == 0 {
+            self.run_deferred(own, pages);
+        }
+    }
+
+    /// Does what was deferred, unless another thread forks, which will do it.
+    fn run_deferred(&self, own: Option<&Presence>, pages: &impl Pages) {
+        // SeqCst: follows the store that opened the gate.
+        if self.rest.deferred.load(SeqCst).is_null() {
+            return;
+        }
+        let Some(_inside) = self.enter(own) else {
+            return;
+        };
+        // AcqRel: what was written of each is seen.
+        let mut next = self.rest.deferred.swap(null_mut(), AcqRel);
+        while let Some(place) = NonNull::new(next) {
+            // SAFETY: the swap made the list this thread's, which is inside; the memory came from the fallback.
+            unsafe {
+                let deferred = place.read();
+                next = deferred.next;
+                self.free_fallback(pages, place.addr().get());
+                (deferred.run)(deferred.subject);
+            }
+        }
+    }
+}
+
+impl Default for ForkGate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Stores so that no later load of this thread comes before it. An exchange: a fence takes twice as long.
+#[inline]
+fn store_before_loads(word: &AtomicU32, value: u32) {
+    word.swap(value, SeqCst);
+    fence_in_models();
+}
+
+/// loom knows the order of sequentially consistent fences, but not that of single accesses.
+#[inline]
+fn fence_in_models() {
+    if cfg!(modelled) {
+        fence(SeqCst);
+    }
+}

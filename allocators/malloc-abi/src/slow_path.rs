@@ -1,0 +1,145 @@
+//! Slow paths of any allocator, behind its fork gate: while another thread forks, the fallback serves.
+
+use core::ptr::NonNull;
+
+use heapdrome_pages::Linux;
+use heapdrome_pages::system::{abort, write_error};
+
+use crate::fallback::Freed;
+use crate::fork_gate::Inside;
+use crate::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi};
+
+/// Begins a slow path of `A`; `None` while another thread forks.
+#[inline]
+pub fn enter<A: MallocAbi>() -> Option<Inside<'static>> {
+    A::fork_gate().enter(A::presence())
+}
+
+fn allocate_from_fallback<A: MallocAbi>(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+    A::fork_gate().fallback().allocate(&Linux, size, alignment)
+}
+
+/// Returns a block, if the size is one that can be.
+#[inline]
+pub fn allocate<A: MallocAbi>(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+    if size > MAX_SIZE {
+        return None;
+    }
+    let Some(_inside) = enter::<A>() else {
+        return allocate_from_fallback::<A>(size, alignment);
+    };
+    if alignment <= MIN_ALIGNMENT {
+        A::allocate(size)
+    } else {
+        A::allocate_aligned(size, alignment)
+    }
+}
+
+/// Returns a block of zeros.
+#[inline]
+pub fn allocate_zeroed<A: MallocAbi>(size: usize) -> Option<NonNull<u8>> {
+    if let Some(_inside) = enter::<A>() {
+        return A::allocate_zeroed(size);
+    }
+    let block = allocate_from_fallback::<A>(size, MIN_ALIGNMENT)?;
+    // SAFETY: the block is new and has that many bytes.
+    unsafe { block.write_bytes(0, size) };
+    Some(block)
+}
+
+/// Resizes a block, moving it if need be.
+///
+/// # Safety
+///
+/// As for [`MallocAbi::reallocate`]; the block may also be one of the fallback's.
+pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+    let kept = A::fork_gate().fallback().usable_size(block.addr().get());
+    if kept.is_none()
+        && let Some(_inside) = enter::<A>()
+    {
+        // SAFETY: the caller's promise; the block is the allocator's own.
+        return unsafe { A::reallocate(block, size) };
+    }
+    // SAFETY: the block is live and the allocator's own, or the size is known.
+    let kept = kept.unwrap_or_else(|| unsafe { A::usable_size(block) });
+    let moved = A::allocate_fast(size).or_else(|| allocate::<A>(size, MIN_ALIGNMENT));
+    let Some(moved) = moved else {
+        return (size <= kept).then_some(block);
+    };
+    // SAFETY: the blocks are different ones of at least that many bytes; the caller gives up the old one.
+    unsafe {
+        moved.copy_from_nonoverlapping(block, kept.min(size));
+        if !A::deallocate_fast(block.as_ptr()) {
+            deallocate::<A>(block);
+        }
+    }
+    Some(moved)
+}
+
+/// Frees a block; while another thread forks, the allocator gets it afterwards.
+///
+/// # Safety
+///
+/// As for [`MallocAbi::deallocate`]; the block may also be one of the fallback's.
+pub unsafe fn deallocate<A: MallocAbi>(block: NonNull<u8>) {
+    match A::fork_gate().free_fallback(&Linux, block.addr().get()) {
+        Freed::Done => return,
+        Freed::NotABlock => {
+            write_error(A::NAME.as_bytes());
+            write_error(b": free of an address at which no live block begins\n");
+            abort();
+        }
+        Freed::Elsewhere => {}
+    }
+    if let Some(_inside) = enter::<A>() {
+        // SAFETY: the caller's promise; the block is the allocator's own.
+        return unsafe { A::deallocate(block) };
+    }
+    // SAFETY: the caller gives the block up, so that whoever runs this may free it.
+    unsafe { defer::<A>(|block| A::deallocate(block), block) };
+}
+
+/// Returns how many bytes the program may use of a block.
+///
+/// # Safety
+///
+/// As for [`MallocAbi::usable_size`]; the block may also be one of the fallback's.
+pub unsafe fn usable_size<A: MallocAbi>(block: NonNull<u8>) -> usize {
+    let known = A::fork_gate().fallback().usable_size(block.addr().get());
+    // SAFETY: the block is live and, if its size is not known here, the allocator's own.
+    known.unwrap_or_else(|| unsafe { A::usable_size(block) })
+}
+
+/// Gives free memory back to the system; does nothing while another thread forks.
+pub fn trim<A: MallocAbi>(keep: usize) -> bool {
+    enter::<A>().is_some_and(|_inside| {
+        A::fork_gate().fallback().purge(&Linux);
+        A::trim(keep)
+    })
+}
+
+/// Has `run` called with `subject` when no thread forks.
+///
+/// # Safety
+///
+/// Any thread may call `run` once with `subject`.
+pub unsafe fn defer<A: MallocAbi>(run: unsafe fn(NonNull<u8>), subject: NonNull<u8>) {
+    // SAFETY: the caller's promise.
+    unsafe { A::fork_gate().defer(A::presence(), &Linux, run, subject) };
+}
+
+/// Calls `end` for the state of a thread that ends, after any fork in progress. The calling thread no longer
+/// has a presence: the next thread that gets this state may have it at any time.
+///
+/// # Safety
+///
+/// As for [`defer`]; and [`MallocAbi::presence`] is `None` for the calling thread.
+pub unsafe fn end_thread<A: MallocAbi>(end: unsafe fn(NonNull<u8>), state: NonNull<u8>) {
+    debug_assert!(A::presence().is_none());
+    match enter::<A>() {
+        // SAFETY: the caller's promise.
+        Some(_inside) => unsafe { end(state) },
+        // SAFETY: as above.
+        None => unsafe { defer::<A>(end, state) },
+    }
+}

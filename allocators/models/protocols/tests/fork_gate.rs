@@ -1,0 +1,192 @@
+//! The gate of forks: the forking thread is alone, no other waits for it, and what is deferred is done once.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use heapdrome_models::fallback::{Fallback, Freed};
+use heapdrome_models::fork_gate::{ForkGate, Presence};
+use heapdrome_models::scene::Sent;
+use heapdrome_models::{Watched, join, model, spawn};
+use heapdrome_pages::Simulated;
+
+/// An allocator with one structure, and threads that use it.
+struct Scene {
+    gate: ForkGate,
+    pages: Simulated,
+    /// That of the thread that forks, and another's.
+    presences: [Presence; 2],
+    structure: Watched,
+}
+
+type Shared = Arc<Scene>;
+
+/// Who calls: the thread with that presence, or one that has none.
+type Caller = Option<usize>;
+
+fn scene() -> Shared {
+    Arc::new(Scene {
+        gate: ForkGate::new(),
+        pages: Simulated::new(64 << 20),
+        presences: [Presence::new(), Presence::new()],
+        structure: Watched::default(),
+    })
+}
+
+impl Scene {
+    fn presence(&self, caller: Caller) -> Option<&Presence> {
+        caller.map(|index| &self.presences[index])
+    }
+
+    /// A slow path; false where the fallback is to serve.
+    fn change(&self, caller: Caller) -> bool {
+        let inside = self.gate.enter(self.presence(caller));
+        if inside.is_some() {
+            self.structure.touch();
+        }
+        inside.is_some()
+    }
+
+    /// A fork, whose child would copy the structure; `body` is what runs meanwhile in the forking thread.
+    fn fork(&self, body: impl FnOnce()) {
+        let own = self.presence(Some(0));
+        self.gate
+            .close(own, |visit| self.presences.iter().for_each(visit));
+        self.structure.touch();
+        body();
+        // SAFETY: this thread closed the gate.
+        unsafe { self.gate.open(own, &self.pages) };
+    }
+
+    /// A slow path that is done later where a thread forks. `subject` is the scene.
+    fn change_or_defer(&self, caller: Caller) {
+        unsafe fn change(scene: NonNull<u8>) {
+            // SAFETY: the scene outlives its threads, and the caller is inside.
+            unsafe { scene.cast::<Scene>().as_ref() }.structure.touch();
+        }
+        if !self.change(caller) {
+            let own = self.presence(caller);
+            // SAFETY: the function may run once, by any thread inside.
+            unsafe {
+                self.gate
+                    .defer(own, &self.pages, change, NonNull::from(self).cast());
+            }
+        }
+    }
+}
+
+fn forks_beside(caller: Caller) {
+    model(3, move || {
+        let scene = scene();
+        let other = scene.clone();
+        let handle =
+            spawn(move || usize::from(other.change(caller)) + usize::from(other.change(caller)));
+        scene.fork(|| ());
+        let changes = join(handle);
+        assert_eq!(scene.structure.touch(), changes + 1);
+    });
+}
+
+#[test]
+fn no_thread_is_inside_while_another_forks() {
+    forks_beside(Some(1));
+}
+
+#[test]
+fn nor_is_a_thread_without_a_presence() {
+    forks_beside(None);
+}
+
+#[test]
+fn the_forking_thread_may_use_the_allocator_itself() {
+    model(3, || {
+        let scene = scene();
+        let other = scene.clone();
+        let handle = spawn(move || other.change(Some(1)));
+        scene.fork(|| assert!(scene.change(Some(0)) && scene.change(None)));
+        join(handle);
+        assert!(scene.change(Some(0)));
+    });
+}
+
+#[test]
+fn two_threads_fork_one_after_the_other() {
+    model(2, || {
+        let scene = scene();
+        let other = scene.clone();
+        let handle = spawn(move || {
+            let own = other.presence(Some(1));
+            other
+                .gate
+                .close(own, |visit| other.presences.iter().for_each(visit));
+            other.structure.touch();
+            // SAFETY: this thread closed the gate.
+            unsafe { other.gate.open(own, &other.pages) };
+        });
+        scene.fork(|| ());
+        join(handle);
+        assert_eq!(scene.structure.touch(), 2);
+    });
+}
+
+fn defers_beside(caller: Caller) {
+    model(3, move || {
+        let scene = scene();
+        let other = scene.clone();
+        let handle = spawn(move || other.change_or_defer(caller));
+        scene.fork(|| ());
+        join(handle);
+        assert_eq!(scene.structure.touch(), 2, "it is done once");
+    });
+}
+
+#[test]
+fn what_is_deferred_is_done_once() {
+    defers_beside(Some(1));
+}
+
+#[test]
+fn so_is_what_a_thread_without_a_presence_defers() {
+    defers_beside(None);
+}
+
+/// Takes a block, writes to it, and frees it.
+fn use_a_block(fallback: &Fallback, pages: &Simulated) {
+    let block = fallback.allocate(pages, 40, 16).expect("there is memory");
+    let place = block.cast::<usize>();
+    // SAFETY: the block is this thread's, of 40 bytes.
+    unsafe {
+        place.write(block.addr().get());
+        assert_eq!(place.read(), block.addr().get());
+    }
+    assert_eq!(fallback.free(pages, block.addr().get(), false), Freed::Done);
+}
+
+#[test]
+fn two_threads_take_blocks_and_free_them() {
+    model(3, || {
+        let fallback = Arc::new((Fallback::new(), Simulated::new(64 << 20)));
+        let other = fallback.clone();
+        let handle = spawn(move || use_a_block(&other.0, &other.1));
+        use_a_block(&fallback.0, &fallback.1);
+        join(handle);
+        use_a_block(&fallback.0, &fallback.1);
+    });
+}
+
+#[test]
+fn a_chunk_is_purged_only_while_it_holds_no_block() {
+    model(3, || {
+        let shared = Arc::new((Fallback::new(), Simulated::new(64 << 20)));
+        let large = shared.0.allocate(&shared.1, 100 << 10, 16);
+        let large = Sent(large.expect("there is memory"));
+        let other = shared.clone();
+        let handle = spawn(move || other.0.free(&other.1, large.get().addr().get(), false));
+        let block = shared.0.allocate(&shared.1, 100 << 10, 16);
+        let block = block.expect("there is memory").cast::<u64>();
+        // SAFETY: the block is this thread's.
+        unsafe { block.write(7) };
+        assert_eq!(join(handle), Freed::Done);
+        // SAFETY: as above.
+        assert_eq!(unsafe { block.read() }, 7, "its memory was taken");
+    });
+}
