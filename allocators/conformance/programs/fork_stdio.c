@@ -100,9 +100,9 @@ static void thread_turn(struct worker *me) {
 
 static void inform_turn(struct worker *me) {
     (void)me;
+    // The answer is not looked at: an allocator may leave these functions to the C library.
     malloc_trim(0);
-    struct mallinfo2 information = mallinfo2();
-    MUST(information.arena + information.hblkhd > 0);
+    mallinfo2();
     pause_us(20000);
 }
 
