@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use heapdrome_malloc_abi::{ForkGate, MIN_ALIGNMENT, MallocAbi, Presence, Statistics, deallocate};
 
-use crate::heap::current;
+use crate::heap::{EMPTY, ENDED, current};
 use crate::large;
 use crate::pool::{PEAK, POOL, RESERVED};
 use crate::resize::{possibly_not_zero, resize_in_place, resize_own, usable_size};
@@ -121,12 +121,13 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     #[inline]
-    fn presence() -> Option<&'static Presence> {
-        let heap = current();
-        threads::is_of_thread(heap).then_some(&heap.presence)
+    fn presence() -> &'static Presence {
+        &current().presence
     }
 
     fn each_presence(visit: &mut dyn FnMut(&Presence)) {
+        visit(&EMPTY.presence);
+        visit(&ENDED.presence);
         threads::each_heap(|heap| visit(&heap.presence));
     }
 

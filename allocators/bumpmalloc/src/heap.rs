@@ -48,17 +48,24 @@ impl Heap {
             count: Cell::new(0),
             chunk: Cell::new(null_mut()),
             retired: Lock::new(List::new()),
-            presence: Presence::new(),
+            presence: Presence::of_one(),
             next: Cell::new(null_mut()),
             next_free: Cell::new(null_mut()),
         }
     }
+
+    /// A heap without room that any number of threads have.
+    const fn of_many() -> Self {
+        let mut heap = Self::new();
+        heap.presence = Presence::of_many();
+        heap
+    }
 }
 
-/// What a thread begins with: no room, and owner of nothing. Never written to.
-pub static EMPTY: Heap = Heap::new();
-/// What a thread has after its end: as `EMPTY`, but it gets no heap any more. Never written to.
-pub static ENDED: Heap = Heap::new();
+/// What a thread begins with: no room, and owner of nothing. Only its presence is ever written to.
+pub static EMPTY: Heap = Heap::of_many();
+/// What a thread has after its end: as `EMPTY`, but it gets no heap any more.
+pub static ENDED: Heap = Heap::of_many();
 
 thread_slot!(
     /// The calling thread's heap.

@@ -46,12 +46,6 @@ pub fn is_of_ended_threads(heap: &Heap) -> bool {
     core::ptr::eq(heap, &raw const HEAP_OF_ENDED)
 }
 
-/// Whether the heap is one that a thread has for itself.
-#[inline]
-pub fn is_of_thread(heap: &Heap) -> bool {
-    !core::ptr::eq(heap, &raw const EMPTY) && !core::ptr::eq(heap, &raw const ENDED)
-}
-
 /// Calls `visit` with every heap.
 pub fn each_heap(mut visit: impl FnMut(&Heap)) {
     REGISTRY.lock().find(|heap| -> Option<()> {

@@ -17,6 +17,7 @@ use crate::current::{front, heap, heap_to_free, present_heap};
 use crate::exit_report::ExitReport;
 use crate::fill;
 use crate::front_end::{FrontEnd, Magazines};
+use crate::heap::{ENDED, Front, NO_HEAP};
 use crate::local_cache::LocalCache;
 use crate::misuse::report;
 use crate::settings::Settings;
@@ -323,15 +324,16 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     }
 
     #[inline]
-    fn presence() -> Option<&'static Presence> {
-        // SAFETY: heaps live for ever.
-        present_heap().map(|heap| unsafe { &(*heap.as_ptr()).presence })
+    fn presence() -> &'static Presence {
+        front().presence()
     }
 
     fn each_presence(visit: &mut dyn FnMut(&Presence)) {
+        visit(NO_HEAP.0.presence());
+        visit(ENDED.0.presence());
         for heap in BACKEND.all_heaps() {
-            // SAFETY: heaps live for ever.
-            visit(unsafe { &(*heap.as_ptr()).presence });
+            // SAFETY: heaps live for ever, and any thread may use a presence.
+            visit(unsafe { &*Front::presence_of(heap.cast()) });
         }
     }
 

@@ -270,7 +270,7 @@ unsafe impl MallocAbi for Hardened {
     }
 
     #[inline]
-    fn presence() -> Option<&'static Presence> {
+    fn presence() -> &'static Presence {
         Elfmalloc::presence()
     }
 }

@@ -55,15 +55,15 @@ pub(crate) fn will_be_used(block: *mut u8) {
     let _ = block;
 }
 
-/// A static that threads share and nobody writes to.
+/// A static that threads share. Nobody writes to it, its atomics aside.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Shared<T>(pub(crate) T);
 
 // SAFETY: the words are pointers that nobody follows, and the static of this type is never written to.
 unsafe impl Sync for Shared<[*mut u8; 2]> {}
-// SAFETY: the statics of this type are never written to: in their magazines nothing can be put, and frees of threads
-// without a heap are not counted there.
+// SAFETY: the cells in statics of this type are never written to: in their magazines nothing can be put, and frees of
+// threads without a heap are not counted there. The presence is atomic.
 unsafe impl Sync for Shared<Front> {}
 
 /// A magazine that is empty and full: every use of it takes the slow path.
@@ -93,6 +93,8 @@ pub struct Front {
     /// Where the class map is.
     window: Cell<Window>,
     ticks: Cell<i32>,
+    /// Whether the thread is on a slow path. A thread that forks reads it.
+    presence: Presence,
     /// The class of each 16-byte step to [`SMALL`]: here, since no instruction has to say where it is then.
     /// Never changed.
     small: [SizeClass; SMALL / 16 + 1],
@@ -101,9 +103,9 @@ pub struct Front {
 }
 
 /// The front of threads without a heap.
-pub(crate) static NO_HEAP: Shared<Front> = Shared(Front::new());
+pub(crate) static NO_HEAP: Shared<Front> = Shared(Front::of_many());
 /// The front of threads that are about to end.
-pub(crate) static ENDED: Shared<Front> = Shared(Front::new());
+pub(crate) static ENDED: Shared<Front> = Shared(Front::of_many());
 
 impl Front {
     /// A front whose every use takes the slow path.
@@ -113,6 +115,7 @@ impl Front {
             tops: [const { Cell::new(no_slots()) }; ENTRIES],
             window: Cell::new(Window::NONE),
             ticks: Cell::new(FEWEST_TICKS),
+            presence: Presence::of_one(),
             small: SMALL_CLASSES,
             own: [const {
                 Own {
@@ -121,6 +124,30 @@ impl Front {
                 }
             }; ENTRIES],
         }
+    }
+
+    /// Another front whose every use takes the slow path, for any number of threads.
+    const fn of_many() -> Self {
+        Self {
+            presence: Presence::of_many(),
+            ..Self::new()
+        }
+    }
+
+    /// Whether the thread, or one of the threads, is on a slow path.
+    #[inline(always)]
+    pub(crate) const fn presence(&self) -> &Presence {
+        &self.presence
+    }
+
+    /// That of a front that another thread may be using.
+    ///
+    /// # Safety
+    ///
+    /// The front is one.
+    pub(crate) unsafe fn presence_of(front: NonNull<Self>) -> *const Presence {
+        // SAFETY: the caller's promise. No reference to the whole front is made.
+        unsafe { &raw const (*front.as_ptr()).presence }
     }
 
     /// Says where the class map is, so that frees can take the fast path.
@@ -316,8 +343,6 @@ pub struct ThreadHeap {
     pub quarantine: *mut Quarantine,
     /// Bytes by which magazines may still grow.
     pub budget: usize,
-    /// Whether the thread is on a slow path. A thread that forks reads it.
-    pub presence: Presence,
     /// When the magazines were last looked through, in milliseconds.
     pub looked: u64,
     /// When the thread last looked at the clock, in milliseconds, and how many frees later it is to.
@@ -373,7 +398,6 @@ impl ThreadHeap {
             (&raw mut (*place).coalescer).write(null_mut());
             (&raw mut (*place).quarantine).write(null_mut());
             (&raw mut (*place).budget).write(budget);
-            (&raw mut (*place).presence).write(Presence::new());
             (&raw mut (*place).outflow).write(Outflow::NONE);
             (&raw mut (*place).looked).write(0);
             (&raw mut (*place).clock).write((0, FEWEST_TICKS));

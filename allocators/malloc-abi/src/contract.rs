@@ -213,15 +213,15 @@ pub unsafe trait MallocAbi {
         &GATE
     }
 
-    /// The calling thread's presence on slow paths; `None` while the thread has no state of its own.
+    /// The calling thread's presence on slow paths, or one that it shares while it has no state of its own.
     #[must_use]
-    fn presence() -> Option<&'static Presence> {
-        None
+    fn presence() -> &'static Presence {
+        &OF_ALL
     }
 
-    /// Calls `visit` with the presence of every thread that has one.
+    /// Calls `visit` with every presence, those that threads share first.
     fn each_presence(visit: &mut dyn FnMut(&Presence)) {
-        let _ = visit;
+        visit(&OF_ALL);
     }
 
     /// Runs first after a fork in the child, which has this one thread: frees every lock, since a thread of the
@@ -232,6 +232,9 @@ pub unsafe trait MallocAbi {
     /// midst of a slow path.
     fn fork_child() {}
 }
+
+/// The presence of all threads, where an allocator knows none of each.
+static OF_ALL: Presence = Presence::of_many();
 
 /// Calls `body` with `errno` put back afterwards.
 #[inline]

@@ -213,13 +213,19 @@ impl Fallback {
         })
     }
 
+    /// Whether any block was ever allocated.
     #[inline]
+    pub fn is_used(&self) -> bool {
+        // Relaxed: whoever has a block was handed it.
+        !self.newest.load(Relaxed).is_null()
+    }
+
     fn chunk_of(&self, address: usize) -> Option<NonNull<Chunk>> {
-        // Relaxed: null until the first fork that a thread met.
-        if self.newest.load(Relaxed).is_null() {
-            return None;
+        if self.is_used() {
+            self.find_chunk_of(address)
+        } else {
+            None
         }
-        self.find_chunk_of(address)
     }
 
     #[cold]

@@ -33,7 +33,9 @@ extern "C" fn child<A: MallocAbi>() {
     keeping_errno(|| {
         A::free_locks_in_child();
         // SAFETY: this thread is the copy of the one that closed the gate in `prepare`.
-        unsafe { A::fork_gate().open_in_child(&Linux, |visit| A::each_presence(visit)) };
+        unsafe {
+            A::fork_gate().open_in_child(A::presence(), &Linux, |visit| A::each_presence(visit));
+        }
         A::fork_child();
     });
 }

@@ -5,22 +5,25 @@
 //! would ensure that, but it deadlocks: the C library's `fork` runs its handlers first and then waits for
 //! locks of its own, such as that of the list of streams, whose holder may wait for a thread that allocates.
 //!
-//! Here a thread says in a word of its own, its [`Presence`], that it is on a slow path, and then looks
+//! Here a thread says in a word, its [`Presence`], that it is on a slow path, and then looks
 //! whether the gate is closed. The forking thread closes the gate, and then waits until no thread is on a
 //! slow path. Either the thread sees the gate closed, or the forking thread sees the thread: both store
-//! first and load afterwards, sequentially consistent. A thread that finds the gate closed does not wait:
+//! first and load afterwards, with a full barrier between. For the threads on slow paths that would be an
+//! instruction of 20 cycles each time; where the system can, the forking thread instead has all threads pass a
+//! barrier after it has closed the gate. A thread that finds the gate closed does not wait:
 //! it is served by the [`Fallback`], and what it frees is kept until the fork is over. Threads on slow
 //! paths wait for nothing but one another, so the forking thread waits for a short time only.
 //!
 //! Functions that only read may run while the gate is closed, even under locks: the child frees all locks.
 
 use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::compiler_fence;
 use heapdrome_pages::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicUsize,
     Ordering::{AcqRel, Relaxed, Release, SeqCst},
     fence,
 };
-use heapdrome_pages::system::thread_pointer;
+use heapdrome_pages::system::{barrier_in_all_threads, register_barrier, thread_pointer};
 use heapdrome_pages::{Lock, Pages, nap};
 
 use crate::fallback::{Fallback, Freed};
@@ -28,21 +31,42 @@ use crate::fallback::{Fallback, Freed};
 /// How often the forking thread looks at a word before it sleeps; in models once, since every look is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 256 };
 
-/// Whether the thread that has this is on a slow path, as a number of nested calls.
+/// Number of calls on slow paths: nested ones of one thread, or those of all threads that have no state of their own.
 #[derive(Debug)]
-pub struct Presence(AtomicU32);
+pub struct Presence {
+    count: AtomicU32,
+    is_shared: bool,
+}
 
 impl Presence {
-    /// The presence of a thread that is on no slow path.
+    /// The presence of one thread, which is on no slow path.
     #[must_use]
-    pub const fn new() -> Self {
-        Self(AtomicU32::new(0))
+    pub const fn of_one() -> Self {
+        Self {
+            count: AtomicU32::new(0),
+            is_shared: false,
+        }
     }
 
-    /// Forgets a thread that does not exist in the child of a fork.
+    /// The presence of any number of threads.
+    #[must_use]
+    pub const fn of_many() -> Self {
+        Self {
+            count: AtomicU32::new(0),
+            is_shared: true,
+        }
+    }
+
+    /// Whether threads share this.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Forgets threads that do not exist in the child of a fork.
     pub fn reset(&self) {
         // Relaxed: there is no other thread.
-        self.0.store(0, Relaxed);
+        self.count.store(0, Relaxed);
     }
 
     /// Waits until the thread is on no slow path. It sleeps for a millisecond at a time: a thread that leaves
@@ -52,7 +76,7 @@ impl Presence {
         loop {
             // SeqCst: follows the store that closed the gate, as the load in `enter` follows that of the
             // presence. Acquire: what the thread did on the slow path is seen.
-            let count = self.0.load(SeqCst);
+            let count = self.count.load(SeqCst);
             if count == 0 {
                 return;
             }
@@ -60,15 +84,9 @@ impl Presence {
             if looks < LOOKS {
                 core::hint::spin_loop();
             } else {
-                nap(&self.0, count, 1);
+                nap(&self.count, count, 1);
             }
         }
-    }
-}
-
-impl Default for Presence {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -86,15 +104,15 @@ struct Deferred {
 pub struct ForkGate {
     /// The thread that forks, by its [`thread_pointer`]; zero while the gate is open.
     forking: AtomicUsize,
-    /// Everything else has a cache line of its own: all slow paths read the word above.
+    /// Whether a thread that forks has all others pass a barrier.
+    has_barrier: AtomicBool,
+    /// Everything else has a cache line of its own: all slow paths read the words above.
     rest: Rest,
 }
 
 #[derive(Debug)]
 #[repr(align(64))]
 struct Rest {
-    /// Number of calls on slow paths by threads without a presence of their own.
-    others: Presence,
     /// Held by the thread that forks.
     turn: Lock<()>,
     /// What is to be done when the gate is open.
@@ -106,17 +124,14 @@ struct Rest {
 
 /// Proof that the calling thread may change the allocator's structures, until this is dropped.
 #[derive(Debug)]
-pub struct Inside<'a> {
-    presence: &'a Presence,
-    shared: bool,
-}
+pub struct Inside<'a>(&'a Presence);
 
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        let count = &self.presence.0;
+        let count = &self.0.count;
         // Release: pairs with the load in `Presence::wait`.
-        if self.shared {
+        if self.0.is_shared {
             count.fetch_sub(1, Release);
         } else {
             count.store(count.load(Relaxed) - 1, Release);
@@ -130,8 +145,8 @@ impl ForkGate {
     pub const fn new() -> Self {
         Self {
             forking: AtomicUsize::new(0),
+            has_barrier: AtomicBool::new(false),
             rest: Rest {
-                others: Presence::new(),
                 turn: Lock::new(()),
                 deferred: AtomicPtr::new(null_mut()),
                 fallback: Fallback::new(),
@@ -140,11 +155,16 @@ impl ForkGate {
         }
     }
 
-    /// True for the first caller only.
+    /// Makes slow paths cheaper where the system helps. True for the first caller only.
     pub fn is_first_to_register(&self) -> bool {
         let registered = &self.rest.registered;
         // Relaxed: who is second has nothing to wait for; forks meanwhile are the program's own race.
-        !registered.load(Relaxed) && !registered.swap(true, Relaxed)
+        let first = !registered.load(Relaxed) && !registered.swap(true, Relaxed);
+        if first {
+            // Relaxed: a thread that does not see it passes a barrier of its own.
+            self.has_barrier.store(register_barrier(), Relaxed);
+        }
+        first
     }
 
     /// Where blocks come from while the gate is closed.
@@ -160,52 +180,51 @@ impl ForkGate {
         self.rest.fallback.free(pages, address, forking)
     }
 
-    /// Begins a slow path; `None` while another thread forks. `own` is the calling thread's presence, if it
-    /// has one, and no other thread's.
+    /// Begins a slow path; `None` while another thread forks. `presence` is the calling thread's, or one that it
+    /// shares.
     #[inline]
-    pub fn enter<'a>(&'a self, own: Option<&'a Presence>) -> Option<Inside<'a>> {
-        let inside = match own {
-            Some(presence) => {
-                // Relaxed: only this thread changes it.
-                let count = presence.0.load(Relaxed);
-                if count != 0 {
-                    presence.0.store(count + 1, Relaxed);
-                    return Some(Inside {
-                        presence,
-                        shared: false,
-                    });
-                }
-                store_before_loads(&presence.0, 1);
-                Inside {
-                    presence,
-                    shared: false,
-                }
+    pub fn enter<'a>(&'a self, presence: &'a Presence) -> Option<Inside<'a>> {
+        let count = &presence.count;
+        if presence.is_shared {
+            count.fetch_add(1, SeqCst);
+            fence_in_models();
+        } else {
+            // Relaxed: only this thread changes it.
+            let nested = count.load(Relaxed);
+            if nested != 0 {
+                count.store(nested + 1, Relaxed);
+                return Some(Inside(presence));
             }
-            None => {
-                self.rest.others.0.fetch_add(1, SeqCst);
+            if self.has_barrier.load(Relaxed) {
+                count.store(1, Relaxed);
+                // The barrier of the thread that forks orders the two in the processor.
+                compiler_fence(SeqCst);
+            } else {
+                // An exchange: a fence takes twice as long.
+                count.swap(1, SeqCst);
                 fence_in_models();
-                Inside {
-                    presence: &self.rest.others,
-                    shared: true,
-                }
             }
-        };
-        // SeqCst: follows the store of the presence (see the module). Acquire: pairs with the release in
-        // `open`, for a thread that comes after a fork.
+        }
+        let inside = Inside(presence);
+        // SeqCst: follows the store of the presence (see the module), and the store in `open`, for a thread that
+        // comes after a fork.
         let forking = self.forking.load(SeqCst);
         (forking == 0 || forking == thread_pointer()).then_some(inside)
     }
 
     /// Closes the gate and waits until every slow path has ended, that of a signal's handler aside that forks
-    /// in the midst of one: `own` is the calling thread's presence. `each` visits those of all threads.
-    pub fn close(&self, own: Option<&Presence>, each: impl FnOnce(&mut dyn FnMut(&Presence))) {
+    /// in the midst of one: `own` is the calling thread's presence. `each` visits all presences, those that threads
+    /// share first: such a thread may be about to get its own.
+    pub fn close(&self, own: &Presence, each: impl FnOnce(&mut dyn FnMut(&Presence))) {
         self.rest.turn.hold_for_fork();
         self.forking.store(thread_pointer(), SeqCst);
         fence_in_models();
-        // First the threads without a presence, which may be about to get one.
-        self.rest.others.wait();
+        if self.has_barrier.load(Relaxed) && !barrier_in_all_threads() {
+            // A filter of system calls was set up since. A processor completes a store long before a nap ends.
+            nap(&AtomicU32::new(0), 0, 1);
+        }
         each(&mut |presence| {
-            if !own.is_some_and(|own| core::ptr::eq(own, presence)) {
+            if presence.is_shared || !core::ptr::eq(own, presence) {
                 presence.wait();
             }
         });
@@ -216,7 +235,7 @@ impl ForkGate {
     /// # Safety
     ///
     /// The calling thread closed the gate.
-    pub unsafe fn open(&self, own: Option<&Presence>, pages: &impl Pages) {
+    pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
         // While the gate is closed for all others: forks that follow one another closely leave no other time.
         self.run_deferred(own, pages);
         self.rest.fallback.purge(pages);
@@ -236,17 +255,21 @@ impl ForkGate {
     /// The calling thread is the copy of the one that closed the gate.
     pub unsafe fn open_in_child(
         &self,
+        own: &Presence,
         pages: &impl Pages,
         each: impl FnOnce(&mut dyn FnMut(&Presence)),
     ) {
-        each(&mut Presence::reset);
-        self.rest.others.reset();
+        each(&mut |presence| presence.reset());
         self.rest.fallback.restore_in_child();
+        // Relaxed: there is no other thread.
+        if self.has_barrier.load(Relaxed) {
+            self.has_barrier.store(register_barrier(), Relaxed);
+        }
         // Relaxed: there is no other thread.
         self.forking.store(0, Relaxed);
         // SAFETY: the caller's promise.
         unsafe { self.rest.turn.release_after_fork() };
-        self.run_deferred(None, pages);
+        self.run_deferred(own, pages);
     }
 
     /// Has `run` called with `subject` when no thread forks: now, or by the thread that forks. Where there is no
@@ -257,7 +280,7 @@ impl ForkGate {
     /// `run` may be called once with `subject`, by any thread inside.
     pub unsafe fn defer(
         &self,
-        own: Option<&Presence>,
+        own: &Presence,
         pages: &impl Pages,
         run: unsafe fn(NonNull<u8>),
         subject: NonNull<u8>,
@@ -293,7 +316,7 @@ impl ForkGate {
     }
 
     /// Does what was deferred, unless another thread forks, which will do it.
-    fn run_deferred(&self, own: Option<&Presence>, pages: &impl Pages) {
+    fn run_deferred(&self, own: &Presence, pages: &impl Pages) {
         // SeqCst: follows the store that opened the gate.
         if self.rest.deferred.load(SeqCst).is_null() {
             return;
@@ -319,13 +342,6 @@ impl Default for ForkGate {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Stores so that no later load of this thread comes before it. An exchange: a fence takes twice as long.
-#[inline]
-fn store_before_loads(word: &AtomicU32, value: u32) {
-    word.swap(value, SeqCst);
-    fence_in_models();
 }
 
 /// loom knows the order of sequentially consistent fences, but not that of single accesses.

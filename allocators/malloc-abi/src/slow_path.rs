@@ -15,6 +15,7 @@ pub fn enter<A: MallocAbi>() -> Option<Inside<'static>> {
     A::fork_gate().enter(A::presence())
 }
 
+#[cold]
 fn allocate_from_fallback<A: MallocAbi>(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     A::fork_gate().fallback().allocate(&Linux, size, alignment)
 }
@@ -81,22 +82,31 @@ pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Optio
 /// # Safety
 ///
 /// As for [`MallocAbi::deallocate`]; the block may also be one of the fallback's.
+#[inline]
 pub unsafe fn deallocate<A: MallocAbi>(block: NonNull<u8>) {
+    if A::fork_gate().fallback().is_used() && free_fallback::<A>(block) {
+        return;
+    }
+    match enter::<A>() {
+        // SAFETY: the caller's promise; the block is the allocator's own.
+        Some(_inside) => unsafe { A::deallocate(block) },
+        // SAFETY: the caller gives the block up, so that whoever runs this may free it.
+        None => unsafe { defer::<A>(|block| A::deallocate(block), block) },
+    }
+}
+
+/// Frees a block of the fallback's; false if it is none.
+#[cold]
+fn free_fallback<A: MallocAbi>(block: NonNull<u8>) -> bool {
     match A::fork_gate().free_fallback(&Linux, block.addr().get()) {
-        Freed::Done => return,
+        Freed::Done => true,
+        Freed::Elsewhere => false,
         Freed::NotABlock => {
             write_error(A::NAME.as_bytes());
             write_error(b": free of an address at which no live block begins\n");
-            abort();
+            abort()
         }
-        Freed::Elsewhere => {}
     }
-    if let Some(_inside) = enter::<A>() {
-        // SAFETY: the caller's promise; the block is the allocator's own.
-        return unsafe { A::deallocate(block) };
-    }
-    // SAFETY: the caller gives the block up, so that whoever runs this may free it.
-    unsafe { defer::<A>(|block| A::deallocate(block), block) };
 }
 
 /// Returns how many bytes the program may use of a block.
@@ -123,19 +133,20 @@ pub fn trim<A: MallocAbi>(keep: usize) -> bool {
 /// # Safety
 ///
 /// Any thread may call `run` once with `subject`.
+#[cold]
 pub unsafe fn defer<A: MallocAbi>(run: unsafe fn(NonNull<u8>), subject: NonNull<u8>) {
     // SAFETY: the caller's promise.
     unsafe { A::fork_gate().defer(A::presence(), &Linux, run, subject) };
 }
 
 /// Calls `end` for the state of a thread that ends, after any fork in progress. The calling thread no longer
-/// has a presence: the next thread that gets this state may have it at any time.
+/// has a presence of its own: the next thread that gets this state may have it at any time.
 ///
 /// # Safety
 ///
-/// As for [`defer`]; and [`MallocAbi::presence`] is `None` for the calling thread.
+/// As for [`defer`]; and [`MallocAbi::presence`] is a shared one for the calling thread.
 pub unsafe fn end_thread<A: MallocAbi>(end: unsafe fn(NonNull<u8>), state: NonNull<u8>) {
-    debug_assert!(A::presence().is_none());
+    debug_assert!(A::presence().is_shared());
     match enter::<A>() {
         // SAFETY: the caller's promise.
         Some(_inside) => unsafe { end(state) },

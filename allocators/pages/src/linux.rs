@@ -88,7 +88,8 @@ unsafe impl Pages for Linux {
     }
 
     /// The kernel places mappings from the highest address downward, or upward from a third of the address space.
-    /// Either way the far end of the range below a new mapping is used last.
+    /// Either way the far end of the range below a new mapping is used last. Under an emulator they may begin at the
+    /// lowest address; then there is room above.
     #[cfg(not(miri))]
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();
@@ -96,8 +97,9 @@ unsafe impl Pages for Linux {
         let highest = map(page, Access::None)?;
         // SAFETY: the page was mapped above and is unused.
         unsafe { unmap(highest.as_ptr(), page) };
-        let start = highest.addr().get().checked_sub(size)? & !(alignment - 1);
-        NonNull::new(with_exposed_provenance_mut(start))
+        let here = highest.addr().get();
+        let start = here.checked_sub(size).or_else(|| here.checked_add(size))?;
+        NonNull::new(with_exposed_provenance_mut(start & !(alignment - 1)))
     }
 
     #[cfg(not(miri))]

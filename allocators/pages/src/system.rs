@@ -103,6 +103,26 @@ fn microseconds(clock: libc::clockid_t) -> u64 {
     ((now.tv_sec as u64) * 1_000_000 + (now.tv_nsec as u64) / 1000) / SLOWER
 }
 
+/// Asks the system for [`barrier_in_all_threads`]; false where it has none. It costs a system call, and
+/// milliseconds where the process has several threads.
+#[must_use]
+pub fn register_barrier() -> bool {
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+}
+
+/// Has every thread of the process pass a full memory barrier (`membarrier`, Linux 4.14); false where the system
+/// refuses. It was [registered](register_barrier) before.
+#[must_use]
+pub fn barrier_in_all_threads() -> bool {
+    membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+}
+
+fn membarrier(command: libc::c_int) -> bool {
+    let _errno = KeepErrno::new();
+    // SAFETY: the call changes no memory.
+    !cfg!(miri) && unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0
+}
+
 /// Returns the limit on the process's address space in bytes, as it is now; `None` if there is none.
 #[must_use]
 pub fn address_space_limit() -> Option<usize> {

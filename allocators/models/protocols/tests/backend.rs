@@ -11,7 +11,7 @@ use heapdrome_elfmalloc::size_class::UNIT;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, backend, give, new_backend, small, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::atomic::Ordering::Relaxed;
-use heapdrome_pages::{Access, Advice, Linux, Pages, Placed, Remap, Simulated};
+use heapdrome_pages::{Placed, Simulated};
 use std::sync::Arc;
 
 fn class() -> SizeClass {
@@ -265,64 +265,22 @@ fn addresses_are_looked_up_while_arenas_are_added() {
     });
 }
 
-/// The system, but that all executions of a model share one reservation.
-struct OneReservation;
-
-thread_local! {
-    static RESERVED: std::cell::Cell<Option<NonNull<u8>>> = const { std::cell::Cell::new(None) };
-}
-
-// SAFETY: Linux keeps the contract; the one reservation is made zero before it is handed out again,
-// when the execution that had it before is over.
-unsafe impl Pages for OneReservation {
-    fn page_size(&self) -> usize {
-        Linux.page_size()
-    }
-
-    fn reserve(&self, size: usize, alignment: usize, _access: Access) -> Option<NonNull<u8>> {
-        let known = RESERVED.get();
-        let start = known.or_else(|| Linux.reserve(size, alignment, Access::ReadWrite))?;
-        RESERVED.set(Some(start));
-        // SAFETY: nobody uses it any more.
-        unsafe { Linux.purge(start, size) }.then_some(start)
-    }
-
-    unsafe fn protect(&self, _: NonNull<u8>, _: usize, _: Access) -> bool {
-        true
-    }
-
-    unsafe fn purge(&self, _: NonNull<u8>, _: usize) -> bool {
-        false
-    }
-
-    unsafe fn advise(&self, _: NonNull<u8>, _: usize, _: Advice) -> bool {
-        true
-    }
-
-    unsafe fn remap(&self, _: NonNull<u8>, _: usize, _: usize, _: Remap) -> Option<NonNull<u8>> {
-        None
-    }
-
-    unsafe fn release(&self, _: NonNull<u8>, _: usize) -> bool {
-        true
-    }
-}
-
 #[test]
 fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
     model(3, || {
-        let map = Arc::new(ClassMap::new());
+        let (map, pages) = (Arc::new(ClassMap::new()), Simulated::new(1 << 20));
         let base = NonNull::without_provenance(std::num::NonZero::new(1 << 40).expect("not zero"));
         let handed_over = Arc::new(heapdrome_pages::Lock::new(false));
         let (other, taken) = (map.clone(), handed_over.clone());
         let handle = spawn(move || {
-            // A foreign address, at any time.
+            // Foreign addresses, at any time; the second one will lie in the arena.
             assert_eq!(other.get(4096), SizeClass::NONE);
+            assert_eq!(other.get((1 << 40) + 100 * UNIT), SizeClass::NONE);
             if *taken.lock() {
                 assert_eq!(other.get((1 << 40) + UNIT + 5), small());
             }
         });
-        assert!(map.start(&OneReservation, base, 64 << 20));
+        assert!(map.start(&pages, base, 64 << 20));
         // SAFETY: the map was started for these units.
         unsafe { map.set(base, 2, small()) };
         *handed_over.lock() = true;

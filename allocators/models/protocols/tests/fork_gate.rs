@@ -13,33 +13,37 @@ use heapdrome_pages::Simulated;
 struct Scene {
     gate: ForkGate,
     pages: Simulated,
-    /// That of the thread that forks, and another's.
-    presences: [Presence; 2],
+    /// That of the thread that forks, another's, and one for those that have none. The last is visited first.
+    presences: [Presence; 3],
     structure: Watched,
 }
 
 type Shared = Arc<Scene>;
 
-/// Who calls: the thread with that presence, or one that has none.
-type Caller = Option<usize>;
+/// A presence, by its number.
+type Caller = usize;
+const FORKS: Caller = 0;
+const OTHER: Caller = 1;
+const SHARED: Caller = 2;
 
 fn scene() -> Shared {
     Arc::new(Scene {
         gate: ForkGate::new(),
         pages: Simulated::new(64 << 20),
-        presences: [Presence::new(), Presence::new()],
+        presences: [Presence::of_one(), Presence::of_one(), Presence::of_many()],
         structure: Watched::default(),
     })
 }
 
 impl Scene {
-    fn presence(&self, caller: Caller) -> Option<&Presence> {
-        caller.map(|index| &self.presences[index])
+    fn close(&self, own: Caller) {
+        let each = |visit: &mut dyn FnMut(&Presence)| self.presences.iter().rev().for_each(visit);
+        self.gate.close(&self.presences[own], each);
     }
 
     /// A slow path; false where the fallback is to serve.
     fn change(&self, caller: Caller) -> bool {
-        let inside = self.gate.enter(self.presence(caller));
+        let inside = self.gate.enter(&self.presences[caller]);
         if inside.is_some() {
             self.structure.touch();
         }
@@ -48,13 +52,11 @@ impl Scene {
 
     /// A fork, whose child would copy the structure; `body` is what runs meanwhile in the forking thread.
     fn fork(&self, body: impl FnOnce()) {
-        let own = self.presence(Some(0));
-        self.gate
-            .close(own, |visit| self.presences.iter().for_each(visit));
+        self.close(FORKS);
         self.structure.touch();
         body();
         // SAFETY: this thread closed the gate.
-        unsafe { self.gate.open(own, &self.pages) };
+        unsafe { self.gate.open(&self.presences[FORKS], &self.pages) };
     }
 
     /// A slow path that is done later where a thread forks. `subject` is the scene.
@@ -64,7 +66,7 @@ impl Scene {
             unsafe { scene.cast::<Scene>().as_ref() }.structure.touch();
         }
         if !self.change(caller) {
-            let own = self.presence(caller);
+            let own = &self.presences[caller];
             // SAFETY: the function may run once, by any thread inside.
             unsafe {
                 self.gate
@@ -88,12 +90,12 @@ fn forks_beside(caller: Caller) {
 
 #[test]
 fn no_thread_is_inside_while_another_forks() {
-    forks_beside(Some(1));
+    forks_beside(OTHER);
 }
 
 #[test]
 fn nor_is_a_thread_without_a_presence() {
-    forks_beside(None);
+    forks_beside(SHARED);
 }
 
 #[test]
@@ -101,10 +103,10 @@ fn the_forking_thread_may_use_the_allocator_itself() {
     model(3, || {
         let scene = scene();
         let other = scene.clone();
-        let handle = spawn(move || other.change(Some(1)));
-        scene.fork(|| assert!(scene.change(Some(0)) && scene.change(None)));
+        let handle = spawn(move || other.change(OTHER));
+        scene.fork(|| assert!(scene.change(FORKS) && scene.change(SHARED)));
         join(handle);
-        assert!(scene.change(Some(0)));
+        assert!(scene.change(FORKS));
     });
 }
 
@@ -114,13 +116,10 @@ fn two_threads_fork_one_after_the_other() {
         let scene = scene();
         let other = scene.clone();
         let handle = spawn(move || {
-            let own = other.presence(Some(1));
-            other
-                .gate
-                .close(own, |visit| other.presences.iter().for_each(visit));
+            other.close(OTHER);
             other.structure.touch();
             // SAFETY: this thread closed the gate.
-            unsafe { other.gate.open(own, &other.pages) };
+            unsafe { other.gate.open(&other.presences[OTHER], &other.pages) };
         });
         scene.fork(|| ());
         join(handle);
@@ -141,12 +140,12 @@ fn defers_beside(caller: Caller) {
 
 #[test]
 fn what_is_deferred_is_done_once() {
-    defers_beside(Some(1));
+    defers_beside(OTHER);
 }
 
 #[test]
 fn so_is_what_a_thread_without_a_presence_defers() {
-    defers_beside(None);
+    defers_beside(SHARED);
 }
 
 /// Takes a block, writes to it, and frees it.
@@ -182,8 +181,11 @@ fn a_chunk_is_purged_only_while_it_holds_no_block() {
         let other = shared.clone();
         let handle = spawn(move || other.0.free(&other.1, large.get().addr().get(), false));
         let block = shared.0.allocate(&shared.1, 100 << 10, 16);
-        let block = block.expect("there is memory").cast::<u64>();
-        // SAFETY: the block is this thread's.
+        let block = block.expect("there is memory");
+        // The first page holds the chunk's header, and is never purged.
+        // SAFETY: the block is this thread's, and has that many bytes.
+        let block = unsafe { block.add(90 << 10) }.cast::<u64>();
+        // SAFETY: as above.
         unsafe { block.write(7) };
         assert_eq!(join(handle), Freed::Done);
         // SAFETY: as above.
