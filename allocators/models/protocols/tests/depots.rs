@@ -1,11 +1,10 @@
 //! Depots: their owner moves blocks in and out, others empty them, the owner ends, the process forks.
 
 use std::collections::BTreeSet;
-use std::ptr::{NonNull, without_provenance_mut};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::depot::CHUNK;
 use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
 use heapdrome_elfmalloc::heap::ThreadHeap;
 use heapdrome_models::scene::{Sent, Shared, backend, give, many, take};
