@@ -266,6 +266,27 @@ impl Arena {
         possible
     }
 
+    /// Gives the addresses of clean, free units at the end back to the system, `kept` of them aside. Returns how many
+    /// units went.
+    pub fn shrink(&mut self, pages: &impl Pages, kept: usize) -> usize {
+        let end = self.committed;
+        let after_dirty = self.dirty.last_before(end).map_or(0, |unit| unit + 1);
+        let free = self.free.run_before(end, end - after_dirty);
+        let gone = free.saturating_sub(kept);
+        if !self.grows || gone == 0 {
+            return 0;
+        }
+        let first = end - gone;
+        // SAFETY: nobody uses the units, and from now on they are none of the arena's.
+        if !unsafe { pages.release(self.address(first), gone << UNIT_SHIFT) } {
+            return 0;
+        }
+        self.free.change(first, gone, false);
+        self.committed = first;
+        self.last_step = None;
+        gone
+    }
+
     /// The place at `offset` in a part of the arena.
     fn part<T>(&self, part: *mut T, offset: usize) -> NonNull<u8> {
         // SAFETY: every part has an address, and the offset lies within it.
@@ -409,7 +430,7 @@ impl Directory {
         self.count.store(count + 1, Release);
     }
 
-    /// Notes that more of arena `index` is committed. The caller holds the pool's lock.
+    /// Notes how much of arena `index` is committed now. The caller holds the pool's lock.
     pub fn extend(&self, index: usize, arena: &Arena) {
         // Release: as in `add`.
         self.extents[index]

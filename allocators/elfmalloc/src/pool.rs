@@ -242,6 +242,20 @@ impl Pool {
         }
     }
 
+    /// Gives addresses of free units that are clean back to the system, `kept` units of each arena aside. True if any
+    /// went.
+    pub fn shrink(&mut self, pages: &impl Pages, directory: &Directory, kept: usize) -> bool {
+        let before = self.committed;
+        for (index, arena) in self.arenas[..self.count].iter_mut().enumerate() {
+            let gone = arena.shrink(pages, kept);
+            if gone != 0 {
+                directory.extend(index, arena);
+                self.committed -= gone;
+            }
+        }
+        self.committed != before
+    }
+
     /// Forgets how fast the arenas grew.
     pub(crate) fn forget_steps(&mut self) {
         for arena in &mut self.arenas[..self.count] {

@@ -5,7 +5,7 @@ use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use heapdrome_pages::Pages;
-use heapdrome_pages::system::coarse_milliseconds;
+use heapdrome_pages::system::{address_space_limit, coarse_milliseconds};
 
 use crate::backend::Backend;
 use crate::bin::{Bin, Slabs};
@@ -89,7 +89,17 @@ impl<P: Pages> Backend<P> {
             let done = self.purge_units(excess);
             self.purge_any_units(parts.saturating_sub(done));
             self.purge_idle_slabs();
+            // Where addresses are limited, others need those that are idle: stacks, mappings of files.
+            if address_space_limit().is_some() {
+                self.release_addresses(0);
+            }
         }
+    }
+
+    /// Gives addresses of purged units back to the system, `kept` units aside. True if any went.
+    fn release_addresses(&self, kept: usize) -> bool {
+        let mut pool = self.pool.lock();
+        pool.shrink(&self.pages, &self.directory, kept)
     }
 
     /// Does something that gives blocks back which have been idle for long: units that become free by it
@@ -261,7 +271,7 @@ impl<P: Pages> Backend<P> {
         self.purged.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Gives back all that can be given back, but for `keep` bytes of free units. True if any went.
+    /// Gives back all that can be given back, except `keep` bytes of free units. True if any went.
     ///
     /// # Safety
     ///
@@ -275,7 +285,7 @@ impl<P: Pages> Backend<P> {
         let excess = self.pool.lock().dirty.saturating_sub(keep / UNIT);
         let mut any = self.purge_any_units(excess) != 0;
         self.each_bin_with_class(|bin, class| any |= self.trim_bin(bin, class));
-        any
+        any | self.release_addresses(keep / UNIT)
     }
 
     /// Purges the pages of partial slabs on which every block is free.

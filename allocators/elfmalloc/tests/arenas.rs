@@ -4,7 +4,7 @@ use std::ptr::{NonNull, null, null_mut};
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::pool::LARGEST_RUN;
+use heapdrome_elfmalloc::pool::{LARGEST_RUN, Run};
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
 use heapdrome_pages::{Access, Pages, Placed, Simulated};
@@ -196,5 +196,31 @@ fn without_room_for_an_arena_that_grows_small_ones_serve() {
     assert!(backend.allocate_run(1, UNIT).is_none());
     backend.pages.set_limit(64 << 20);
     assert!(backend.allocate_run(1, UNIT).is_some());
+    backend.check();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it takes much memory")]
+fn trimming_gives_addresses_back_behind_the_last_unit_in_use() {
+    let backend = growing(1 << 30);
+    let runs = [(); 8].map(|()| backend.allocate_run(64, UNIT).expect("there is memory"));
+    let before = backend.pages.reserved();
+    let give = |run: &Run| {
+        // SAFETY: the run is this test's, and given up.
+        backend.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 64, true) });
+    };
+    runs[..2].iter().chain(&runs[3..]).for_each(give);
+    // SAFETY: the calling thread has no heap.
+    assert!(unsafe { backend.trim(None, 0) });
+    assert!(backend.pages.reserved() <= before - 5 * 64 * UNIT);
+    backend.check();
+    give(&runs[2]);
+    // SAFETY: as above.
+    let trim = |keep| unsafe { backend.trim(None, keep) };
+    assert!(trim(32 * UNIT));
+    assert!(backend.pages.reserved() > before - 8 * 64 * UNIT);
+    assert!(trim(0));
+    assert!(backend.pages.reserved() <= before - 8 * 64 * UNIT);
+    assert!(backend.allocate_run(512, UNIT).is_some(), "it grows again");
     backend.check();
 }

@@ -221,11 +221,14 @@ impl Fallback {
     }
 
     fn chunk_of(&self, address: usize) -> Option<NonNull<Chunk>> {
-        if self.is_used() {
-            self.find_chunk_of(address)
-        } else {
-            None
+        if !self.is_used() {
+            return None;
         }
+        let chunk = self.find_chunk_of(address)?;
+        // SAFETY: chunks are never unmapped; the size does not change.
+        let end = chunk.addr().get() + unsafe { (*chunk.as_ptr()).size };
+        // What begins exactly where the chunk ends is another mapping.
+        (address < end).then_some(chunk)
     }
 
     #[cold]
@@ -462,10 +465,10 @@ mod tests {
         ] {
             assert_eq!(fallback.free(&pages, inside, false), Freed::NotABlock);
         }
-        assert_eq!(
-            fallback.free(&pages, address + CHUNK, false),
-            Freed::Elsewhere
-        );
+        let end = (address & !(CHUNK - 1)) + CHUNK;
+        for outside in [end, end + 16, address + CHUNK] {
+            assert_eq!(fallback.free(&pages, outside, false), Freed::Elsewhere);
+        }
         assert_eq!(fallback.usable_size(address + CHUNK), None);
     }
 
