@@ -17,8 +17,8 @@ use crate::{output, sources};
 /// `heapdrome report`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
-    /// The results, as written by --json of race, suite, survive or paging; `-` reads one from standard
-    /// input
+    /// The results, as written by --json of race, suite, survive or paging, compressed by gzip or not; `-`
+    /// reads one from standard input
     #[arg(required = true, value_name = "RESULT.json")]
     pub results: Vec<PathBuf>,
     /// The page to write; `-` prints it
@@ -35,8 +35,8 @@ pub struct ReportArguments {
 /// `heapdrome plot`.
 #[derive(Args, Debug)]
 pub struct PlotArguments {
-    /// The results, as written by --json of race, suite, survive or paging; `-` reads one from standard
-    /// input
+    /// The results, as written by --json of race, suite, survive or paging, compressed by gzip or not; `-`
+    /// reads one from standard input
     #[arg(required = true, value_name = "RESULT.json")]
     pub results: Vec<PathBuf>,
     /// The folder for the plots; it is made if it is missing
@@ -246,8 +246,10 @@ fn read_all(paths: &[PathBuf], redact: bool, reading: Reading) -> Result<Vec<Sou
             true => OsStr::new("standard-input.json"),
             false => path.file_name().unwrap_or(path.as_os_str()),
         };
+        // The page hands its raw data out as plain JSON.
+        let name = name.to_string_lossy();
         Ok(Source {
-            name: name.to_string_lossy().into_owned(),
+            name: name.strip_suffix(".gz").unwrap_or(&name).to_owned(),
             saved,
         })
     };

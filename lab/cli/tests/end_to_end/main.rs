@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod compare;
+mod compressed;
 mod decided;
 mod destinations;
 mod failing_entrants;

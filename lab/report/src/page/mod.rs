@@ -9,12 +9,8 @@ mod drawn;
 mod parts;
 mod race;
 
-use std::io::Write as _;
-
 use base64::Engine as _;
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use heapdrome_record::Saved;
+use heapdrome_record::{Saved, compressed};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -165,9 +161,7 @@ fn packed(saved: &Saved) -> Result<String, ReportError> {
 
 /// Compressed, in letters that cannot end the element around them. The browser has what inflates it.
 fn gzip(bytes: &[u8]) -> Result<String, ReportError> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    let bytes = written.map_err(|error| ReportError::Json(error.to_string()))?;
+    let bytes = compressed(bytes).map_err(|error| ReportError::Json(error.to_string()))?;
     Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
 }
 
