@@ -9,6 +9,7 @@ mod destinations;
 mod failing_entrants;
 mod killed;
 mod misuse;
+mod pages;
 mod paging;
 mod proof;
 mod readme;
