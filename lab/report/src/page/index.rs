@@ -31,10 +31,18 @@ impl Entry {
         Self {
             page,
             title: heading(saved),
-            conclusion,
+            conclusion: first_sentence(&conclusion),
             machine: prose::machine(machine),
             started: foreign::line(started),
         }
+    }
+}
+
+/// Returns the most important sentence of a verdict, which begins with it.
+fn first_sentence(verdict: &str) -> String {
+    match verdict.split_once(". ") {
+        Some((first, _)) => format!("{first}."),
+        None => verdict.to_owned(),
     }
 }
 
@@ -58,5 +66,19 @@ fn section(entry: &Entry) -> Markup {
             @if !entry.conclusion.is_empty() { p { (entry.conclusion) } }
             p { small { (entry.started) "; " (entry.machine) } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_sentence;
+
+    #[test]
+    fn a_verdict_is_cut_after_its_first_sentence() {
+        let long = "Take mimalloc3: 1.20x faster (1.1 to 1.3). Each takes more memory.";
+        let short = "Take mimalloc3: 1.20x faster (1.1 to 1.3).";
+        assert_eq!(first_sentence(long), short);
+        assert_eq!(first_sentence(short), short);
+        assert_eq!(first_sentence(""), "");
     }
 }
