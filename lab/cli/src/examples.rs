@@ -22,7 +22,8 @@ Examples:
 pub const REPORT: &str = "\
 Examples:
   heapdrome report result.json -o report.html
-  heapdrome report before.json after.json -o both.html --redact";
+  heapdrome report before.json after.json -o both.html --redact
+  heapdrome report results -o pages             # every result in a folder, and an index";
 
 /// `heapdrome plot`.
 pub const PLOT: &str = "\

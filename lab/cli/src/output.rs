@@ -3,7 +3,9 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use heapdrome_record::{Collection, RaceResult, Redaction, collection_to_json, write_atomically};
+use heapdrome_record::{
+    Collection, RaceResult, Redaction, collection_to_json, compressed_if_named, write_atomically,
+};
 use heapdrome_report::{
     Csv, Exporter, Json, Markdown, Terminal, collection_csv, collection_markdown, collection_text,
     table_csv,
@@ -189,7 +191,8 @@ pub fn refuse_csv(output: &OutputArguments, what: &str) -> Result<(), Failure> {
 /// Makes the bytes of a file.
 type Form<'a> = &'a dyn Fn() -> Result<Vec<u8>, Failure>;
 
-/// Writes one file, with folders named by their variables where that was asked for.
+/// Writes one file, with folders named by their variables where that was asked for, and compressed where its name
+/// ends in `.gz`.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -204,7 +207,10 @@ pub fn write_one(
             .text(&String::from_utf8_lossy(&bytes))
             .into_bytes();
     }
-    write(path, &bytes)
+    write(
+        path,
+        &compressed_if_named(path, bytes).map_err(Failure::machine)?,
+    )
 }
 
 /// Writes a file whole, or prints what was to go to standard output.

@@ -1,5 +1,7 @@
 //! `heapdrome report` and `heapdrome plot`: results to look at.
 
+mod site;
+
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -17,11 +19,12 @@ use crate::{output, sources};
 /// `heapdrome report`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
-    /// The results, as written by --json of race, suite, survive or paging; `-` reads one from standard
-    /// input
+    /// The results, as written by --json of race, suite, survive or paging, compressed by gzip or not; `-`
+    /// reads one from standard input. Or one folder: every result in it
     #[arg(required = true, value_name = "RESULT.json")]
     pub results: Vec<PathBuf>,
-    /// The page to write; `-` prints it
+    /// The page to write; `-` prints it. For a folder of results: a folder for their pages and an index, new,
+    /// empty, or filled by an earlier report
     #[arg(short, long, value_name = "REPORT.html")]
     pub output: PathBuf,
     /// Write over a file that is there
@@ -35,8 +38,8 @@ pub struct ReportArguments {
 /// `heapdrome plot`.
 #[derive(Args, Debug)]
 pub struct PlotArguments {
-    /// The results, as written by --json of race, suite, survive or paging; `-` reads one from standard
-    /// input
+    /// The results, as written by --json of race, suite, survive or paging, compressed by gzip or not; `-`
+    /// reads one from standard input
     #[arg(required = true, value_name = "RESULT.json")]
     pub results: Vec<PathBuf>,
     /// The folder for the plots; it is made if it is missing
@@ -73,11 +76,23 @@ pub enum Form {
     Png,
 }
 
-/// Writes one page for all results.
+/// Writes one page for all results, or for a folder of results one for each and an index.
 ///
 /// # Errors
-/// When a result cannot be read or holds nothing, or the page is there already or cannot be written.
+/// When a result cannot be read or holds nothing, or a page is there already or cannot be written.
 pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
+    let mut folders = arguments.results.iter();
+    match folders.find(|path| !is_stdin(path) && path.is_dir()) {
+        None => one_page(arguments),
+        Some(folder) if arguments.results.len() == 1 => site::write(folder, arguments),
+        Some(folder) => Err(Failure::Usage(format!(
+            "{} is a folder, and other results are named beside it; name it alone",
+            folder.display()
+        ))),
+    }
+}
+
+fn one_page(arguments: &ReportArguments) -> Result<(), Failure> {
     let path = &arguments.output;
     let printed = is_stdout(path);
     if !printed && path.is_dir() {
@@ -159,7 +174,7 @@ fn drawn(sources: &[Source]) -> Vec<(String, Plot)> {
     let of_source = |source: &Source| {
         let prefix = match sources.len() {
             1 => String::new(),
-            _ => prefix(source),
+            _ => format!("{}-", plain_name(source)),
         };
         let plots = plots(&source.saved).into_iter();
         plots.map(move |plot| (prefix.clone(), plot))
@@ -220,9 +235,8 @@ fn unique(name: String, taken: &mut HashSet<String>) -> String {
 }
 
 /// The name of a result's file, fit for the names of others.
-fn prefix(source: &Source) -> String {
-    let name = source.name.strip_suffix(".json").unwrap_or(&source.name);
-    format!("{}-", stem(name))
+fn plain_name(source: &Source) -> String {
+    stem(source.name.strip_suffix(".json").unwrap_or(&source.name))
 }
 
 /// Reads a saved result.
@@ -231,27 +245,32 @@ type Reading = fn(&Path) -> Result<Saved, Failure>;
 fn read_all(paths: &[PathBuf], redact: bool, reading: Reading) -> Result<Vec<Source>, Failure> {
     let results: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     sources::refuse_stdin_twice(&results)?;
-    let redaction = if redact {
-        Some(Folders::find()?.redaction())
-    } else {
-        None
-    };
-    let read = |path: &PathBuf| {
-        let saved = reading(path)?;
-        let saved = match &redaction {
-            Some(redaction) => redacted(&saved, redaction)?,
-            None => saved,
-        };
-        let name = match is_stdin(path) {
-            true => OsStr::new("standard-input.json"),
-            false => path.file_name().unwrap_or(path.as_os_str()),
-        };
-        Ok(Source {
-            name: name.to_string_lossy().into_owned(),
-            saved,
-        })
-    };
+    let redaction = redaction(redact)?;
+    let read = |path: &PathBuf| source(path, reading(path)?, redaction.as_ref());
     paths.iter().map(read).collect()
+}
+
+/// What `--redact` replaces, if it was given.
+fn redaction(redact: bool) -> Result<Option<Redaction>, Failure> {
+    let found = redact.then(|| Folders::find().map(|folders| folders.redaction()));
+    found.transpose()
+}
+
+/// A result with the name under which its page hands the raw data out: as plain JSON, however it was read.
+fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<Source, Failure> {
+    let saved = match redaction {
+        Some(redaction) => redacted(&saved, redaction)?,
+        None => saved,
+    };
+    let name = match is_stdin(path) {
+        true => OsStr::new("standard-input.json"),
+        false => path.file_name().unwrap_or(path.as_os_str()),
+    };
+    let name = name.to_string_lossy();
+    Ok(Source {
+        name: name.strip_suffix(".gz").unwrap_or(&name).to_owned(),
+        saved,
+    })
 }
 
 /// The same with the user's folders named `$HOME` and `$CACHE`.

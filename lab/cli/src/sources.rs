@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use heapdrome_record::{Saved, is_stdin, read_saved, source_name};
+use heapdrome_record::{ReadError, Saved, is_stdin, read_saved, source_name};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Standard input holds one result.
 ///
@@ -35,13 +36,36 @@ pub fn read_measured(path: &Path) -> Result<Saved, Failure> {
 /// When it cannot be read, or holds neither races nor sentences, tables and times.
 pub fn read(path: &Path) -> Result<Saved, Failure> {
     let saved = read_saved(path).map_err(Failure::usage)?;
-    if let Saved::Collection(all) = &saved
-        && all.races.is_empty()
-        && all.claims.is_empty()
-    {
-        refuse_nothing(path, &saved)?;
-    }
+    refuse_untold(path, &saved)?;
     Ok(saved)
+}
+
+/// Reads one file of a folder. `None`, and a line on standard error, for JSON that is no result.
+///
+/// # Errors
+/// As [`read`], of a result.
+pub fn read_among_others(path: &Path) -> Result<Option<Saved>, Failure> {
+    match read_saved(path) {
+        Err(error @ (ReadError::Foreign { .. } | ReadError::Comparison { .. })) => {
+            output::tell(format!("left out: {error}"));
+            Ok(None)
+        }
+        saved => {
+            let saved = saved.map_err(Failure::usage)?;
+            refuse_untold(path, &saved)?;
+            Ok(Some(saved))
+        }
+    }
+}
+
+/// Refuses a collection in which nothing was measured, unless it says why.
+fn refuse_untold(path: &Path, saved: &Saved) -> Result<(), Failure> {
+    match saved {
+        Saved::Collection(all) if all.races.is_empty() && all.claims.is_empty() => {
+            refuse_nothing(path, saved)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {

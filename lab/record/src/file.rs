@@ -1,12 +1,13 @@
 //! Results on disk, read with care, and the text that they are written as.
 
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::gzip::{decompressed, is_compressed};
 use crate::{Changes, Collection, RaceResult, SCHEMA};
 
 /// Why a file is not read as a result.
@@ -26,11 +27,13 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
     },
-    /// It is a gzip file.
-    #[error("{path} is compressed; gunzip it first")]
-    Compressed {
+    /// It is a gzip file that cannot be decompressed.
+    #[error("{path} is a damaged gzip file: {reason}")]
+    DamagedGzip {
         /// The file.
         path: PathBuf,
+        /// What is wrong with it.
+        reason: std::io::Error,
     },
     /// Its end is missing.
     #[error("{path} ends in the middle (was it cut short?)")]
@@ -77,9 +80,6 @@ pub enum Saved {
     Collection(Box<Collection>),
 }
 
-/// What a gzip file begins with.
-const GZIP: &[u8] = b"\x1f\x8b";
-
 /// What some editors begin a text with, the byte order mark of UTF-8; it says nothing.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -96,8 +96,8 @@ pub fn source_name(path: &Path) -> &Path {
     }
 }
 
-/// Reads the result of a race, or a collection of them: only a collection has `races`. The path `-` is standard
-/// input, which can be read once.
+/// Reads the result of a race, or a collection of them: only a collection has `races`. The file may be compressed
+/// by gzip, whatever its name is. The path `-` is standard input, which can be read once.
 ///
 /// # Errors
 /// When the file cannot be read, is not a whole result, or has a schema that is not known.
@@ -125,12 +125,18 @@ pub fn read_result(path: &Path) -> Result<RaceResult, ReadError> {
 fn read_value(path: &Path) -> Result<Value, ReadError> {
     let bytes = bytes_of(path);
     let path = || source_name(path).to_owned();
-    let bytes = bytes.map_err(|source| ReadError::Unreadable {
+    let mut bytes = bytes.map_err(|source| ReadError::Unreadable {
         path: path(),
         source,
     })?;
-    if bytes.starts_with(GZIP) {
-        return Err(ReadError::Compressed { path: path() });
+    if is_compressed(&bytes) {
+        bytes = decompressed(&bytes).map_err(|reason| match reason.kind() {
+            ErrorKind::UnexpectedEof => ReadError::CutShort { path: path() },
+            _ => ReadError::DamagedGzip {
+                path: path(),
+                reason,
+            },
+        })?;
     }
     let text = bytes.strip_prefix(MARK).unwrap_or(&bytes);
     if text.trim_ascii().is_empty() {
@@ -204,6 +210,7 @@ fn indented(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compressed;
 
     /// What is said of a file with this content, without its path.
     #[track_caller]
@@ -253,7 +260,22 @@ mod tests {
         let marked = "\u{feff}{\"heapdrome\": \"9\", \"schema\": 2}";
         assert!(message(marked).starts_with("has schema 2"));
         assert_eq!(message("\u{feff}"), "is empty");
-        assert_eq!(message(b"\x1f\x8b\x08"), "is compressed; gunzip it first");
+    }
+
+    #[test]
+    fn a_compressed_file_is_read_as_what_is_in_it() {
+        let packed = |text: &str| compressed(text.as_bytes()).expect("compressed");
+        let whole = packed(r#"{"heapdrome": "9", "schema": 2}"#);
+        assert!(message(&whole).starts_with("has schema 2"));
+        assert_eq!(message(packed("")), "is empty");
+        assert_eq!(message(packed("no JSON")), "is not a heapdrome result");
+        let cut = "ends in the middle (was it cut short?)";
+        assert_eq!(message(&whole[..whole.len() / 2]), cut);
+        assert_eq!(message(b"\x1f\x8b\x08"), cut);
+        let mut damaged = whole;
+        *damaged.last_mut().expect("it has bytes") ^= 1;
+        let told = message(damaged);
+        assert!(told.starts_with("is a damaged gzip file: "), "{told}");
     }
 
     #[test]

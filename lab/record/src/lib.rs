@@ -13,6 +13,7 @@ mod condition;
 mod entrant;
 mod figure;
 mod file;
+mod gzip;
 mod journal;
 mod memory;
 mod misuse;
@@ -38,6 +39,7 @@ pub use file::{
     ReadError, Saved, changes_to_json, collection_to_json, is_stdin, read_result, read_saved,
     result_to_json, source_name,
 };
+pub use gzip::{compressed, compressed_if_named};
 pub use journal::JournalLine;
 pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
 pub use misuse::{MisuseOutcome, MisuseRun, MisuseStage};

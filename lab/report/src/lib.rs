@@ -36,7 +36,7 @@ pub use csv::{Csv, collection_csv, table_csv};
 pub use json::Json;
 pub use listing::{listing, wrapped};
 pub use markdown::Markdown;
-pub use page::{Source, page};
+pub use page::{Entry, Source, index, page};
 pub use plot::{Plot, plots, stem};
 pub use terminal::{Terminal, interim};
 

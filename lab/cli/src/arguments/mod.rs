@@ -90,8 +90,8 @@ pub enum Action {
 /// `heapdrome show`.
 #[derive(Args, Debug)]
 pub struct ShowArguments {
-    /// The result, as written by --json of race, suite, survive or paging; `-` reads it from standard
-    /// input
+    /// The result, as written by --json of race, suite, survive or paging, compressed by gzip or not; `-`
+    /// reads it from standard input
     #[arg(value_name = "RESULT.json")]
     pub result: PathBuf,
     /// Where to write it in other forms.

@@ -165,10 +165,11 @@ pub struct RunArguments {
 /// Where a result is written.
 #[derive(Args, Clone, Debug)]
 pub struct OutputArguments {
-    /// Write the result as JSON; `-` prints it in place of the table
+    /// Write the result as JSON, compressed by gzip where FILE ends in .gz; `-` prints it in place of the
+    /// table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write every sample as CSV; `-` prints it in place of the table
+    /// Write every sample as CSV, compressed in the same way; `-` prints it in place of the table
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write the table as Markdown; `-` prints it in place of the table

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use heapdrome_record::{
     Collection, Nanoseconds, Options, RaceResult, Scale, Stopping, collection_to_json,
-    write_atomically,
+    compressed_if_named, write_atomically,
 };
 use heapdrome_suites::{Race, Suite, evaluate};
 
@@ -203,6 +203,7 @@ impl<'a> Session<'a> {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             bytes = self.folders.redaction().text(&text).into_bytes();
         }
+        let bytes = compressed_if_named(&self.file, bytes).map_err(Failure::machine)?;
         write_atomically(&self.file, &bytes).map_err(Failure::machine)
     }
 

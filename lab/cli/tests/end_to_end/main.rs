@@ -3,11 +3,13 @@
 
 mod bad_input;
 mod compare;
+mod compressed;
 mod decided;
 mod destinations;
 mod failing_entrants;
 mod killed;
 mod misuse;
+mod pages;
 mod paging;
 mod proof;
 mod readme;

@@ -9,7 +9,7 @@ fn the_readme_shows_what_show_prints() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = std::fs::read_to_string(root.join("README.md")).expect("the README is there");
     let site = Site::new();
-    let results = ["python.json", "build.json"].map(|name| {
+    let results = ["python.json.gz", "build.json.gz"].map(|name| {
         let path = root.join("docs/results").join(name);
         let mut show = site.command(&["show", path.to_str().expect("a plain path")]);
         show.env_remove("COLUMNS");

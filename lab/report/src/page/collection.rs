@@ -56,7 +56,7 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
 }
 
 /// What was found, in a few sentences: the claims of a suite, who leads a sweep.
-fn verdict(collection: &Collection) -> String {
+pub(super) fn verdict(collection: &Collection) -> String {
     if collection.scale.is_none() {
         return sweep::verdict(collection);
     }

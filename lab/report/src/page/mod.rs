@@ -6,15 +6,12 @@
 
 mod collection;
 mod drawn;
+mod index;
 mod parts;
 mod race;
 
-use std::io::Write as _;
-
 use base64::Engine as _;
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use heapdrome_record::Saved;
+use heapdrome_record::{Saved, compressed};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -23,6 +20,7 @@ use crate::ReportError;
 use crate::foreign;
 use crate::plot::{COLOURS, DARK_COLOURS, Looks};
 use drawn::{Drawn, Packed};
+pub use index::{Entry, index};
 use parts::Place;
 
 const STYLE: &str = include_str!("page.css");
@@ -44,8 +42,6 @@ pub struct Source {
 pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
     let data = sources.iter().map(|source| packed(&source.saved));
     let data = data.collect::<Result<Vec<_>, _>>()?;
-    let style = format!("{STYLE}{}", colours());
-    let title = title(sources);
     let looks = Looks::of(sources.iter().map(|source| &source.saved));
     let packed = Packed::default();
     let drawn = Drawn::new(&looks, &packed);
@@ -57,32 +53,41 @@ pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
     // Whatever is packed has been by now.
     let drawings = packed.text().map(|text| gzip(text.as_bytes()));
     let drawings = drawings.transpose()?;
+    let body = html! {
+        @if sources.len() > 1 { (contents(sources)) }
+        main { (sections) }
+        footer { (raw(sources)) }
+        @for (place, data) in data.iter().enumerate() {
+            (carried(&format!("data-{place}"), data))
+        }
+        @if let Some(drawings) = drawings { (carried("drawings", &drawings)) }
+    };
+    Ok(document(&title(sources), &body, Some(SCRIPT)))
+}
+
+/// A whole HTML file with the style of all pages, and the policy that allows this style and this script alone.
+fn document(title: &str, body: &Markup, script: Option<&str>) -> Vec<u8> {
+    let style = format!("{STYLE}{}", colours());
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy(&style));
+                meta http-equiv="Content-Security-Policy" content=(policy(&style, script));
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
                 style { (PreEscaped(&style)) }
             }
             body {
-                @if sources.len() > 1 { (contents(sources)) }
-                main { (sections) }
-                footer { (raw(sources)) }
-                @for (place, data) in data.iter().enumerate() {
-                    (carried(&format!("data-{place}"), data))
-                }
-                @if let Some(drawings) = drawings { (carried("drawings", &drawings)) }
-                script { (PreEscaped(SCRIPT)) }
+                (body)
+                @if let Some(script) = script { script { (PreEscaped(script)) } }
             }
         }
     };
     let mut text = markup.into_string();
     text.push('\n');
-    Ok(text.into_bytes())
+    text.into_bytes()
 }
 
 /// The level of a result's heading.
@@ -165,23 +170,21 @@ fn packed(saved: &Saved) -> Result<String, ReportError> {
 
 /// Compressed, in letters that cannot end the element around them. The browser has what inflates it.
 fn gzip(bytes: &[u8]) -> Result<String, ReportError> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    let bytes = written.map_err(|error| ReportError::Json(error.to_string()))?;
+    let bytes = compressed(bytes).map_err(|error| ReportError::Json(error.to_string()))?;
     Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
 }
 
 /// Nothing may be fetched, and nothing may run or style the page but what it carries.
-fn policy(style: &str) -> String {
+fn policy(style: &str, script: Option<&str>) -> String {
     let hash = |text: &str| {
         let digest = Sha256::digest(text.as_bytes());
-        base64::engine::general_purpose::STANDARD.encode(digest)
+        let digest = base64::engine::general_purpose::STANDARD.encode(digest);
+        format!("'sha256-{digest}'")
     };
     format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; \
-         form-action 'none'",
+        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
         hash(style),
-        hash(SCRIPT)
+        script.map_or_else(|| "'none'".to_owned(), hash)
     )
 }
 

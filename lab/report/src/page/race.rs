@@ -26,6 +26,11 @@ pub(super) fn heading(result: &RaceResult) -> String {
     format!("Allocators raced: {}", foreign::shorten(&of, 120))
 }
 
+/// Which allocators are better, in a few sentences.
+pub(super) fn verdict(result: &RaceResult) -> String {
+    advice::conclusion(&Sheet::new(result))
+}
+
 /// All that is known of a race. `prefix` makes the names of its drawings unique in the page.
 pub(super) fn section(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     html! {

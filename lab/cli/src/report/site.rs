@@ -1,0 +1,159 @@
+//! `heapdrome report FOLDER`: a page of every result in a folder, and an index of the pages.
+
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use heapdrome_record::make_folder;
+use heapdrome_report::{Entry, Source, index, page};
+
+use super::{ReportArguments, plain_name, redaction, refuse_overwriting, source, unique};
+use crate::destinations::refuse_stdout;
+use crate::failure::Failure;
+use crate::{output, sources};
+
+/// Name of the list of the files that heapdrome wrote into a folder. Only a folder that has one is written again.
+const LIST: &str = ".heapdrome-pages";
+
+/// Name of the page that links to all others, without its ending.
+const INDEX: &str = "index";
+
+/// Writes a page for each result of `results`, and an index, into the folder that the arguments name.
+///
+/// # Errors
+/// When there is no result or one is damaged, when the folder holds files that heapdrome did not write, or when a
+/// page cannot be written.
+pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure> {
+    let site = arguments.output.as_path();
+    refuse_stdout("--output", site)?;
+    let old = written_before(site)?;
+    let sources = read(results, arguments.redact)?;
+    let pages = names(&sources);
+    let index_page = format!("{INDEX}.html");
+    let new: Vec<&String> = pages.iter().chain([&index_page]).collect();
+    for name in new.iter().filter(|name| !old.contains(**name)) {
+        refuse_overwriting(&site.join(name), arguments.force)?;
+    }
+    make_folder(site).map_err(Failure::machine)?;
+    // Before the pages: a folder that was left half done is known as heapdrome's own.
+    write_list(site, new.iter().copied().chain(&old))?;
+    for (name, source) in pages.iter().zip(&sources) {
+        let page = page(std::slice::from_ref(source)).map_err(Failure::machine)?;
+        output::write(&site.join(name), &page)?;
+    }
+    let entries = pages.iter().zip(&sources);
+    let entries = entries.map(|(name, source)| Entry::new(name.clone(), &source.saved));
+    let entries: Vec<Entry> = entries.collect();
+    output::write(&site.join(&index_page), &index(&entries))?;
+    remove(site, old.iter().filter(|name| !new.contains(name)))?;
+    write_list(site, new.iter().copied())?;
+    let (index_page, count) = (site.join(index_page), pages.len());
+    output::tell(format!(
+        "wrote {}; pages beside it: {count}",
+        index_page.display()
+    ));
+    Ok(())
+}
+
+/// The names of the pages that an earlier report wrote into the folder; none where it is missing or empty.
+fn written_before(site: &Path) -> Result<HashSet<String>, Failure> {
+    if !site.exists() {
+        return Ok(HashSet::new());
+    }
+    if !site.is_dir() {
+        let told = format!("{} is a file; name a folder for the pages", site.display());
+        return Err(Failure::Usage(told));
+    }
+    match std::fs::read_to_string(site.join(LIST)) {
+        Ok(list) => Ok(list
+            .lines()
+            .filter(|name| is_page(name))
+            .map(str::to_owned)
+            .collect()),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(unreadable(&site.join(LIST), &error))
+        }
+        Err(_) if files_of(site)?.is_empty() => Ok(HashSet::new()),
+        Err(_) => Err(Failure::Usage(format!(
+            "{} holds files that heapdrome did not write; name another folder, or an empty one",
+            site.display()
+        ))),
+    }
+}
+
+/// Whether a line of the list is the plain name of a page, so that nothing outside the folder is removed.
+fn is_page(name: &str) -> bool {
+    name.ends_with(".html") && !name.contains('/')
+}
+
+/// Reads every result in the folder, in the order of their names.
+fn read(folder: &Path, redact: bool) -> Result<Vec<Source>, Failure> {
+    let redaction = redaction(redact)?;
+    let mut sources = Vec::new();
+    for path in files_of(folder)?.iter().filter(|path| is_json(path)) {
+        if let Some(saved) = sources::read_among_others(path)? {
+            sources.push(source(path, saved, redaction.as_ref())?);
+        }
+    }
+    if sources.is_empty() {
+        return Err(Failure::Usage(format!(
+            "there is no result in {}; race with --json {}",
+            folder.display(),
+            folder.join("result.json").display()
+        )));
+    }
+    Ok(sources)
+}
+
+/// Whether a file may be a result, by its name.
+fn is_json(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.is_file() && (name.ends_with(".json") || name.ends_with(".json.gz"))
+}
+
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries = folder.read_dir().and_then(|entries| {
+        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+        paths.collect::<std::io::Result<Vec<_>>>()
+    });
+    let mut files = entries.map_err(|error| unreadable(folder, &error))?;
+    files.sort();
+    Ok(files)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Usage(format!("cannot read {}: {error}", path.display()))
+}
+
+/// The names of the pages, each its own.
+fn names(sources: &[Source]) -> Vec<String> {
+    let mut taken = HashSet::from([INDEX.to_owned()]);
+    let name = |source| format!("{}.html", unique(plain_name(source), &mut taken));
+    sources.iter().map(name).collect()
+}
+
+fn write_list<'a>(site: &Path, names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
+    let mut list =
+        "Pages that `heapdrome report` wrote, and removes when their results are gone:\n"
+            .to_owned();
+    for name in names {
+        list.push_str(name);
+        list.push('\n');
+    }
+    output::write(&site.join(LIST), list.as_bytes())
+}
+
+/// Removes the pages of results that are gone.
+fn remove<'a>(site: &Path, names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
+    for name in names {
+        let path = site.join(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                let told = format!("cannot remove {}: {error}", path.display());
+                return Err(Failure::Machine(told));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
