@@ -64,7 +64,7 @@ struct worker {
 enum { WORKERS = 64 };
 static struct worker workers[WORKERS];
 static int worker_count;
-static int stop;
+static int go, stop;
 static long stall = 20;
 
 static unsigned next_random(struct worker *me) {
@@ -263,6 +263,8 @@ static void fork_turn(struct worker *me) {
 
 static void *work(void *argument) {
     struct worker *me = (struct worker *)argument;
+    while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
+        pause_us(1000);
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         me->kind->turn(me);
         __atomic_fetch_add(&me->turns, 1, __ATOMIC_RELAXED);
@@ -283,6 +285,18 @@ static void start(const struct kind *kind) {
     }
 }
 
+// Reports every thread that has ended no turn for half of the limit, and ends the process.
+static void report_hang(void) {
+    for (int i = 0; i < worker_count; i++) {
+        const struct worker *worker = &workers[i];
+        long idle = now() - worker->seen_at;
+        if (idle >= stall / 2 && !worker->finished)
+            report("hang: %s %d of %d has ended no turn in %ld s, after %lu turns\n",
+                   worker->kind->name, worker->number, worker->kind->threads, idle, worker->seen);
+    }
+    _exit(3);
+}
+
 // Looks at every thread; returns the number of those that have not ended.
 static int watch(void) {
     int running = 0, hung = 0;
@@ -296,14 +310,10 @@ static int watch(void) {
             worker->seen = turns;
             worker->seen_at = now();
         }
-        if (now() - worker->seen_at < stall)
-            continue;
-        report("hang: %s %d of %d has ended no turn in %ld s, after %lu turns\n",
-               worker->kind->name, worker->number, worker->kind->threads, stall, turns);
-        hung++;
+        hung += now() - worker->seen_at >= stall;
     }
     if (hung > 0)
-        _exit(3);
+        report_hang();
     return running;
 }
 
@@ -328,6 +338,8 @@ static void storm(const struct kind *kinds, int count, long seconds) {
     time_t end = now() + seconds;
     for (int i = 0; i < count; i++)
         start(&kinds[i]);
+    // No turn begins before all threads run: a hang must not stop this thread, which watches.
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
     while (now() < end) {
         watch();
         pause_us(100000);

@@ -19,6 +19,7 @@
 mod elf;
 mod entry;
 mod fallback;
+mod late;
 mod layout;
 mod record;
 mod resolve;

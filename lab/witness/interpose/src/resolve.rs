@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::elf;
 use crate::fallback;
+use crate::late;
 use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
 use crate::record;
 use crate::system::{self, ObjectInfo};
@@ -57,13 +58,19 @@ struct Found {
     path_length: usize,
 }
 
+impl Search {
+    const fn new(name: &'static str, from_start: bool) -> Self {
+        Self {
+            name,
+            from_start,
+            passed_self: false,
+            found: None,
+        }
+    }
+}
+
 fn search(name: &'static str, from_start: bool) -> Option<Found> {
-    let mut search = Search {
-        name,
-        from_start,
-        passed_self: false,
-        found: None,
-    };
+    let mut search = Search::new(name, from_start);
     // SAFETY: `visit` reads the data as what is given here.
     unsafe { system::dl_iterate_phdr(visit, (&raw mut search).cast()) };
     search.found
@@ -152,9 +159,10 @@ fn bind(index: usize, found: &Found) {
 
 /// Begins the record of this process: who serves malloc, and whether this library is asked first.
 ///
-/// Every function is bound that has a definition by now, so that as little as possible is left to
-/// search for in a forked child, where another thread may have held the loader's lock.
+/// Binds every function that has a definition by now. Functions of objects that are loaded later
+/// are bound by their first call, or in a forked child ([`bind_late`]).
 pub fn begin() {
+    late::begin();
     resolve(MALLOC);
     for (index, slot) in SLOTS.iter().enumerate() {
         if slot.next.load(Ordering::Acquire) == 0
@@ -177,6 +185,26 @@ pub fn begin() {
     }
 }
 
+/// Binds, in a child that has just been forked, the functions that only objects loaded after the
+/// program's start define. The first call of such a function would wait for the loader's lock, which
+/// a thread of the parent may have held.
+fn bind_late() {
+    if !late::any() {
+        return;
+    }
+    for (index, slot) in SLOTS.iter().enumerate() {
+        if slot.next.load(Ordering::Acquire) != 0 {
+            continue;
+        }
+        let mut search = Search::new(FUNCTIONS[index], true);
+        // SAFETY: the child has one thread; `visit` reads the data as what is given here.
+        unsafe { late::each(visit, (&raw mut search).cast()) };
+        if let Some(found) = search.found {
+            bind(index, &found);
+        }
+    }
+}
+
 /// Gives a forked child counts of its own.
 pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
@@ -194,6 +222,7 @@ pub unsafe extern "C" fn after_fork() {
         // SAFETY: no slot counts there any more.
         unsafe { record::discard(old) };
     }
+    bind_late();
     // SAFETY: as above.
     unsafe { *system::__errno_location() = errno };
 }

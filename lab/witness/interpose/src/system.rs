@@ -30,10 +30,28 @@ pub struct ObjectInfo {
     pub header_count: u16,
 }
 
+/// The leading fields of `struct link_map`.
+#[repr(C)]
+pub struct LinkMap {
+    pub base: usize,
+    pub name: *const c_char,
+    pub dynamic: *const c_void,
+    pub next: *mut LinkMap,
+}
+
+/// The leading fields of `struct r_debug`.
+#[repr(C)]
+pub struct LoaderState {
+    pub version: c_int,
+    pub objects: *mut LinkMap,
+}
+
 pub type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_int;
 
 #[link(name = "c")]
 unsafe extern "C" {
+    /// The loader's list of objects, which is there for debuggers.
+    pub static _r_debug: LoaderState;
     pub fn dl_iterate_phdr(visit: Visit, data: *mut c_void) -> c_int;
     pub fn __register_atfork(
         prepare: Option<unsafe extern "C" fn()>,
@@ -56,6 +74,7 @@ unsafe extern "C" {
         offset: c_long,
     ) -> *mut c_void;
     pub fn munmap(address: *mut c_void, length: usize) -> c_int;
+    pub fn mincore(address: *mut c_void, length: usize, resident: *mut u8) -> c_int;
     pub fn getpid() -> c_int;
     pub fn sched_yield() -> c_int;
     pub fn abort() -> !;

@@ -263,3 +263,49 @@ fn forks_beside_threads_that_throw_do_not_hang() {
             >= 200
     );
 }
+
+#[test]
+fn a_child_forked_beside_the_loader_does_not_hang() {
+    let bench = Bench::new();
+    let text = "extern \"C\" char *made() { return new char[100]; }";
+    let library = bench.cxx("opened.so", text, &["-shared", "-fPIC"]);
+    // A thread holds a lock of the loader while the program forks. The child is the first to call
+    // operator new, of a C++ runtime that was loaded after the program's start.
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <link.h>
+        #include <pthread.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        pthread_barrier_t held;
+        int visit(struct dl_phdr_info *object, size_t size, void *data) {
+            pthread_barrier_wait(&held);
+            return pause();
+        }
+        void *hold(void *data) { return dl_iterate_phdr(visit, data), data; }
+        int main() {
+            char *(*made)() = dlsym(dlopen("LIBRARY", RTLD_NOW | RTLD_LOCAL), "made");
+            pthread_t thread;
+            pthread_barrier_init(&held, 0, 2);
+            pthread_create(&thread, 0, hold, 0);
+            pthread_barrier_wait(&held);
+            if (fork() == 0) {
+                alarm(20);
+                *made() = 1;
+                _exit(0);
+            }
+            int status;
+            wait(&status);
+            _exit(status != 0);
+        }"#;
+    let flags = ["-ldl", "-pthread"];
+    let program = bench.c("opener", &source.replace("LIBRARY", &library), &flags);
+    for entrant in [system(), bench.bump()] {
+        let report = bench.run(&entrant, &[&program]);
+        assert_eq!(report.ending, Ending::Exited(0), "{}", entrant.name);
+        assert_eq!(report.images.len(), 2, "{:#?}", report.images);
+        let counted = report.images.iter().all(|image| image.calls > 0);
+        assert!(counted, "{:#?}", report.images);
+    }
+}

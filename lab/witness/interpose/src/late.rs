@@ -1,0 +1,91 @@
+//! The objects that were loaded after the program's start, as a forked child sees them.
+//!
+//! `dl_iterate_phdr` takes a lock of the loader that glibc does not reset in a child. If another
+//! thread of the parent held that lock, the child would wait forever. The child therefore follows
+//! the loader's list itself, while it has only one thread.
+
+use core::ffi::{c_uchar, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::system::{self, LinkMap, ObjectInfo, ProgramHeader, Visit};
+
+const MAGIC: [u8; 4] = *b"\x7fELF";
+
+/// The last object that was loaded with the program. It is never unloaded.
+static LAST: AtomicPtr<LinkMap> = AtomicPtr::new(null_mut());
+
+/// The leading fields of a 64-bit ELF file.
+#[repr(C)]
+struct FileHeader {
+    magic: [u8; 4],
+    rest: [u8; 28],
+    program_headers: u64,
+    section_headers: u64,
+    flags: u32,
+    size: u16,
+    program_header_size: u16,
+    program_header_count: u16,
+}
+
+/// Remembers which objects were loaded with the program.
+pub fn begin() {
+    // SAFETY: the loader has filled its list before constructors run, and only this thread runs.
+    unsafe {
+        let mut last = (*(&raw const system::_r_debug)).objects;
+        while !last.is_null() && !(*last).next.is_null() {
+            last = (*last).next;
+        }
+        LAST.store(last, Ordering::Release);
+    }
+}
+
+/// Whether any object was loaded later and is still there.
+pub fn any() -> bool {
+    let last = LAST.load(Ordering::Acquire);
+    // SAFETY: an object that was loaded with the program stays in the list.
+    !last.is_null() && !unsafe { (*last).next }.is_null()
+}
+
+/// Calls `visit` for each object that was loaded later, until it returns a value other than 0.
+///
+/// # Safety
+/// The process has one thread. `data` is what `visit` expects.
+pub unsafe fn each(visit: Visit, data: *mut c_void) {
+    let mut object = LAST.load(Ordering::Acquire);
+    // SAFETY: no other thread changes the list. It may hold an object that a thread of the parent
+    // was about to remove and had already unmapped: `describe` skips that one.
+    unsafe {
+        while !object.is_null() {
+            object = (*object).next;
+            let found = object.as_ref().and_then(|object| describe(object));
+            if found.is_some_and(|found| visit(&raw const found, size_of_val(&found), data) != 0) {
+                return;
+            }
+        }
+    }
+}
+
+/// Describes an object as `dl_iterate_phdr` would; `None` if its first page is not mapped or does
+/// not hold the file's header.
+///
+/// # Safety
+/// The process has one thread.
+unsafe fn describe(object: &LinkMap) -> Option<ObjectInfo> {
+    let header = object.base as *const FileHeader;
+    let mut resident: c_uchar = 0;
+    // SAFETY: mincore fails for an address that is not mapped, or not the start of a page.
+    if object.base == 0
+        || unsafe { system::mincore(object.base as *mut c_void, 1, &raw mut resident) } != 0
+    {
+        return None;
+    }
+    // SAFETY: the page is mapped, and the loader maps the objects of its list readable.
+    let header = unsafe { &*header };
+    (header.magic == MAGIC).then(|| ObjectInfo {
+        base: object.base,
+        name: object.name,
+        headers: object.base.wrapping_add(header.program_headers as usize) as *const ProgramHeader,
+        header_count: header.program_header_count,
+    })
+}
