@@ -185,11 +185,7 @@ impl Contest {
     /// files, or in another environment.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
-        let what = format!("{cause} before round {round}; proven again");
-        if !self.remarks.contains(&what) {
-            self.progress.line(&what);
-            self.remarks.push(what);
-        }
+        self.remark(format!("{cause} before round {round}; proven again"))?;
         // Accepted first: what changes once more during the proof is found before the next run.
         self.race.accept_library(entrant).map_err(measure_failure)?;
         self.prover.prove(&mut self.race, entrant, None)?;
