@@ -25,6 +25,7 @@ mod launch;
 #[path = "../interpose/src/layout.rs"]
 mod layout;
 mod ledger;
+mod look;
 mod objects;
 mod program;
 mod proof;
@@ -35,5 +36,6 @@ mod tree;
 mod watchdog;
 
 pub use error::WitnessError;
+pub use look::add_uncounted;
 pub use request::{Request, is_bookkeeping};
 pub use session::{ImageReport, Report, Session, Witness};

@@ -1,5 +1,7 @@
 //! A race's proofs: who serves malloc, before anything is timed and after anything changed.
 
+use std::path::Path;
+
 use heapdrome_measure::{Event, Interrupt, MeasureError, Race, journal};
 use heapdrome_packages::sha256_of_file;
 use heapdrome_record::{Coverage, Entrant, JournalLine, Proof, Role, UnservedReason};
@@ -42,7 +44,9 @@ impl Contest {
                 Shown::Failed { .. } => {}
                 Shown::Proof(proof) => {
                     if self.force_system(entrant, &proof)? {
-                        return self.prove_all();
+                        let ended = self.prove_all()?;
+                        self.tell_of_forcing(entrant, &proof)?;
+                        return Ok(ended);
                     }
                     let excluded = proof.coverage == Coverage::TooLittle;
                     if role == Role::Baseline && excluded && !proof.unserved.is_empty() {
@@ -142,6 +146,33 @@ impl Contest {
         Ok(true)
     }
 
+    /// Tells what the command runs on where nothing is preloaded, now that the C library is: the
+    /// baseline is not what its user has today.
+    fn tell_of_forcing(&mut self, entrant: usize, displaced: &Proof) -> Result<(), Failure> {
+        let Some(own) = displaced.served_by.as_deref() else {
+            return Ok(());
+        };
+        if !self.race.counts(entrant) {
+            return Ok(());
+        }
+        let mut entrants = self.race.plan().entrants.iter();
+        let races = |entrant: &Entrant| {
+            entrant
+                .library
+                .as_deref()
+                .is_some_and(|it| is_same(it, own))
+        };
+        let next = match entrants.find(|entrant| races(entrant)) {
+            Some(entrant) => format!("that is what {} measures", entrant.name),
+            None => format!("to compare with what the command chooses, add -a {own}"),
+        };
+        let name = &self.race.plan().entrants[entrant].name;
+        self.remark(format!(
+            "where nothing is preloaded the command itself runs on {own}, so {name} preloads the C \
+             library; {next}"
+        ))
+    }
+
     /// Does one step of the race; where a library turns out to have changed, its proof is taken
     /// again and the step is repeated.
     pub(super) fn guarded<T>(
@@ -207,6 +238,12 @@ impl Contest {
         }
         Ok(())
     }
+}
+
+/// Whether two paths name the same file.
+fn is_same(one: &Path, other: &str) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(one).is_some_and(|one| real(Path::new(other)) == Some(one))
 }
 
 const NEVER_ALLOCATES: &str = "the command never allocates, so there is nothing to race";
