@@ -16,6 +16,7 @@
 
 mod advice;
 mod error;
+mod families;
 mod home;
 mod inspect;
 mod judge;
