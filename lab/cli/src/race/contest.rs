@@ -361,16 +361,6 @@ pub(super) fn program_of(plan: &Plan) -> Option<Fingerprint> {
     program::fingerprint(&path)
 }
 
-/// Why the command fails under the baseline, in one line.
-pub(super) fn baseline_failure(ending: &str, stderr_tail: &str) -> String {
-    let told = stderr_tail
-        .lines()
-        .last()
-        .map(|line| format!(": {line}"))
-        .unwrap_or_default();
-    format!("the command fails under the baseline ({ending}){told}; mend that first")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,9 +6,10 @@ use heapdrome_measure::{Event, Interrupt, MeasureError, Race, journal};
 use heapdrome_packages::sha256_of_file;
 use heapdrome_record::{Coverage, Entrant, JournalLine, Proof, Role, UnservedReason};
 
-use super::contest::{Contest, Ended, baseline_failure, program_of};
+use super::contest::{Contest, Ended, program_of};
 use super::measure_failure;
 use super::proving::Shown;
+use super::serving;
 use super::surroundings;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -38,8 +39,8 @@ impl Contest {
                     ending,
                     stderr_tail,
                 } if role != Role::Rival => {
-                    let why = baseline_failure(&ending.to_string(), &stderr_tail);
-                    return Ok(Some(Ended::BaselineFailed(why)));
+                    let how = failed_with(&ending.to_string(), &stderr_tail);
+                    return self.failed_under_witness(&how).map(Some);
                 }
                 Shown::Failed { .. } => {}
                 Shown::Proof(proof) => {
@@ -58,6 +59,23 @@ impl Contest {
         Ok(self.lost())
     }
 
+    /// How a race ends whose command failed under the baseline and the witness. The command is tried
+    /// once without the witness, so that the right one is blamed; a server cannot be tried so.
+    fn failed_under_witness(&mut self, how: &str) -> Result<Ended, Failure> {
+        if self.race.plan().options.server.is_some() {
+            return Ok(Ended::BaselineFailed(baseline_failure(how)));
+        }
+        self.race
+            .prepare(&self.interrupt)
+            .map_err(measure_failure)?;
+        let base = self.race.base_environment();
+        let runs = serving::succeeds_unwatched(self.race.plan(), base, &self.interrupt)?;
+        Ok(Ended::BaselineFailed(match runs {
+            true => only_unwatched(how),
+            false => baseline_failure(how),
+        }))
+    }
+
     /// How a race ends that has lost its last rival, its baseline, or the baseline's twin; `None`
     /// while there is something to compare.
     pub(super) fn lost(&self) -> Option<Ended> {
@@ -73,11 +91,8 @@ impl Contest {
                 .iter()
                 .find(|failure| failure.entrant == place);
             if let Some(failure) = failure {
-                let ending = failure.ending.to_string();
-                return Some(Ended::BaselineFailed(baseline_failure(
-                    &ending,
-                    &failure.stderr_tail,
-                )));
+                let how = failed_with(&failure.ending.to_string(), &failure.stderr_tail);
+                return Some(Ended::BaselineFailed(baseline_failure(&how)));
             }
         }
         let baseline = self.proof_that_excludes(self.race.plan().baseline());
@@ -264,4 +279,23 @@ pub fn not_served(proof: &Proof) -> String {
         ),
         None => NEVER_ALLOCATES.to_owned(),
     }
+}
+
+/// How the command failed, in one line.
+fn failed_with(ending: &str, stderr_tail: &str) -> String {
+    let told = stderr_tail.lines().last();
+    let told = told.map(|line| format!(": {line}")).unwrap_or_default();
+    format!("({ending}){told}")
+}
+
+fn baseline_failure(how: &str) -> String {
+    format!("the command fails under the baseline {how}; fix that first")
+}
+
+/// Why a race ends whose command fails only where it is watched, as debuggers and sanitizers do.
+fn only_unwatched(how: &str) -> String {
+    format!(
+        "the command runs by itself, but fails under the witness {how}; the witness traces it, and the \
+         kernel allows one tracer for each process: race it without strace, gdb or LeakSanitizer"
+    )
 }
