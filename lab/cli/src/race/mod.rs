@@ -6,6 +6,7 @@ mod contest;
 mod deciding;
 mod entrants;
 mod figures;
+mod mattering;
 mod options;
 mod placeholders;
 mod planning;

@@ -108,6 +108,20 @@ fn every_process_of_the_tree_is_proven() {
 }
 
 #[test]
+fn a_command_for_which_malloc_hardly_matters_is_told() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let spin = [&program(), "spin", "100000000"];
+    let (outcome, result) = site.race(&[&sound], &[], &spin);
+    outcome.ends_with(0);
+    let remarks = result["remarks"].to_string();
+    assert!(remarks.contains("malloc hardly matters"), "{remarks}");
+    let (site, sound) = (Site::new(), allocator(""));
+    let (_, result) = site.race(&[&sound], &[], &[&program(), "work", "200000"]);
+    let remarks = result["remarks"].to_string();
+    assert!(!remarks.contains("hardly matters"), "{remarks}");
+}
+
+#[test]
 fn a_static_binary_is_refused_with_the_reason() {
     let (site, sound) = (Site::new(), allocator(""));
     let (outcome, result) = site.race(&[&sound], &[], &[&static_program()]);
