@@ -245,15 +245,14 @@ fn undo(plan: &Plan) -> String {
     let name = program.and_then(|path| path.file_name()?.to_str());
     let words = plan.command.iter().map(String::as_str);
     let clean = match name {
-        Some("ninja" | "make" | "gmake") => shlex::try_join(words.chain(["clean"])).ok(),
+        // A build file need not have a target of that name; ninja itself has the tool.
+        Some("ninja") => shlex::try_join(words.chain(["-t", "clean"])).ok(),
+        Some("make" | "gmake") => shlex::try_join(words.chain(["clean"])).ok(),
         Some("cargo") => Some("cargo clean".to_owned()),
         _ => None,
     };
-    match clean.and_then(|clean| {
-        shlex::try_quote(&clean)
-            .map(|quoted| quoted.into_owned())
-            .ok()
-    }) {
+    let quoted = clean.as_deref().map(shlex::try_quote);
+    match quoted.and_then(Result::ok) {
         Some(clean) => format!("undo it before each run with --prepare {clean}"),
         None => {
             let example = "--prepare 'ninja -C build clean'";
