@@ -38,7 +38,7 @@ const ALLOCATING_PARTS: [&str; 3] = ["8allocate", "15allocate_zeroed", "16alloca
 /// Part of the mangled names of functions that free.
 const FREEING_PART: &str = "10deallocate";
 
-/// What a function does.
+/// Kind of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Allocates,
@@ -46,7 +46,7 @@ enum Kind {
 }
 
 impl Names {
-    /// What the function of this name does, if it belongs to the allocator.
+    /// Returns the kind of the function of this name, if it belongs to the allocator.
     fn kind(&self, name: &str) -> Option<Kind> {
         match self {
             Self::Prefixed(prefixes) => {

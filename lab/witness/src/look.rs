@@ -1,4 +1,4 @@
-//! What a run without the counting library adds to a proof.
+//! Adds the findings of a run without the counting library to a proof.
 
 use heapdrome_record::{Coverage, Proof, Unserved, UnservedReason};
 

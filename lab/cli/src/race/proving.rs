@@ -34,7 +34,7 @@ pub enum Shown {
     },
 }
 
-/// What came of one run.
+/// Outcome of one run.
 enum Watched {
     /// It ended as it should.
     Well(Report),

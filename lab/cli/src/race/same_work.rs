@@ -27,7 +27,7 @@ const SPREADS: u64 = 3;
 /// How often the baseline runs again where a difference was found.
 const REPEATS: usize = 2;
 
-/// What one run did, as the witness counted it.
+/// Work of one run, as the witness counted it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Work {
     calls: u64,
@@ -120,8 +120,8 @@ struct Compared {
 }
 
 impl Contest {
-    /// Compares the work of all entrants. Ends the race where it differs, unless the race cannot or
-    /// is not to know better; then a remark tells of it. A race that has runs was checked before.
+    /// Compares the work of all entrants. Ends the race where it differs, or remarks on it where
+    /// that is no reason to stop. A race that has runs was checked before.
     pub(super) fn check_work(&mut self) -> Result<Option<Ended>, Failure> {
         if !self.race.runs().is_empty() {
             return Ok(None);
@@ -142,7 +142,7 @@ impl Contest {
         Ok(found.map(|found| Ended::DifferentWork(refusal(self.race.plan(), &compared, &found))))
     }
 
-    /// What the proofs counted. A rival that did not serve the same programs as the baseline counted
+    /// Collects the work that the proofs counted. A rival that did not serve the same programs as the baseline counted
     /// others, and a proof of another cell counted another command.
     fn work(&self) -> Option<Compared> {
         let plan = self.race.plan();
@@ -174,7 +174,7 @@ impl Contest {
         Some(compared)
     }
 
-    /// What the baseline does when it runs after all others.
+    /// Runs the baseline again after all others, and returns the work of each run.
     fn baseline_again(&mut self) -> Result<Vec<Work>, Failure> {
         let baseline = self.race.plan().baseline();
         let mut again = Vec::new();
