@@ -10,6 +10,7 @@
 #endif
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,16 +57,23 @@ static int is_expected(const char *function)
     return expected == NULL || is_same_file(provider_of(function), expected);
 }
 
-/* Whether a file is mapped into this process, as the kernel tells it. */
+/* Whether a file is mapped into this process, as the kernel tells it. Read without stdio, whose
+   buffer is allocated: an allocator that gives none would look like one that is not there. */
 static int is_mapped(const char *path)
 {
-    char real[4096], line[4400];
-    FILE *maps = fopen("/proc/self/maps", "r");
-    int found = 0;
-    if (maps == NULL || realpath(path, real) == NULL) return 0;
-    while (!found && fgets(line, sizeof line, maps) != NULL) found = strstr(line, real) != NULL;
-    fclose(maps);
-    return found;
+    static char maps[1 << 20];
+    char real[4096];
+    size_t length = 0;
+    ssize_t more = 0;
+    int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (file < 0 || realpath(path, real) == NULL) return 0;
+    do {
+        length += (size_t)more;
+        more = read(file, maps + length, sizeof maps - 1 - length);
+    } while (more > 0);
+    close(file);
+    maps[length] = '\0';
+    return strstr(maps, real) != NULL;
 }
 
 /* The loader only warns when it cannot preload a library, and the program runs on glibc. */

@@ -3,7 +3,7 @@
 /// `heapdrome race`.
 pub const RACE: &str = "\
 Examples:
-  heapdrome race -- ninja -C build
+  heapdrome race -- ./program --with arguments
   heapdrome race -a system,mimalloc3,./mine.so --prepare 'ninja -C build clean' -- ninja -C build
   heapdrome race -a default --max-time 5m --json result.json -- ./program
   heapdrome race -w rptest -t 1,2,4 -- 16-1000

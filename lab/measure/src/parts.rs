@@ -11,22 +11,29 @@ use heapdrome_record::{Bytes, MemoryParts, Nanoseconds};
 
 use crate::tree::Process;
 
-/// The shortest time between two readings.
+/// The usual time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
+/// Readings are closer at the beginning, so that a short run has some, too: no further apart than
+/// one part in so many of the time since the start.
+const EARLY: u32 = 8;
 /// The greatest share of a run's time that readings may take: one part in so many.
 pub(crate) const SHARE: u32 = 20;
 
-/// When the next reading is due: not before [`INTERVAL`], and so rarely that readings take at most
-/// one [`SHARE`]th of the time.
+/// When the next reading is due: not before [`INTERVAL`], or sooner at the beginning, and so rarely
+/// that readings take at most one [`SHARE`]th of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
+    started: Instant,
     due: Instant,
 }
 
 impl Pace {
     /// Due from `now` on.
     pub(crate) fn new(now: Instant) -> Self {
-        Self { due: now }
+        Self {
+            started: now,
+            due: now,
+        }
     }
 
     /// Whether a reading is due at `now`.
@@ -37,7 +44,8 @@ impl Pace {
     /// A reading ended at `ended` and took `cost` of processor time. Time in which the reader itself
     /// had to wait for a processor disturbs nobody.
     pub(crate) fn took(&mut self, ended: Instant, cost: Duration) {
-        self.due = ended + INTERVAL.max(cost * SHARE);
+        let interval = INTERVAL.min((ended - self.started) / EARLY);
+        self.due = ended + interval.max(cost * SHARE);
     }
 }
 
@@ -174,11 +182,27 @@ mod tests {
         let start = Instant::now();
         let mut pace = Pace::new(start);
         assert!(pace.is_due(start));
-        pace.took(start, Duration::from_millis(1));
-        assert!(!pace.is_due(start + INTERVAL - Duration::from_millis(1)));
-        assert!(pace.is_due(start + INTERVAL));
-        pace.took(start, Duration::from_millis(100));
-        assert!(!pace.is_due(start + Duration::from_millis(1999)));
-        assert!(pace.is_due(start + Duration::from_secs(2)));
+        let later = start + Duration::from_secs(1);
+        pace.took(later, Duration::from_millis(1));
+        assert!(!pace.is_due(later + INTERVAL - Duration::from_millis(1)));
+        assert!(pace.is_due(later + INTERVAL));
+        pace.took(later, Duration::from_millis(100));
+        assert!(!pace.is_due(later + Duration::from_millis(1999)));
+        assert!(pace.is_due(later + Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn a_short_run_has_readings_too() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        let readings = (0..40).filter(|millisecond| {
+            let now = start + Duration::from_millis(*millisecond);
+            let due = pace.is_due(now);
+            if due {
+                pace.took(now, Duration::from_micros(50));
+            }
+            due
+        });
+        assert!(readings.count() >= 10);
     }
 }

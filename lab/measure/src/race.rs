@@ -247,6 +247,11 @@ impl Race {
         self.state.complete_rounds()
     }
 
+    /// What its journal remarks for a reader of the result.
+    pub fn remarks(&self) -> &[String] {
+        &self.state.remarks
+    }
+
     /// Why the race ended, if its journal says so.
     pub fn finished(&self) -> Option<&str> {
         self.state.finished.as_deref()

@@ -16,6 +16,8 @@ pub(crate) struct State {
     pub(crate) failures: Vec<Failure>,
     /// After how many rounds entrants were decided, by their places.
     pub(crate) decided: BTreeMap<usize, u32>,
+    /// Remarks for the reader of the result.
+    pub(crate) remarks: Vec<String>,
     pub(crate) finished: Option<String>,
 }
 
@@ -29,6 +31,7 @@ impl State {
             memory_runs: Vec::new(),
             failures: Vec::new(),
             decided: BTreeMap::new(),
+            remarks: Vec::new(),
             finished: None,
         }
     }
@@ -65,6 +68,7 @@ impl State {
             } => {
                 self.decided.insert(entrant, rounds);
             }
+            JournalLine::Remark { text } => self.remarks.push(text),
             JournalLine::Finished { reason } => self.finished = Some(reason),
         }
     }

@@ -151,8 +151,8 @@ impl Watch {
 /// How what the memory is made of was read, and what that can miss.
 fn parts_method() -> String {
     format!(
-        "/proc smaps_rollup over the process tree every {} ms, or more rarely where a reading takes \
-         more than 1/{} of that; peaks between two readings are missed, so that parts may be less \
+        "/proc smaps_rollup over the process tree every {} ms, more often in the first of them, and \
+         more rarely where a reading takes more than 1/{} of the time; peaks between two readings are missed, so that parts may be less \
          than the tree's peak; pages that processes share count once, and file pages that others \
          map too for their part alone; huge and lazily freed pages count once for each process",
         parts::INTERVAL.as_millis(),

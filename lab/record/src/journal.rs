@@ -49,6 +49,11 @@ pub enum JournalLine {
         /// The comparisons that were decided, in words.
         because: String,
     },
+    /// Something that a reader of the result must know, in words.
+    Remark {
+        /// The remark.
+        text: String,
+    },
     /// All rounds are done, and why no more were run.
     Finished {
         /// The reason, in words.

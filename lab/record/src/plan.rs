@@ -114,6 +114,9 @@ pub struct Options {
     pub memory_runs: u32,
     /// Exit statuses of the command that count as success.
     pub success: Vec<i32>,
+    /// Whether the race goes on where the entrants do different amounts of work.
+    #[serde(default)]
+    pub allow_different_work: bool,
 }
 
 /// What a race is a part of.

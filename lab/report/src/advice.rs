@@ -203,13 +203,20 @@ fn memory_of(rival: &Rival<'_>) -> f64 {
     rival.memory.map_or(f64::INFINITY, |memory| memory.ratio)
 }
 
-/// Who takes the least memory and more time than the one to take; one that is slower than the baseline
-/// must take less than it.
+/// Who takes the least memory and more time than the one to take. The baseline must not beat it: one
+/// that is slower must take less memory, and one that was not shown to be faster must not take more.
 fn on_frontier<'a>(rivals: &[Rival<'a>], taken: &Rival<'_>) -> Option<Rival<'a>> {
-    let less = |one: &Rival<'_>| one.memory.is_some_and(|own| own.verdict == Verdict::Less);
+    let beaten = |one: &Rival<'_>| {
+        let memory = one.memory.map(|memory| memory.verdict);
+        match one.wall.verdict {
+            Verdict::Faster => false,
+            Verdict::Slower => memory != Some(Verdict::Less),
+            _ => memory == Some(Verdict::More),
+        }
+    };
     let slower_than_taken = |one: &&Rival<'_>| {
         !one.is(taken)
-            && (one.wall.verdict != Verdict::Slower || less(one))
+            && !beaten(one)
             && one.wall.low > taken.wall.high
             && one.is_smaller_than(taken)
     };

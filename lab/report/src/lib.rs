@@ -39,6 +39,7 @@ pub use markdown::Markdown;
 pub use page::{Entry, Source, index, page};
 pub use plot::{Plot, plots, stem};
 pub use terminal::{Terminal, interim};
+pub use words::count;
 
 use heapdrome_record::RaceResult;
 

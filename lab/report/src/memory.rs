@@ -19,8 +19,20 @@ const RESIDENT: &str = "peak_resident_bytes";
 /// Less than this is not worth a line.
 const LEAST: Bytes = Bytes(1 << 20);
 
-/// What the memory was made of when the most of it was there.
+/// Share of a tree's peak that the largest reading of its parts must reach to stand for the peak.
+const NEAR_PEAK: f64 = 0.8;
+
+/// What the memory was made of when the most of it was there; `None` where no reading came near the
+/// peak, as in a run that is over after a few of them.
 pub(crate) fn at_most(entrant: &EntrantResult) -> Option<&MemoryParts> {
+    largest(entrant).filter(|parts| {
+        let peak = entrant.peak_tree_bytes.as_ref();
+        let held = (parts.anonymous + parts.swapped).as_f64();
+        peak.is_none_or(|peak| held >= NEAR_PEAK * peak.median)
+    })
+}
+
+fn largest(entrant: &EntrantResult) -> Option<&MemoryParts> {
     let parts = entrant.memory_parts.iter();
     parts.max_by_key(|parts| parts.resident() + parts.swapped)
 }
@@ -141,7 +153,26 @@ pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
     let hidden = of_all(hidden)
         .map(|amounts| format!("resident memory hides what was swapped out: up to {amounts}"));
     let remarks = overstated.into_iter().chain(hidden);
-    remarks.chain(idleness(sheet)).collect()
+    remarks
+        .chain(missed(sheet))
+        .chain(idleness(sheet))
+        .collect()
+}
+
+/// Whose parts are left out because no reading of them came near the peak.
+fn missed(sheet: &Sheet<'_>) -> Option<String> {
+    let rows = sheet.rows.iter().map(|row| row.entrant);
+    let missed = rows.filter(|entrant| largest(entrant).is_some() && at_most(entrant).is_none());
+    let names: Vec<String> = missed
+        .map(|entrant| foreign::name(&entrant.allocator))
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "parts of memory are left out for {}: no reading of them reached 80% of the peak, since \
+             the run was too short or the peak too brief",
+            words::listed(&names)
+        )
+    })
 }
 
 fn readings(entrant: &EntrantResult) -> impl Iterator<Item = &MemoryParts> {

@@ -225,7 +225,7 @@ pub(crate) fn grouped(value: u64) -> String {
 }
 
 /// `1 round`, `3 rounds`; a word that ends in `s` takes `es`.
-pub(crate) fn count(number: u64, word: &str) -> String {
+pub fn count(number: u64, word: &str) -> String {
     let ending = match (number, word.ends_with('s')) {
         (1, _) => "",
         (_, true) => "es",

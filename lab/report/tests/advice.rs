@@ -39,6 +39,28 @@ fn the_conclusion_names_the_price_in_memory() {
 }
 
 #[test]
+fn what_the_baseline_beats_on_memory_is_no_choice_for_memory() {
+    let mut result = usual();
+    let others = ["mimalloc3", "rpmalloc"];
+    result
+        .entrants
+        .retain(|entrant| !others.contains(&entrant.allocator.as_str()));
+    for (name, memory) in [
+        ("larger", compared(Verdict::More, 1.1, 0.02)),
+        ("even", compared(Verdict::Undecided, 1.0, 0.02)),
+    ] {
+        let told = {
+            let mut result = result.clone();
+            let wall = compared(Verdict::Undecided, 1.0, 0.01);
+            result.entrants.push(rival(name, wall, memory));
+            conclusion(&result)
+        };
+        let chosen = told.contains(&format!("Where memory matters more: {name}"));
+        assert_eq!(chosen, name == "even", "{told}");
+    }
+}
+
+#[test]
 fn who_is_smaller_and_not_slower_is_taken_where_none_is_faster() {
     let mut result = usual();
     result.entrants.truncate(4);

@@ -124,6 +124,20 @@ fn memory_is_told_over_time_and_in_parts() {
 }
 
 #[test]
+fn parts_that_were_read_far_below_the_peak_are_left_out() {
+    let mut result = closely();
+    let mut entrants = result.entrants.iter_mut();
+    let short = entrants.find(|entrant| entrant.allocator == "jemalloc");
+    let short = short.expect("a rival");
+    short.peak_tree_bytes = races::series(400.0 * 1_048_576.0);
+    let told = terminal(&result, 1000);
+    let mut lines = told.lines();
+    let remark = lines.find(|line| line.contains("parts of memory are left out"));
+    let remark = remark.unwrap_or_else(|| panic!("{told}"));
+    assert!(remark.contains("jemalloc: no reading"), "{remark}");
+}
+
+#[test]
 fn the_interim_table_is_short() {
     let told = interim(
         &usual(),

@@ -172,10 +172,14 @@ impl<'a> Case<'a> {
             };
             return (Some(reason), Some(server.clone()));
         }
+        // The program's own definitions come first, whoever calls them: a program that defines
+        // `operator new` is no library that looks for malloc elsewhere.
+        let program = text(&self.image.program.path);
+        let bundled = |lead: &Lead| lead.from == lead.to || text(&lead.to) == program;
         match self.escape(expected) {
             None => (None, server),
             // Only in a namespace of its own does the C library call itself past the witness.
-            Some(lead) if lead.from == lead.to && !is_libc(&text(&lead.to)) => {
+            Some(lead) if bundled(lead) && !is_libc(&text(&lead.to)) => {
                 (Some(UnservedReason::BundledAllocator), Some(text(&lead.to)))
             }
             Some(lead) => (Some(UnservedReason::DeepBind), Some(text(&lead.to))),

@@ -134,6 +134,11 @@ fn calls_past_the_witness_are_judged_by_where_they_lead() {
     );
     let own = with(&[("/a.so", "/a.so")]);
     assert_eq!(reason(own, &rival), Some(UnservedReason::BundledAllocator));
+    let program = with(&[("/a.so", "/no/such/program")]);
+    assert_eq!(
+        reason(program, &rival),
+        Some(UnservedReason::BundledAllocator)
+    );
     // What the entrant's library itself calls is its own business.
     assert_eq!(reason(with(&[(&library, LIBC)]), &rival), None);
 }

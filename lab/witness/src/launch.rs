@@ -66,11 +66,14 @@ fn open(path: Option<&Path>, write: bool, purpose: &'static str) -> Result<File,
 }
 
 impl Launch {
-    /// Opens and prepares everything; `preload` becomes `LD_PRELOAD`.
-    pub(crate) fn prepare(request: &Request, preload: &OsStr) -> Result<Self, WitnessError> {
+    /// Opens and prepares everything; `preload` becomes `LD_PRELOAD`, which is not set without it.
+    pub(crate) fn prepare(
+        request: &Request,
+        preload: Option<OsString>,
+    ) -> Result<Self, WitnessError> {
         let program = request.program()?;
         let mut environment = request.complete_environment();
-        environment.insert("LD_PRELOAD".into(), preload.to_owned());
+        environment.extend(preload.map(|preload| ("LD_PRELOAD".into(), preload)));
         let assignment = |(name, value): (&OsString, &OsString)| {
             let mut bytes = name.as_bytes().to_vec();
             bytes.push(b'=');

@@ -16,6 +16,7 @@
 
 mod advice;
 mod error;
+mod families;
 mod home;
 mod inspect;
 mod judge;
@@ -25,6 +26,7 @@ mod launch;
 #[path = "../interpose/src/layout.rs"]
 mod layout;
 mod ledger;
+mod look;
 mod objects;
 mod program;
 mod proof;
@@ -35,5 +37,6 @@ mod tree;
 mod watchdog;
 
 pub use error::WitnessError;
+pub use look::add_uncounted;
 pub use request::{Request, is_bookkeeping};
 pub use session::{ImageReport, Report, Session, Witness};

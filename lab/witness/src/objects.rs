@@ -11,6 +11,7 @@ use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, Sym, SymbolTable};
 use object::{Endianness, ReadCache, ReadRef};
 
+use crate::families::Search;
 use crate::layout::FUNCTIONS;
 
 /// A place that a function has: where it is defined, or where its address is kept for calls.
@@ -48,7 +49,7 @@ pub(crate) struct Object {
     pub(crate) first_segment: (u64, u64),
     /// Its segments that are mapped to be executed.
     pub(crate) code: Vec<Segment>,
-    /// An allocator's function under a name of its own, such as `je_malloc`.
+    /// A function of an allocator under a name of its own, such as `mi_malloc_aligned`.
     pub(crate) private_malloc: Option<String>,
 }
 
@@ -173,11 +174,10 @@ fn read_tables<'a>(
             }
         }
     }
-    object.private_malloc = private_malloc(&dynamic, endian);
-    if object.private_malloc.is_none() && object.dynamic {
+    if object.dynamic {
         // Only a program's full table is read: that of a library can be huge.
         let all = sections.symbols(endian, cache, elf::SHT_SYMTAB).ok()?;
-        object.private_malloc = private_malloc(&all, endian);
+        object.private_malloc = private_malloc([&dynamic, &all], endian);
     }
     Some(())
 }
@@ -209,21 +209,18 @@ fn wanted_symbols(
     wanted
 }
 
-/// Names under which well-known allocators are linked into programs beside the usual malloc.
-const PRIVATE_NAMES: [&[u8]; 6] = [
-    b"_rjem_malloc",
-    b"je_malloc",
-    b"mi_malloc",
-    b"tc_malloc",
-    b"sn_malloc",
-    b"scalable_malloc",
-];
-
-fn private_malloc(symbols: &Symbols, endian: Endianness) -> Option<String> {
-    let name = symbols.iter().find_map(|symbol| {
-        let name = symbol.name(endian, symbols.strings()).ok()?;
-        let defined = symbol.st_shndx(endian) != elf::SHN_UNDEF;
-        (defined && PRIVATE_NAMES.contains(&name)).then_some(name)
-    })?;
-    String::from_utf8(name.to_vec()).ok()
+/// The allocator that a program defines under names of its own, by one of them.
+fn private_malloc(tables: [&Symbols; 2], endian: Endianness) -> Option<String> {
+    let mut search = Search::default();
+    for symbols in tables {
+        let defined = symbols
+            .iter()
+            .filter(|symbol| symbol.st_shndx(endian) != elf::SHN_UNDEF);
+        for symbol in defined {
+            if let Ok(name) = symbol.name(endian, symbols.strings()) {
+                search.see(name);
+            }
+        }
+    }
+    search.found()
 }

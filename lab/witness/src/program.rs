@@ -46,9 +46,9 @@ impl Program {
             .collect();
         let present = environment.get(b"LD_PRELOAD".as_slice());
         let names = |text: &[u8]| {
-            text.split(|byte| b": ".contains(byte))
-                .map(<[u8]>::to_vec)
-                .collect::<Vec<_>>()
+            let names = text.split(|byte| b": ".contains(byte));
+            let names = names.filter(|name| !name.is_empty());
+            names.map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
         let present = present.map(|text| names(text)).unwrap_or_default();
         let preloaded = names(preload.as_bytes())

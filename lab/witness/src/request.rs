@@ -93,27 +93,29 @@ impl Request {
         asked
     }
 
-    /// The value of `LD_PRELOAD`: what the witness needs, then what else is asked for.
-    pub(crate) fn preload(&self, library: &Path) -> Result<OsString, WitnessError> {
-        let mut preload = self.needed_preload(library)?;
-        for name in self.asked_preload() {
-            preload.push(":");
-            preload.push(name);
-        }
-        Ok(preload)
+    /// Whether measured runs of the command find nothing in `LD_PRELOAD`, other than a counted run:
+    /// a start script may choose an allocator only then.
+    pub fn preloads_nothing(&self) -> bool {
+        self.entrant.preload.is_empty() && self.asked_preload().is_empty()
     }
 
-    /// What `LD_PRELOAD` must keep naming: the counting library, then what the entrant names.
-    pub(crate) fn needed_preload(&self, library: &Path) -> Result<OsString, WitnessError> {
-        let mut preload = library.as_os_str().to_owned();
-        for path in &self.entrant.preload {
-            if !speakable(path) {
-                return Err(WitnessError::UnspeakablePath { path: path.clone() });
-            }
-            preload.push(":");
-            preload.push(path);
+    /// The value of `LD_PRELOAD`: what the witness needs, then what else is asked for; `None` where
+    /// that is nothing.
+    pub(crate) fn preload(&self, library: Option<&Path>) -> Result<Option<OsString>, WitnessError> {
+        let needed = self.needed_preload(library)?;
+        Ok(list([needed].into_iter().chain(self.asked_preload())))
+    }
+
+    /// What `LD_PRELOAD` must keep naming: the counting library of a counted run, then what the
+    /// entrant names.
+    pub(crate) fn needed_preload(&self, library: Option<&Path>) -> Result<OsString, WitnessError> {
+        let unspeakable = self.entrant.preload.iter().find(|path| !speakable(path));
+        if let Some(path) = unspeakable {
+            return Err(WitnessError::UnspeakablePath { path: path.clone() });
         }
-        Ok(preload)
+        let own = self.entrant.preload.iter().map(PathBuf::as_path);
+        let names = library.into_iter().chain(own);
+        Ok(list(names.map(|path| path.as_os_str().to_owned())).unwrap_or_default())
     }
 
     /// The file that a name in `LD_PRELOAD` means, where that needs no search.
@@ -173,6 +175,16 @@ impl Request {
             .map(|byte| format!("{byte:02x}"))
             .collect())
     }
+}
+
+/// Names as `LD_PRELOAD` holds them; `None` where there is none.
+fn list(names: impl Iterator<Item = OsString>) -> Option<OsString> {
+    let names = names.filter(|name| !name.is_empty());
+    names.reduce(|mut list, name| {
+        list.push(":");
+        list.push(name);
+        list
+    })
 }
 
 /// What shells, terminals and logins keep for themselves: it differs from one terminal to the next, and says nothing

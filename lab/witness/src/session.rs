@@ -87,18 +87,32 @@ impl Witness {
         request.key()
     }
 
-    /// Starts the command.
+    /// Starts the command with the counting library.
     ///
     /// # Errors
     /// When it cannot be started or followed.
     pub fn start(&self, request: &Request) -> Result<Session, WitnessError> {
+        self.begin(request, true)
+    }
+
+    /// Starts the command in exactly the environment of a measured run. Nothing is counted: only
+    /// the tracer tells, from relocations, which object served each program. The report's proof is
+    /// none, but for what it lists as unserved.
+    ///
+    /// # Errors
+    /// When it cannot be started or followed.
+    pub fn start_uncounted(&self, request: &Request) -> Result<Session, WitnessError> {
+        self.begin(request, false)
+    }
+
+    fn begin(&self, request: &Request, counted: bool) -> Result<Session, WitnessError> {
         let home = Arc::new(Home::create(&self.folder)?);
         let key = request.key()?;
         let library = home.library();
-        let preload = request.preload(&library)?;
-        let launch = Launch::prepare(request, &preload)?;
+        let counting = counted.then_some(library.as_path());
+        let launch = Launch::prepare(request, request.preload(counting)?)?;
         let watch = Arc::new(Watch::default());
-        let needed = request.needed_preload(&library)?;
+        let needed = request.needed_preload(counting)?;
         let tree = Tree::new(home, needed, self.objects.clone(), watch.clone());
         let run = Run {
             launch,

@@ -29,7 +29,7 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  heapdrome race -- ninja -C build
+  heapdrome race -- ./program --with arguments
   heapdrome race -a system,mimalloc3,jemalloc,./mine.so --prepare 'ninja -C build clean' -- ninja -C build
   heapdrome report result.json -o report.html
   heapdrome compare before.json after.json --fail-if 'mimalloc3 wall > 2%'
@@ -37,8 +37,8 @@ Examples:
   heapdrome exec -a mimalloc3 -- ./my-program
 
 Exit status: 0 done; 1 an entrant failed, or a condition of compare is confirmed; 2 wrong usage or
-input; 3 the command itself fails on the baseline; 4 heapdrome could not write or start something;
-130 interrupted.";
+input; 3 the command itself fails on the baseline, or does different work under the entrants;
+4 heapdrome could not write or start something; 130 interrupted.";
 
 /// The things that heapdrome does.
 #[derive(Debug, Subcommand)]

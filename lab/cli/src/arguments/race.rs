@@ -79,7 +79,7 @@ pub struct RaceArguments {
           conflicts_with_all = ["command", "workload", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
           "precision", "rounds", "min_rounds", "max_rounds", "max_time", "warmup", "setup",
           "prepare", "cleanup", "check", "pin", "timeout", "directory", "stdin", "environment",
-          "discard_output", "memory_runs", "success", "serve", "ready", "idle", "metrics",
+          "discard_output", "memory_runs", "success", "allow_different_work", "serve", "ready", "idle", "metrics",
           "seed"])]
     pub resume: Option<String>,
     /// The command to race, with its arguments; or the parameters of the workload
@@ -160,6 +160,10 @@ pub struct RunArguments {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "0",
           value_parser = clap::value_parser!(i32).range(0..=255))]
     pub success: Vec<i32>,
+    /// Race although the entrants do different amounts of work, such as a build that only the first
+    /// run finds to be done
+    #[arg(long)]
+    pub allow_different_work: bool,
 }
 
 /// Where a result is written.

@@ -8,8 +8,8 @@ use heapdrome_record::{
 };
 use heapdrome_statistics::{Estimate, Rule, drift, median, outliers, typical};
 
-use super::deciding;
 use super::figures::{CPU, FIGURES, Figure, Kind, WALL, probability};
+use super::{deciding, mattering};
 
 /// All that is known of a race.
 pub struct Material<'a> {
@@ -65,7 +65,7 @@ pub fn assemble(material: &Material<'_>, rule: &Rule) -> RaceResult {
         alpha: plan.alpha,
         machine: material.machine.clone(),
         noise_floor: noise_floor(material, rule),
-        remarks: remarks(material),
+        remarks: remarks(material, &entrants),
         entrants,
     }
 }
@@ -369,7 +369,7 @@ pub fn differing(material: &Material<'_>) -> Vec<usize> {
 const DRIFT_LEVEL: f64 = 0.01;
 
 /// What a reader should know about the race as a whole.
-fn remarks(material: &Material<'_>) -> Vec<String> {
+fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     let mut remarks = [&material.plan.notes, material.remarks].concat();
     let baseline: Vec<f64> = material
         .of_entrant(material.plan.baseline())
@@ -394,5 +394,6 @@ fn remarks(material: &Material<'_>) -> Vec<String> {
             different.join(", ")
         ));
     }
+    remarks.extend(mattering::remark(entrants));
     remarks
 }

@@ -150,7 +150,7 @@ impl Cell {
         let result = self.contest.result(&ended);
         self.contest.close();
         let ended = ended.and_then(|ended| match ended {
-            Ended::BaselineFailed(why) => Err(Failure::Baseline(why)),
+            Ended::BaselineFailed(why) | Ended::DifferentWork(why) => Err(Failure::Baseline(why)),
             Ended::Done(_) | Ended::NothingToRace(_) => Ok(()),
         });
         (result, ended)

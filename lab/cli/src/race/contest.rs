@@ -28,6 +28,8 @@ pub enum Ended {
     Done(String),
     /// The command fails under the baseline.
     BaselineFailed(String),
+    /// The entrants do different amounts of work, so that their times compare nothing.
+    DifferentWork(String),
     /// The baseline's allocator cannot serve the command, so no other can either.
     NothingToRace(String),
 }
@@ -36,9 +38,10 @@ impl Ended {
     /// The reason in words.
     fn reason(&self) -> &str {
         match self {
-            Self::Done(reason) | Self::BaselineFailed(reason) | Self::NothingToRace(reason) => {
-                reason
-            }
+            Self::Done(reason)
+            | Self::BaselineFailed(reason)
+            | Self::DifferentWork(reason)
+            | Self::NothingToRace(reason) => reason,
         }
     }
 }
@@ -115,7 +118,7 @@ impl Contest {
         Ok(Self {
             rule: rule(race.plan()),
             program: program_of(race.plan()),
-            remarks: removed_variables(&race),
+            remarks: [removed_variables(&race), race.remarks().to_vec()].concat(),
             last_table: Instant::now(),
             progress: Progress::new(race.plan()),
             libc: heapdrome_catalogue::system_libc(),
@@ -221,6 +224,9 @@ impl Contest {
         if let Some(ended) = self.prove_all()? {
             return Ok(Some(ended));
         }
+        if let Some(ended) = self.check_work()? {
+            return Ok(Some(ended));
+        }
         surroundings::keep(self.race.folder(), self.race.base_environment())?;
         if self.race.complete_rounds() == 0 {
             self.guarded(|race, events, interrupt| race.warm_up(events, interrupt))?;
@@ -279,6 +285,18 @@ impl Contest {
     /// Puts the progress bar back that was taken away.
     pub fn open(&self) {
         self.progress.open();
+    }
+
+    /// Tells who waits, and the reader of the result, what they must know; once, also where the race
+    /// is resumed.
+    pub(super) fn remark(&mut self, text: String) -> Result<(), Failure> {
+        if self.remarks.contains(&text) {
+            return Ok(());
+        }
+        self.progress.line(&text);
+        self.remarks.push(text.clone());
+        let line = JournalLine::Remark { text };
+        self.race.record(line).map_err(measure_failure)
     }
 
     pub(super) fn with_material<T>(
@@ -341,16 +359,6 @@ fn removed_variables(race: &Race) -> Vec<String> {
 pub(super) fn program_of(plan: &Plan) -> Option<Fingerprint> {
     let path = program::find(plan.command.first()?, &plan.directory())?;
     program::fingerprint(&path)
-}
-
-/// Why the command fails under the baseline, in one line.
-pub(super) fn baseline_failure(ending: &str, stderr_tail: &str) -> String {
-    let told = stderr_tail
-        .lines()
-        .last()
-        .map(|line| format!(": {line}"))
-        .unwrap_or_default();
-    format!("the command fails under the baseline ({ending}){told}; mend that first")
 }
 
 #[cfg(test)]

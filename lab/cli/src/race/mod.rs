@@ -6,6 +6,7 @@ mod contest;
 mod deciding;
 mod entrants;
 mod figures;
+mod mattering;
 mod options;
 mod placeholders;
 mod planning;
@@ -14,6 +15,7 @@ mod proofs;
 mod proving;
 mod resuming;
 mod rounds;
+mod same_work;
 mod serving;
 mod store;
 mod surroundings;
@@ -77,7 +79,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     let redaction = folders.redaction();
     match &ended {
         // One line says it all, and a table has nothing to show.
-        Ok(Ended::BaselineFailed(_)) if result.rounds == 0 => {
+        Ok(Ended::BaselineFailed(_) | Ended::DifferentWork(_)) if result.rounds == 0 => {
             output::save(&result, &wanted, Some(&redaction))?;
         }
         _ => output::publish(&result, &wanted, Some(&redaction))?,
@@ -110,7 +112,7 @@ fn outcome(ended: Result<Ended, Failure>, result: &RaceResult, name: &str) -> Re
             Err(Failure::Interrupted)
         }
         Err(failure) => Err(failure),
-        Ok(Ended::BaselineFailed(why)) => Err(Failure::Baseline(why)),
+        Ok(Ended::BaselineFailed(why) | Ended::DifferentWork(why)) => Err(Failure::Baseline(why)),
         Ok(Ended::NothingToRace(why)) => Err(Failure::Entrant(why)),
         Ok(Ended::Done(_)) => {
             let failed = |status| status != Status::Ok;

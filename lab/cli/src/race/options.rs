@@ -74,6 +74,7 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
         compare_output: !runs.discard_output,
         memory_runs: runs.memory_runs,
         success: runs.success.clone(),
+        allow_different_work: runs.allow_different_work,
         ..usual_options()
     };
     check_files(&options)?;

@@ -1,12 +1,15 @@
 //! A race's proofs: who serves malloc, before anything is timed and after anything changed.
 
+use std::path::Path;
+
 use heapdrome_measure::{Event, Interrupt, MeasureError, Race, journal};
 use heapdrome_packages::sha256_of_file;
 use heapdrome_record::{Coverage, Entrant, JournalLine, Proof, Role, UnservedReason};
 
-use super::contest::{Contest, Ended, baseline_failure, program_of};
+use super::contest::{Contest, Ended, program_of};
 use super::measure_failure;
 use super::proving::Shown;
+use super::serving;
 use super::surroundings;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -36,13 +39,15 @@ impl Contest {
                     ending,
                     stderr_tail,
                 } if role != Role::Rival => {
-                    let why = baseline_failure(&ending.to_string(), &stderr_tail);
-                    return Ok(Some(Ended::BaselineFailed(why)));
+                    let how = failed_with(&ending.to_string(), &stderr_tail);
+                    return self.failed_under_witness(&how).map(Some);
                 }
                 Shown::Failed { .. } => {}
                 Shown::Proof(proof) => {
                     if self.force_system(entrant, &proof)? {
-                        return self.prove_all();
+                        let ended = self.prove_all()?;
+                        self.tell_of_forcing(entrant, &proof)?;
+                        return Ok(ended);
                     }
                     let excluded = proof.coverage == Coverage::TooLittle;
                     if role == Role::Baseline && excluded && !proof.unserved.is_empty() {
@@ -52,6 +57,23 @@ impl Contest {
             }
         }
         Ok(self.lost())
+    }
+
+    /// How a race ends whose command failed under the baseline and the witness. The command is tried
+    /// once without the witness, so that the right one is blamed; a server cannot be tried so.
+    fn failed_under_witness(&mut self, how: &str) -> Result<Ended, Failure> {
+        if self.race.plan().options.server.is_some() {
+            return Ok(Ended::BaselineFailed(baseline_failure(how)));
+        }
+        self.race
+            .prepare(&self.interrupt)
+            .map_err(measure_failure)?;
+        let base = self.race.base_environment();
+        let runs = serving::succeeds_unwatched(self.race.plan(), base, &self.interrupt)?;
+        Ok(Ended::BaselineFailed(match runs {
+            true => only_unwatched(how),
+            false => baseline_failure(how),
+        }))
     }
 
     /// How a race ends that has lost its last rival, its baseline, or the baseline's twin; `None`
@@ -69,11 +91,8 @@ impl Contest {
                 .iter()
                 .find(|failure| failure.entrant == place);
             if let Some(failure) = failure {
-                let ending = failure.ending.to_string();
-                return Some(Ended::BaselineFailed(baseline_failure(
-                    &ending,
-                    &failure.stderr_tail,
-                )));
+                let how = failed_with(&failure.ending.to_string(), &failure.stderr_tail);
+                return Some(Ended::BaselineFailed(baseline_failure(&how)));
             }
         }
         let baseline = self.proof_that_excludes(self.race.plan().baseline());
@@ -142,6 +161,33 @@ impl Contest {
         Ok(true)
     }
 
+    /// Tells what the command runs on where nothing is preloaded, now that the C library is: the
+    /// baseline is not what its user has today.
+    fn tell_of_forcing(&mut self, entrant: usize, displaced: &Proof) -> Result<(), Failure> {
+        let Some(own) = displaced.served_by.as_deref() else {
+            return Ok(());
+        };
+        if !self.race.counts(entrant) {
+            return Ok(());
+        }
+        let mut entrants = self.race.plan().entrants.iter();
+        let races = |entrant: &Entrant| {
+            entrant
+                .library
+                .as_deref()
+                .is_some_and(|it| is_same(it, own))
+        };
+        let next = match entrants.find(|entrant| races(entrant)) {
+            Some(entrant) => format!("that is what {} measures", entrant.name),
+            None => format!("to compare with what the command chooses, add -a {own}"),
+        };
+        let name = &self.race.plan().entrants[entrant].name;
+        self.remark(format!(
+            "where nothing is preloaded the command itself runs on {own}, so {name} preloads the C \
+             library; {next}"
+        ))
+    }
+
     /// Does one step of the race; where a library turns out to have changed, its proof is taken
     /// again and the step is repeated.
     pub(super) fn guarded<T>(
@@ -185,11 +231,7 @@ impl Contest {
     /// files, or in another environment.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
-        let what = format!("{cause} before round {round}; proven again");
-        if !self.remarks.contains(&what) {
-            self.progress.line(&what);
-            self.remarks.push(what);
-        }
+        self.remark(format!("{cause} before round {round}; proven again"))?;
         // Accepted first: what changes once more during the proof is found before the next run.
         self.race.accept_library(entrant).map_err(measure_failure)?;
         self.prover.prove(&mut self.race, entrant, None)?;
@@ -213,6 +255,12 @@ impl Contest {
     }
 }
 
+/// Whether two paths name the same file.
+fn is_same(one: &Path, other: &str) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(one).is_some_and(|one| real(Path::new(other)) == Some(one))
+}
+
 const NEVER_ALLOCATES: &str = "the command never allocates, so there is nothing to race";
 
 /// Why an allocator did not serve, with what to do.
@@ -231,4 +279,23 @@ pub fn not_served(proof: &Proof) -> String {
         ),
         None => NEVER_ALLOCATES.to_owned(),
     }
+}
+
+/// How the command failed, in one line.
+fn failed_with(ending: &str, stderr_tail: &str) -> String {
+    let told = stderr_tail.lines().last();
+    let told = told.map(|line| format!(": {line}")).unwrap_or_default();
+    format!("({ending}){told}")
+}
+
+fn baseline_failure(how: &str) -> String {
+    format!("the command fails under the baseline {how}; fix that first")
+}
+
+/// Why a race ends whose command fails only where it is watched, as debuggers and sanitizers do.
+fn only_unwatched(how: &str) -> String {
+    format!(
+        "the command runs by itself, but fails under the witness {how}; the witness traces it, and the \
+         kernel allows one tracer for each process: race it without strace, gdb or LeakSanitizer"
+    )
 }

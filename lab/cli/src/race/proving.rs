@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use heapdrome_measure::{Race, entrant_environment};
-use heapdrome_record::{Ending, JournalLine, Plan, Proof, Role};
-use heapdrome_witness::{Report, Request, Witness};
+use heapdrome_record::{Coverage, Ending, JournalLine, Plan, Proof, Role};
+use heapdrome_witness::{Report, Request, Session, Witness, WitnessError, add_uncounted};
 
 use super::contest::Shared;
 use super::serving;
@@ -32,6 +32,26 @@ pub enum Shown {
         /// The last lines of its standard error.
         stderr_tail: String,
     },
+}
+
+/// Outcome of one run.
+enum Watched {
+    /// It ended as it should.
+    Well(Report),
+    /// It did not; the last lines of its standard error.
+    Failed(Ending, String),
+}
+
+impl From<Watched> for Shown {
+    fn from(watched: Watched) -> Self {
+        match watched {
+            Watched::Well(report) => Self::Proof(report.proof),
+            Watched::Failed(ending, stderr_tail) => Self::Failed {
+                ending,
+                stderr_tail,
+            },
+        }
+    }
 }
 
 /// Lines of standard error that are kept of a failing run.
@@ -102,6 +122,19 @@ impl Prover {
         Ok(shown)
     }
 
+    /// Runs the command under `entrant` once more and returns what was counted, which no journal
+    /// keeps; `None` where the command failed.
+    ///
+    /// # Errors
+    /// When the command cannot be followed.
+    pub fn count(&self, race: &mut Race, entrant: usize) -> Result<Option<Proof>, Failure> {
+        let request = self.request(race, entrant);
+        match self.follow(race, || self.witness.start(&request))? {
+            Watched::Well(report) => Ok(Some(report.proof)),
+            Watched::Failed(..) => Ok(None),
+        }
+    }
+
     /// The proof that another cell of the collection has taken with the same program, library and
     /// environment; or one that is taken here, and kept for the cells to come.
     fn prove_once(
@@ -154,11 +187,36 @@ impl Prover {
         }
     }
 
-    /// One unmeasured run.
+    /// One unmeasured run that is counted; and another that is not, where `LD_PRELOAD` is set in the
+    /// first only: a start script may choose an allocator by that.
     fn watch(&self, race: &mut Race, request: &Request, key: String) -> Result<Shown, Failure> {
+        let counted = self.follow(race, || self.witness.start(request))?;
+        let Watched::Well(report) = counted else {
+            return Ok(counted.into());
+        };
+        let mut proof = Proof {
+            key,
+            ..report.proof
+        };
+        // Nothing can displace the allocator of a command that it does not serve anyhow.
+        if request.preloads_nothing() && proof.coverage != Coverage::TooLittle {
+            match self.follow(race, || self.witness.start_uncounted(request))? {
+                Watched::Well(uncounted) => add_uncounted(&mut proof, &uncounted),
+                failed => return Ok(failed.into()),
+            }
+        }
+        Ok(Shown::Proof(proof))
+    }
+
+    /// One unmeasured run, from `--prepare` to its end.
+    fn follow(
+        &self,
+        race: &mut Race,
+        start: impl FnOnce() -> Result<Session, WitnessError>,
+    ) -> Result<Watched, Failure> {
         race.prepare(&self.interrupt)
             .map_err(super::measure_failure)?;
-        let session = self.witness.start(request).map_err(witness_failure)?;
+        let session = start().map_err(witness_failure)?;
         let plan = race.plan();
         let answered = match &plan.options.server {
             None => true,
@@ -168,17 +226,10 @@ impl Prover {
             }
         };
         let report = session.finish().map_err(witness_failure)?;
-        if !(answered && ended_well(plan, &report)) {
-            let stderr_tail = tail(&self.stderr());
-            return Ok(Shown::Failed {
-                ending: report.ending,
-                stderr_tail,
-            });
+        match answered && ended_well(plan, &report) {
+            true => Ok(Watched::Well(report)),
+            false => Ok(Watched::Failed(report.ending, tail(&self.stderr()))),
         }
-        Ok(Shown::Proof(Proof {
-            key,
-            ..report.proof
-        }))
     }
 
     fn stderr(&self) -> PathBuf {
@@ -219,8 +270,7 @@ fn ended_well(plan: &Plan, report: &Report) -> bool {
 }
 
 /// The failure that an error of the witness is.
-pub fn witness_failure(error: heapdrome_witness::WitnessError) -> Failure {
-    use heapdrome_witness::WitnessError;
+pub fn witness_failure(error: WitnessError) -> Failure {
     match error {
         WitnessError::Interrupted => Failure::Interrupted,
         WitnessError::EmptyCommand | WitnessError::CommandNotFound { .. } => Failure::usage(error),

@@ -1,7 +1,7 @@
 //! A server under the witness: it must be loaded, or it would prove nothing.
 
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,35 @@ pub fn load_once(
     Ok(true)
 }
 
+/// Runs the command of a race once, without an allocator and without the witness, and says whether it
+/// succeeds.
+///
+/// # Errors
+/// When it cannot be run.
+pub fn succeeds_unwatched(
+    plan: &Plan,
+    base: &BaseEnvironment,
+    interrupt: &AtomicBool,
+) -> Result<bool, Failure> {
+    let helper = Helper {
+        plan,
+        base,
+        interrupt,
+    };
+    let mut command = helper.command(&plan.command);
+    if let Some(path) = &plan.options.stdin {
+        let file = std::fs::File::open(path);
+        command.stdin(file.map_err(|error| cannot(&plan.command, &error))?);
+    }
+    let limit = plan.options.timeout.map_or(UNWATCHED_LIMIT, Duration::from);
+    let status = helper.run(&plan.command, command, Some(Instant::now() + limit))?;
+    let code = status.and_then(|status| status.code());
+    Ok(code.is_some_and(|code| plan.options.success.contains(&code)))
+}
+
+/// How long the command may take without the witness where no limit is asked for.
+const UNWATCHED_LIMIT: Duration = Duration::from_secs(600);
+
 /// Runs commands without the allocator.
 struct Helper<'a> {
     plan: &'a Plan,
@@ -73,18 +102,29 @@ struct Helper<'a> {
 impl Helper<'_> {
     /// Whether a command succeeds; one that takes too long does not, and is killed with its children,
     /// as it is when someone presses Ctrl-C.
-    fn succeeds(&self, command: &[String], deadline: Option<Instant>) -> Result<bool, Failure> {
-        let cannot = |error| Failure::Machine(format!("cannot run {}: {error}", command[0]));
-        let mut child = self.command(command).spawn().map_err(cannot)?;
+    fn succeeds(&self, words: &[String], deadline: Option<Instant>) -> Result<bool, Failure> {
+        let status = self.run(words, self.command(words), deadline)?;
+        Ok(status.is_some_and(|status| status.success()))
+    }
+
+    /// How a command ended; `None` where it took too long and was killed with its children.
+    fn run(
+        &self,
+        words: &[String],
+        mut command: Command,
+        deadline: Option<Instant>,
+    ) -> Result<Option<ExitStatus>, Failure> {
+        let mut child = command.spawn().map_err(|error| cannot(words, &error))?;
         loop {
-            if let Some(status) = child.try_wait().map_err(cannot)? {
-                return Ok(status.success());
+            let ended = child.try_wait();
+            if let Some(status) = ended.map_err(|error| cannot(words, &error))? {
+                return Ok(Some(status));
             }
             let interrupted = interrupt::check(self.interrupt);
             let late = deadline.is_some_and(|deadline| Instant::now() > deadline);
             if interrupted.is_err() || late {
                 end_group(&mut child);
-                return interrupted.map(|()| false);
+                return interrupted.map(|()| None);
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -103,6 +143,10 @@ impl Helper<'_> {
             .stderr(Stdio::null());
         command
     }
+}
+
+fn cannot(words: &[String], error: &std::io::Error) -> Failure {
+    Failure::Machine(format!("cannot run {}: {error}", words[0]))
 }
 
 /// Kills a child that leads a process group, with the group.

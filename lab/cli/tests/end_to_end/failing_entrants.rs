@@ -157,3 +157,21 @@ fn a_baseline_that_fails_in_the_warm_up_ends_the_race() {
     let (outcome, _) = site.race(&[&sound], &settings, &["sh", "-c", slow_after]);
     outcome.says(3, &["timed out"]);
 }
+
+#[test]
+fn a_command_that_fails_only_where_it_is_traced_is_not_blamed() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let (outcome, _) = site.race(&[&sound], &[], &[&program(), "trace"]);
+    let words = ["fails under the witness", "cannot be traced", "one tracer"];
+    outcome.says(3, &words);
+}
+
+#[test]
+fn an_allocator_that_gives_no_memory_fails_its_check_and_is_not_called_absent() {
+    let (site, refusing) = (Site::new(), allocator("refusing"));
+    let name = refusing.to_str().expect("plain");
+    let outcome = site.run(&["allocators", "check", name]);
+    outcome.says(1, &["a check failed under"]);
+    assert!(!outcome.stdout.contains("NOT SERVED"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("BROKE"), "{}", outcome.stdout);
+}

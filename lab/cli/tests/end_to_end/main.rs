@@ -16,6 +16,7 @@ mod readme;
 mod reports;
 mod results;
 mod resume;
+mod same_work;
 mod saved;
 mod servers;
 mod suites;

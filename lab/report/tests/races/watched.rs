@@ -24,6 +24,7 @@ pub fn watch_closely(entrant: &mut EntrantResult, mib: u64) {
     let parts = (0..5).map(|at| reading(at, mib + at));
     entrant.memory_parts = parts.collect();
     entrant.memory_parts_method = Some("smaps_rollup".to_owned());
+    entrant.peak_tree_bytes = series(((mib + 4) << 20) as f64);
     entrant.average_tree_bytes = series((mib << 20) as f64);
     entrant.after_idle = Some(AfterIdle {
         idle: Nanoseconds(3_000_000_000),

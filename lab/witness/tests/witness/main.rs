@@ -5,3 +5,4 @@ mod counts;
 mod ending;
 mod requests;
 mod tree;
+mod uncounted;

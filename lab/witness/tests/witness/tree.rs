@@ -254,3 +254,22 @@ fn a_thousand_short_processes_are_all_known() {
         report.proof.unserved
     );
 }
+
+#[test]
+fn an_allocator_that_is_linked_under_names_of_its_own_is_warned_of() {
+    let bench = Bench::new();
+    let source = "#include <stdlib.h>
+        static char arena[1 << 20];
+        void *mi_malloc_aligned(size_t size, size_t to) { return arena; }
+        FREE
+        int main() { free(malloc(9)); return mi_malloc_aligned(9, 8) == 0; }";
+    let warnings = |name: &str, free: &str, flags: &[&str]| {
+        let program = bench.c(name, &source.replace("FREE", free), flags);
+        bench.run(&bench.bump(), &[&program]).proof.warnings
+    };
+    let free = "void mi_free(void *block) {}";
+    let told = warnings("private", free, &[]);
+    assert!(told[0].contains("mi_malloc_aligned"), "{told:?}");
+    assert!(told[0].contains("not counted"), "{told:?}");
+    assert_eq!(warnings("half", "", &[]), [""; 0]);
+}

@@ -102,7 +102,10 @@ fn begin(
             Err(failure) => return (turns, Err(failure)),
         };
         cell.contest.close();
-        let failed = matches!(begun, Err(_) | Ok(Some(Ended::BaselineFailed(_))));
+        let failed = matches!(
+            begun,
+            Err(_) | Ok(Some(Ended::BaselineFailed(_) | Ended::DifferentWork(_)))
+        );
         turns.push(Turn {
             cell,
             ended: begun.transpose(),

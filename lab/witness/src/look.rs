@@ -1,0 +1,60 @@
+//! Adds the findings of a run without the counting library to a proof.
+
+use heapdrome_record::{Coverage, Proof, Unserved, UnservedReason};
+
+use crate::Report;
+
+/// Adds to `proof` the programs that another object than the entrant's served only in `uncounted`,
+/// a run in exactly the environment of the measured ones. A start script that preloads an allocator
+/// where `LD_PRELOAD` is unset does so in measured runs, and not in a counted one.
+pub fn add_uncounted(proof: &mut Proof, uncounted: &Report) {
+    let known = |part: &&Unserved| {
+        let is_it = |known: &Unserved| known.program == part.program;
+        !proof.unserved.iter().any(is_it) && was_chosen(part)
+    };
+    let found: Vec<Unserved> = uncounted
+        .proof
+        .unserved
+        .iter()
+        .filter(known)
+        .cloned()
+        .collect();
+    let Some(first) = found.first().and_then(|part| part.served_by.clone()) else {
+        return;
+    };
+    proof
+        .unserved
+        .extend(found.into_iter().map(|part| Unserved {
+            reason: UnservedReason::BundledAllocator,
+            advice: advice(part.served_by.as_deref()),
+            ..part
+        }));
+    proof
+        .unserved
+        .sort_by(|a, b| b.cpu_share.total_cmp(&a.cpu_share));
+    let share: f64 = proof.unserved.iter().map(|part| part.cpu_share).sum();
+    if 1.0 - share < Proof::ENOUGH {
+        proof.coverage = Coverage::TooLittle;
+        proof.served_by = Some(first);
+    } else if proof.coverage == Coverage::Whole {
+        proof.coverage = Coverage::Most;
+    }
+}
+
+/// Whether the program's calls were seen to lead to another object. What cannot load anything, and
+/// what was gone before its memory could be read, tells nothing of the environment.
+fn was_chosen(part: &Unserved) -> bool {
+    let loads = !matches!(
+        part.reason,
+        UnservedReason::StaticBinary | UnservedReason::OtherMachine | UnservedReason::RaisedRights
+    );
+    loads && part.served_by.is_some()
+}
+
+fn advice(served_by: Option<&str>) -> String {
+    let other = served_by.unwrap_or("another object");
+    format!(
+        "the command itself chooses {other} where LD_PRELOAD is not set, as in measured runs: change \
+         its start script, or race that library as an entrant of its own"
+    )
+}

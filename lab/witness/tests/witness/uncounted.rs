@@ -1,0 +1,50 @@
+//! What only a run in exactly the environment of the measured ones shows.
+
+use heapdrome_record::{Coverage, Ending};
+use heapdrome_witness::{Witness, add_uncounted};
+
+use crate::bench::{Bench, system};
+
+const PROGRAM: &str = "#include <stdlib.h>
+    int main() { for (int i = 0; i < 100000; i++) free(malloc(9)); }";
+
+/// The proof of `system` for `command`, with what the uncounted run adds.
+fn proven(bench: &Bench, command: &[&str]) -> heapdrome_record::Proof {
+    let request = bench.request(&system(), command);
+    assert!(request.preloads_nothing());
+    let mut proof = bench.take(&request).expect("a proof").proof;
+    assert_eq!(proof.coverage, Coverage::Whole, "{proof:?}");
+    let witness = Witness::new(bench.folder.path()).expect("a witness");
+    let session = witness.start_uncounted(&request).expect("a session");
+    let report = session.finish().expect("a report");
+    assert_eq!(report.ending, Ending::Exited(0));
+    add_uncounted(&mut proof, &report);
+    proof
+}
+
+#[test]
+fn an_allocator_that_is_chosen_only_where_nothing_is_preloaded_is_found() {
+    let bench = Bench::new();
+    let library = bench.bump().preload[0].canonicalize().expect("it is there");
+    let program = bench.c("program", PROGRAM, &[]);
+    let chosen = library.display();
+    let script = format!(
+        "if [ -z \"${{LD_PRELOAD+x}}\" ]; then export LD_PRELOAD={chosen}; fi; exec {program}"
+    );
+    let proof = proven(&bench, &["sh", "-c", &script]);
+    assert_eq!(proof.coverage, Coverage::TooLittle, "{proof:?}");
+    assert_eq!(proof.served_by.as_deref(), library.to_str());
+    assert!(
+        proof.unserved[0].advice.contains("start script"),
+        "{proof:?}"
+    );
+}
+
+#[test]
+fn a_program_that_chooses_nothing_is_proven_as_it_was() {
+    let bench = Bench::new();
+    let program = bench.c("program", PROGRAM, &[]);
+    let line = format!("{program}; {program}; env -i {program}");
+    let proof = proven(&bench, &["sh", "-c", &line]);
+    assert_eq!((proof.coverage, proof.unserved.len()), (Coverage::Whole, 0));
+}
