@@ -132,7 +132,7 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn free_locks_in_child() {
-        // SAFETY: this thread is the only one, and was on no slow path when the process forked.
+        // SAFETY: this thread is the only one; no other was on a slow path when the process forked.
         unsafe { threads::free_locks() };
     }
 

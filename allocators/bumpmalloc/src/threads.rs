@@ -46,12 +46,15 @@ pub fn is_of_ended_threads(heap: &Heap) -> bool {
     core::ptr::eq(heap, &raw const HEAP_OF_ENDED)
 }
 
-/// Calls `visit` with every heap.
+/// Calls `visit` with every heap. The registry is not locked meanwhile: `visit` may wait for a thread that wants it.
 pub fn each_heap(mut visit: impl FnMut(&Heap)) {
-    REGISTRY.lock().find(|heap| -> Option<()> {
+    let mut next = REGISTRY.lock().first;
+    while let Some(heap) = NonNull::new(next) {
+        // SAFETY: heaps are never freed, and the link is written once, before the heap is listed.
+        let heap = unsafe { heap.as_ref() };
         visit(heap);
-        None
-    });
+        next = heap.next.get();
+    }
 }
 
 /// Calls `body` with a heap that the calling thread may allocate in.

@@ -39,7 +39,7 @@ pub struct Arena {
     units: usize,
     /// Units from the start that may be read and written, those skipped aside.
     pub committed: usize,
-    /// How many units before [`committed`](Self::committed) are none, since others have mappings there.
+    /// Number of units before [`committed`](Self::committed) that are left out, since other mappings occupy them.
     pub skipped: usize,
     /// Whether the parts are reserved only as far as committed.
     grows: bool,
@@ -111,7 +111,7 @@ impl Arena {
             arena.states = room.as_ptr();
         }
         // The first descriptors show whether mappings can be placed.
-        if !arena.commit_descriptors(pages, 1) {
+        if arena.commit_descriptors(pages, 1) != Placed::Done {
             return None;
         }
         if arena.reserve_maps(pages).is_none() {
@@ -244,23 +244,25 @@ impl Arena {
         if placed != Placed::Done {
             return placed;
         }
-        if !self.describe(pages, units) {
+        let described = self.describe(pages, units);
+        if described != Placed::Done {
             // What may be written counts against a limit.
             // SAFETY: the range was opened above, and nobody uses it yet.
             unsafe { self.close(pages, start, bytes) };
-            return Placed::Refused;
+            return described;
         }
         self.free.change(self.committed, count, true);
         self.committed = units;
         Placed::Done
     }
 
-    /// Leaves out the next `count` units, where others have mappings. False if that are all, or there is no memory to
-    /// describe them as unused.
+    /// Leaves out the next `count` units, where others have mappings. Returns false if fewer units remain, or their
+    /// descriptors cannot be committed.
     pub fn skip(&mut self, pages: &impl Pages, count: usize) -> bool {
-        let possible = count < self.uncommitted() && self.describe(pages, self.committed + count);
+        let units = self.committed + count;
+        let possible = count < self.uncommitted() && self.describe(pages, units) == Placed::Done;
         if possible {
-            self.committed += count;
+            self.committed = units;
             self.skipped += count;
         }
         possible
@@ -323,44 +325,47 @@ impl Arena {
     }
 
     /// Commits descriptors and states for the first `units` units.
-    fn describe(&mut self, pages: &impl Pages, units: usize) -> bool {
-        self.commit_descriptors(pages, units) && self.commit_states(pages, units)
+    fn describe(&mut self, pages: &impl Pages, units: usize) -> Placed {
+        match self.commit_descriptors(pages, units) {
+            Placed::Done => self.commit_states(pages, units),
+            not => not,
+        }
     }
 
-    fn commit_states(&mut self, pages: &impl Pages, units: usize) -> bool {
+    fn commit_states(&mut self, pages: &impl Pages, units: usize) -> Placed {
         if self.states.is_null() {
-            return true;
+            return Placed::Done;
         }
         let needed = (units * UNIT / GRAIN).next_multiple_of(pages.page_size());
-        let state_bytes = self.grow_part(pages, self.states, self.state_bytes, needed);
-        state_bytes.map(|bytes| self.state_bytes = bytes).is_some()
+        let opened = self.state_bytes;
+        let placed = self.open_part(pages, self.states, opened, needed);
+        if placed == Placed::Done {
+            self.state_bytes = opened.max(needed);
+        }
+        placed
     }
 
-    fn commit_descriptors(&mut self, pages: &impl Pages, units: usize) -> bool {
+    fn commit_descriptors(&mut self, pages: &impl Pages, units: usize) -> Placed {
         let needed = (units * size_of::<Slab>()).next_multiple_of(DESCRIPTOR_STEP);
         let opened = self.slab_bytes;
-        let slab_bytes = self.grow_part(pages, self.slabs.cast(), opened, needed);
-        if slab_bytes.is_some() && self.grows && opened < needed {
-            let start = self.part(self.slabs, opened);
-            // SAFETY: the range was just reserved.
-            unsafe { pages.advise(start, needed - opened, Advice::NoHugePages) };
+        let placed = self.open_part(pages, self.slabs.cast(), opened, needed);
+        if placed == Placed::Done && opened < needed {
+            self.slab_bytes = needed;
+            if self.grows {
+                let start = self.part(self.slabs, opened);
+                // SAFETY: the range was just reserved.
+                unsafe { pages.advise(start, needed - opened, Advice::NoHugePages) };
+            }
         }
-        slab_bytes.map(|bytes| self.slab_bytes = bytes).is_some()
+        placed
     }
 
-    /// Opens a part, of which `opened` bytes are open, up to `needed` bytes. Returns how many are open then.
-    fn grow_part(
-        &self,
-        pages: &impl Pages,
-        part: *mut u8,
-        opened: usize,
-        needed: usize,
-    ) -> Option<usize> {
+    /// Opens a part, of which `opened` bytes are open, up to `needed` bytes.
+    fn open_part(&self, pages: &impl Pages, part: *mut u8, opened: usize, needed: usize) -> Placed {
         if needed <= opened {
-            return Some(opened);
+            return Placed::Done;
         }
-        let start = self.part(part, opened);
-        (self.open(pages, start, needed - opened) == Placed::Done).then_some(needed)
+        self.open(pages, self.part(part, opened), needed - opened)
     }
 }
 

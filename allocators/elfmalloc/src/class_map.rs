@@ -14,7 +14,7 @@ use heapdrome_pages::{Access, Advice, Pages};
 
 use crate::size_class::{SizeClass, UNIT_SHIFT};
 
-/// Where the arena begins while there is none: no address of a program is as few units behind as an arena has.
+/// Base of the arena while there is none. Every address of a program lies outside.
 const NOWHERE: usize = 1 << (usize::BITS - 1);
 
 /// The map. All bytes are written before a block of theirs is handed out, so that whoever has the

@@ -11,6 +11,7 @@ use heapdrome_malloc_abi::{MallocAbi, ThreadExit, end_thread, thread_slot};
 use heapdrome_pages::system;
 
 use crate::elfmalloc::{BACKEND, Elfmalloc, start};
+use crate::hardened_free::forget_quarantine;
 use crate::heap::{ENDED, Front, NO_HEAP, Shared, ThreadHeap};
 
 /// So many blocks a thread without a heap gives back to their slabs one by one: more than the C library frees for
@@ -42,6 +43,7 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
             return;
         }
         HEAP::set((&raw const ENDED).cast_mut());
+        forget_quarantine();
         end_thread::<Elfmalloc>(|heap| BACKEND.detach(heap.cast()), heap.cast());
     }
 }

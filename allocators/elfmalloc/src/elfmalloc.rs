@@ -131,7 +131,7 @@ const fn fits(usable: usize, size: usize) -> bool {
     size <= usable && size >= usable / 2
 }
 
-/// What there is now. While another thread forks, blocks in the calling thread's coalescer count as live.
+/// Returns current statistics. While another thread forks, blocks in the calling thread's coalescer count as live.
 pub(crate) fn snapshot() -> Snapshot {
     if let Some(heap) = present_heap()
         && let Some(_inside) = enter::<Elfmalloc>()
@@ -338,7 +338,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     }
 
     fn free_locks_in_child() {
-        // SAFETY: this thread is the only one, and was on no slow path when the process forked.
+        // SAFETY: this thread is the only one; no other was on a slow path when the process forked.
         unsafe { BACKEND.free_locks() };
     }
 

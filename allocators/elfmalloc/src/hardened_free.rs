@@ -225,6 +225,11 @@ unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) 
     }
 }
 
+/// Keeps the calling thread, which ends, from its quarantine: the next thread that gets its heap may have that soon.
+pub(crate) fn forget_quarantine() {
+    QUARANTINE::set(null_mut());
+}
+
 impl<P: Pages> Backend<P> {
     /// The thread's quarantine, made if need be; `None` where there is no memory.
     ///
@@ -252,12 +257,11 @@ impl<P: Pages> Backend<P> {
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's.
+    /// The calling thread alone uses the heap: it is its own, or that of a thread that has ended.
     pub unsafe fn empty_quarantine(&self, heap: NonNull<ThreadHeap>) {
         // SAFETY: the heap is this thread's; blocks in its quarantine lie in slabs.
         unsafe {
             if let Some(mut quarantine) = NonNull::new((*heap.as_ptr()).quarantine) {
-                QUARANTINE::set(null_mut());
                 quarantine.as_mut().empty(|block| {
                     let class = (*self.slab_of(block.addr())).class;
                     self.give_or_report(self.bin(heap, class), class, &mut [block]);

@@ -69,20 +69,23 @@ impl Step {
     }
 }
 
-/// Commits enough of an arena for a run of `count` units. Returns how many, or `None` where that is refused.
+/// Commits enough of an arena for a run of `count` units. Returns the number of units.
+///
+/// # Errors
+///
+/// `Occupied` if the arena has no room, `Refused` if the system has none.
 pub(crate) fn commit(
     arena: &mut Arena,
     pages: &impl Pages,
     huge: bool,
     count: usize,
     slack: usize,
-) -> Option<usize> {
+) -> Result<usize, Placed> {
     let mut gap = LEAST_GAP;
     loop {
         match commit_at_frontier(arena, pages, huge, count, slack) {
-            Ok(units) => return Some(units),
             Err(Placed::Occupied) if arena.skip(pages, gap) => gap *= 2,
-            Err(_) => return None,
+            done => return done,
         }
     }
 }
@@ -97,7 +100,7 @@ fn commit_at_frontier(
     let at_end = arena.free.run_before(arena.committed, count);
     let needed = count + slack - at_end.min(count);
     if needed > arena.uncommitted() {
-        return Err(Placed::Refused);
+        return Err(Placed::Occupied);
     }
     let from = arena.committed;
     let regular = (from / 8).clamp(16, LARGEST_RUN);

@@ -7,7 +7,7 @@
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use heapdrome_pages::Pages;
+use heapdrome_pages::{Pages, Placed};
 
 use crate::arena::{Arena, Directory, MOST};
 use crate::huge::{commit, huge_pages_around, resident_along, soil_huge_pages, whole_pages};
@@ -45,8 +45,7 @@ pub struct Pool {
     /// `None` until somebody decides, which means yes.
     huge: Option<bool>,
     with_states: bool,
-    /// The class map, and what is known of blocks' states, describe the first arena only: there is to be
-    /// no other.
+    /// The class map, and what is known of blocks' states, describe the first arena only.
     pub single: bool,
     /// Units in use.
     pub live: usize,
@@ -331,18 +330,24 @@ impl Pool {
     ) -> Option<(usize, usize)> {
         let slack = (alignment >> UNIT_SHIFT).saturating_sub(1);
         let huge = self.huge != Some(false);
+        let mut is_full = false;
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate().rev() {
-            if let Some(units) = commit(arena, pages, huge, count, slack) {
-                directory.extend(index, arena);
-                self.committed += units;
-                return self.find(count, alignment);
+            match commit(arena, pages, huge, count, slack) {
+                Ok(units) => {
+                    directory.extend(index, arena);
+                    self.committed += units;
+                    return self.find(count, alignment);
+                }
+                Err(reason) => is_full |= reason == Placed::Occupied,
             }
         }
-        if self.count == MOST || self.single || count.max(slack) > LARGEST_RUN {
+        // A large arena has no others beside it unless it cannot grow: blocks elsewhere take the slow path.
+        let alone = self.single && (self.with_states || !is_full);
+        if alone || self.count == MOST || count.max(slack) > LARGEST_RUN {
             return None;
         }
         let mut arena = self.reserve_small(pages, count + slack)?;
-        let Some(units) = commit(&mut arena, pages, huge, count, slack) else {
+        let Ok(units) = commit(&mut arena, pages, huge, count, slack) else {
             // SAFETY: it is in no list yet.
             unsafe { arena.release(pages) };
             return None;

@@ -109,7 +109,7 @@ impl<P: Pages> Backend<P> {
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, which uses it no more.
+    /// No thread uses the heap any longer: its own has ended, or is the calling one.
     pub unsafe fn detach(&self, heap: NonNull<ThreadHeap>) {
         // SAFETY: the caller's promise.
         unsafe {

@@ -158,11 +158,11 @@ fn an_arena_grows_around_a_mapping_of_another() {
     let place = first.base.with_addr(taken.try_into().expect("an address"));
     let placed = backend.pages.reserve_at(place, 1 << 20, Access::ReadWrite);
     assert_eq!(placed, Placed::Done);
-    let mut runs = Vec::new();
-    while let Some(run) = backend.allocate_run(16, UNIT) {
-        runs.push(run.base.addr().get());
-        assert!(runs.len() * 16 * UNIT < GROWN);
-    }
+    let arena = first.base.addr().get()..first.base.addr().get() + GROWN;
+    let runs: Vec<_> = std::iter::from_fn(|| backend.allocate_run(16, UNIT))
+        .map(|run| run.base.addr().get())
+        .take_while(|run| arena.contains(run))
+        .collect();
     // The gap is 64 MiB, and before it lie at most 40.
     assert!(runs.len() * 16 * UNIT > GROWN - (110 << 20));
     assert!(runs.iter().any(|&run| run > taken), "it grew on");
@@ -222,5 +222,41 @@ fn trimming_gives_addresses_back_behind_the_last_unit_in_use() {
     assert!(trim(0));
     assert!(backend.pages.reserved() <= before - 8 * 64 * UNIT);
     assert!(backend.allocate_run(512, UNIT).is_some(), "it grows again");
+    backend.check();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it takes much memory")]
+fn small_arenas_serve_where_the_one_that_grows_has_no_room() {
+    let backend = growing(1 << 30);
+    let first = backend.allocate_run(1, UNIT).expect("there is memory");
+    let taken = first.base.addr().get() + (4 << 20);
+    let place = first.base.with_addr(taken.try_into().expect("an address"));
+    // Another has the rest of the room.
+    let placed = backend
+        .pages
+        .reserve_at(place, GROWN - (4 << 20), Access::ReadWrite);
+    assert_eq!(placed, Placed::Done);
+    let heap = backend.attach().expect("there is memory");
+    let class = SizeClass::of(4096);
+    // SAFETY: the heap is this thread's.
+    let bin = unsafe { backend.bin(heap, class) };
+    let mut blocks = vec![null_mut(); 2048];
+    for slots in blocks.chunks_mut(8) {
+        // SAFETY: the bin is one for the class, and there is room for as many.
+        let taken = unsafe { backend.take(bin, class, slots.as_mut_ptr(), slots.len()) };
+        assert_eq!(taken, slots.len());
+    }
+    let outside = |block: &&*mut u8| backend.map.get(block.addr()) == SizeClass::NONE;
+    assert!(blocks.iter().any(|block| outside(&block)));
+    // SAFETY: the blocks are the test's own, and lie in slabs.
+    unsafe {
+        assert!(
+            blocks
+                .iter()
+                .all(|block| (*backend.slab_of(block.addr())).class == class)
+        );
+        assert_eq!(backend.give(null(), class, &mut blocks), Ok(()));
+    }
     backend.check();
 }

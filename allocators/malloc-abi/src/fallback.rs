@@ -37,9 +37,9 @@ const KNOWN: usize = 64;
 /// Size of the smallest large block. Large blocks have chunks of their own, since a small block in their chunk may
 /// live long and keep their memory from being reused.
 const LARGE: usize = 16 << 10;
-/// Combined with a block's address, what stands before a live block.
+/// Tag that, combined with its address by exclusive or, marks a live block.
 const LIVE: usize = 0x6c69_7665_626c_6f63;
-/// Combined with a block's address, what stands before a freed block.
+/// Tag that marks a freed block in this way.
 const FREED: usize = 0x6672_6565_626c_6f63;
 
 /// The header of a chunk.
@@ -177,7 +177,7 @@ impl Fallback {
         Some(unsafe { (*prefix.as_ptr()).size })
     }
 
-    /// Gives the memory of chunks without a block back to the system, a few chunks aside.
+    /// Purges empty chunks, except [`KEPT_CHUNKS`].
     pub fn purge(&self, pages: &impl Pages) {
         let empty = |chunk: &NonNull<Chunk>| {
             // SAFETY: chunks are never unmapped. Relaxed: `purge` looks again.

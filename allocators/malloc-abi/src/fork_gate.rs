@@ -90,7 +90,7 @@ impl Presence {
     }
 }
 
-/// Something that a thread wanted done while the gate was closed.
+/// A call deferred until the gate opens.
 #[derive(Debug)]
 struct Deferred {
     next: *mut Deferred,
@@ -115,6 +115,8 @@ pub struct ForkGate {
 struct Rest {
     /// Held by the thread that forks.
     turn: Lock<()>,
+    /// Number of forks that handlers of that fork have in progress.
+    nested: AtomicUsize,
     /// What is to be done when the gate is open.
     deferred: AtomicPtr<Deferred>,
     fallback: Fallback,
@@ -148,6 +150,7 @@ impl ForkGate {
             has_barrier: AtomicBool::new(false),
             rest: Rest {
                 turn: Lock::new(()),
+                nested: AtomicUsize::new(0),
                 deferred: AtomicPtr::new(null_mut()),
                 fallback: Fallback::new(),
                 registered: AtomicBool::new(false),
@@ -155,14 +158,15 @@ impl ForkGate {
         }
     }
 
-    /// Makes slow paths cheaper where the system helps. True for the first caller only.
+    /// Registers the barrier of all threads. Returns true for the first caller.
     pub fn is_first_to_register(&self) -> bool {
         let registered = &self.rest.registered;
-        // Relaxed: who is second has nothing to wait for; forks meanwhile are the program's own race.
+        // Relaxed: later callers need nothing from the first. A fork before the registration is unprotected.
         let first = !registered.load(Relaxed) && !registered.swap(true, Relaxed);
         if first {
-            // Relaxed: a thread that does not see it passes a barrier of its own.
-            self.has_barrier.store(register_barrier(), Relaxed);
+            // SeqCst: a thread that relies on the barrier looks at the gate later, and a thread that closed the gate
+            // without a barrier looked here before.
+            self.has_barrier.store(register_barrier(), SeqCst);
         }
         first
     }
@@ -186,6 +190,11 @@ impl ForkGate {
     pub fn enter<'a>(&'a self, presence: &'a Presence) -> Option<Inside<'a>> {
         let count = &presence.count;
         if presence.is_shared {
+            // Threads that are refused must not keep the forking thread waiting. Relaxed: looked at again below.
+            let forking = self.forking.load(Relaxed);
+            if forking != 0 && forking != thread_pointer() {
+                return None;
+            }
             count.fetch_add(1, SeqCst);
             fence_in_models();
         } else {
@@ -195,7 +204,7 @@ impl ForkGate {
                 count.store(nested + 1, Relaxed);
                 return Some(Inside(presence));
             }
-            if self.has_barrier.load(Relaxed) {
+            if self.has_barrier.load(SeqCst) {
                 count.store(1, Relaxed);
                 // The barrier of the thread that forks orders the two in the processor.
                 compiler_fence(SeqCst);
@@ -212,14 +221,22 @@ impl ForkGate {
         (forking == 0 || forking == thread_pointer()).then_some(inside)
     }
 
-    /// Closes the gate and waits until every slow path has ended, that of a signal's handler aside that forks
-    /// in the midst of one: `own` is the calling thread's presence. `each` visits all presences, those that threads
-    /// share first: such a thread may be about to get its own.
+    /// Closes the gate and waits until no other thread is on a slow path. The caller itself may be on one, if a
+    /// signal handler forks; `own` is its presence. `each` visits all presences, those that threads share first: such
+    /// a thread may be about to get its own. A caller on a slow path with a shared presence waits for ever.
     pub fn close(&self, own: &Presence, each: impl FnOnce(&mut dyn FnMut(&Presence))) {
+        let thread = thread_pointer();
+        // Relaxed: only this thread stores its own number, and counts while it does.
+        if self.forking.load(Relaxed) == thread {
+            self.rest
+                .nested
+                .store(self.rest.nested.load(Relaxed) + 1, Relaxed);
+            return;
+        }
         self.rest.turn.hold_for_fork();
-        self.forking.store(thread_pointer(), SeqCst);
+        self.forking.store(thread, SeqCst);
         fence_in_models();
-        if self.has_barrier.load(Relaxed) && !barrier_in_all_threads() {
+        if self.has_barrier.load(SeqCst) && !barrier_in_all_threads() {
             // A filter of system calls was set up since. A processor completes a store long before a nap ends.
             nap(&AtomicU32::new(0), 0, 1);
         }
@@ -236,6 +253,15 @@ impl ForkGate {
     ///
     /// The calling thread closed the gate.
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
+        // Relaxed: as in `close`. In the child of a fork that a handler of another fork made, the gate is open.
+        if self.forking.load(Relaxed) != thread_pointer() {
+            return;
+        }
+        let nested = self.rest.nested.load(Relaxed);
+        if nested != 0 {
+            self.rest.nested.store(nested - 1, Relaxed);
+            return;
+        }
         // While the gate is closed for all others: forks that follow one another closely leave no other time.
         self.run_deferred(own, pages);
         self.rest.fallback.purge(pages);
@@ -259,13 +285,19 @@ impl ForkGate {
         pages: &impl Pages,
         each: impl FnOnce(&mut dyn FnMut(&Presence)),
     ) {
-        each(&mut |presence| presence.reset());
+        each(&mut |presence| {
+            // A handler of a signal that forks returns to the slow path that it interrupted.
+            if presence.is_shared || !core::ptr::eq(own, presence) {
+                presence.reset();
+            }
+        });
         self.rest.fallback.restore_in_child();
         // Relaxed: there is no other thread.
         if self.has_barrier.load(Relaxed) {
             self.has_barrier.store(register_barrier(), Relaxed);
         }
         // Relaxed: there is no other thread.
+        self.rest.nested.store(0, Relaxed);
         self.forking.store(0, Relaxed);
         // SAFETY: the caller's promise.
         unsafe { self.rest.turn.release_after_fork() };
@@ -349,5 +381,80 @@ impl Default for ForkGate {
 fn fence_in_models() {
     if cfg!(modelled) {
         fence(SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapdrome_pages::Simulated;
+
+    use super::*;
+
+    struct Scene {
+        gate: ForkGate,
+        own: Presence,
+        pages: Simulated,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            Self {
+                gate: ForkGate::new(),
+                own: Presence::of_one(),
+                pages: Simulated::new(64 << 20),
+            }
+        }
+
+        fn close(&self) {
+            self.gate.close(&self.own, |visit| visit(&self.own));
+        }
+
+        fn open(&self) {
+            // SAFETY: the test closed the gate.
+            unsafe { self.gate.open(&self.own, &self.pages) };
+        }
+
+        /// Whether another thread may begin a slow path.
+        fn is_open(&self) -> bool {
+            std::thread::scope(|scope| {
+                let other = scope.spawn(|| self.gate.enter(&Presence::of_one()).is_some());
+                other.join().expect("it ends well")
+            })
+        }
+    }
+
+    #[test]
+    fn a_handler_of_a_fork_may_fork() {
+        let scene = Scene::new();
+        scene.close();
+        scene.close();
+        scene.open();
+        assert!(!scene.is_open(), "the first fork is in progress");
+        scene.open();
+        assert!(scene.is_open());
+        // In the child of the second fork the first goes on.
+        scene.close();
+        scene.close();
+        let each = |visit: &mut dyn FnMut(&Presence)| visit(&scene.own);
+        // SAFETY: the test closed the gate.
+        unsafe { scene.gate.open_in_child(&scene.own, &scene.pages, each) };
+        assert!(scene.is_open());
+        scene.open();
+        assert!(scene.is_open());
+        scene.close();
+        assert!(!scene.is_open());
+        scene.open();
+    }
+
+    #[test]
+    fn a_slow_path_goes_on_that_a_signal_interrupted_to_fork() {
+        let scene = Scene::new();
+        let inside = scene.gate.enter(&scene.own);
+        scene.close();
+        let each = |visit: &mut dyn FnMut(&Presence)| visit(&scene.own);
+        // SAFETY: the test closed the gate.
+        unsafe { scene.gate.open_in_child(&scene.own, &scene.pages, each) };
+        drop(inside);
+        assert_eq!(scene.own.count.load(Relaxed), 0);
     }
 }

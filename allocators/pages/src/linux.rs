@@ -87,9 +87,9 @@ unsafe impl Pages for Linux {
         map_aligned(size, alignment, page, access)
     }
 
-    /// The kernel places mappings from the highest address downward, or upward from a third of the address space.
-    /// Either way the far end of the range below a new mapping is used last. Under an emulator they may begin at the
-    /// lowest address; then there is room above.
+    /// The kernel places mappings from the highest address downward, or from a third of the address space upward.
+    /// Either way it comes to half the address of a new mapping last: after tens of terabytes. An emulator may begin
+    /// at the lowest address; then there is room above.
     #[cfg(not(miri))]
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();
@@ -98,7 +98,11 @@ unsafe impl Pages for Linux {
         // SAFETY: the page was mapped above and is unused.
         unsafe { unmap(highest.as_ptr(), page) };
         let here = highest.addr().get();
-        let start = here.checked_sub(size).or_else(|| here.checked_add(size))?;
+        let start = if here / 4 > size {
+            here / 2
+        } else {
+            here.checked_add(size)?
+        };
         NonNull::new(with_exposed_provenance_mut(start & !(alignment - 1)))
     }
 

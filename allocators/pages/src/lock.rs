@@ -1,10 +1,8 @@
-//! A lock for allocators: no allocation, and it survives a fork.
+//! A lock for allocators: no allocation, and it can be held across a fork.
 //!
-//! Around a fork every lock is held, so that the child finds no structure half changed. Handlers of
-//! other libraries run in between and may allocate, in whatever order they were registered: the
-//! forking thread therefore passes through locks that it holds for the fork. Each lock knows by
-//! itself whether that is so: there may be several allocators in a process, each with handlers of its
-//! own, and between those a lock of one is held for the fork and a lock of another by whatever thread.
+//! A lock that is held for a fork lets the forking thread pass: handlers of other libraries run meanwhile and may
+//! allocate, in whatever order they were registered. Each lock knows by itself whether it is held so: there may be
+//! several allocators in a process, each with handlers of its own.
 
 use crate::atomic::{
     AtomicU32, AtomicUsize,

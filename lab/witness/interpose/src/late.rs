@@ -32,7 +32,7 @@ struct FileHeader {
 pub fn begin() {
     // SAFETY: the loader has filled its list before constructors run, and only this thread runs.
     unsafe {
-        let mut last = (*(&raw const system::_r_debug)).objects;
+        let mut last = system::_r_debug.objects;
         while !last.is_null() && !(*last).next.is_null() {
             last = (*last).next;
         }
@@ -75,9 +75,8 @@ unsafe fn describe(object: &LinkMap) -> Option<ObjectInfo> {
     let header = object.base as *const FileHeader;
     let mut resident: c_uchar = 0;
     // SAFETY: mincore fails for an address that is not mapped, or not the start of a page.
-    if object.base == 0
-        || unsafe { system::mincore(object.base as *mut c_void, 1, &raw mut resident) } != 0
-    {
+    let answer = unsafe { system::mincore(object.base as *mut c_void, 1, &raw mut resident) };
+    if object.base == 0 || answer != 0 {
         return None;
     }
     // SAFETY: the page is mapped, and the loader maps the objects of its list readable.
