@@ -8,9 +8,9 @@ use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Rela
 
 use heapdrome_pages::{EventCount, Lock, Pages};
 
-use crate::arena::Directory;
 use crate::bin::{Bin, Slabs};
 use crate::class_map::ClassMap;
+use crate::directory::Directory;
 use crate::heaps::{AllHeaps, Heaps, Hosts};
 use crate::mapped::MappedTable;
 use crate::metadata::Metadata;

@@ -27,6 +27,7 @@ pub mod class_map;
 pub mod coalescer;
 mod current;
 pub mod depot;
+pub mod directory;
 pub mod drain;
 pub mod elfmalloc;
 mod empties;

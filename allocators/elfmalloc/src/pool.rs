@@ -9,7 +9,8 @@ use core::ptr::NonNull;
 
 use heapdrome_pages::{Pages, Placed};
 
-use crate::arena::{Arena, Directory, MOST};
+use crate::arena::{Arena, MOST};
+use crate::directory::Directory;
 use crate::huge::{commit, huge_pages_around, resident_along, soil_huge_pages, whole_pages};
 use crate::settings::Settings;
 use crate::size_class::UNIT_SHIFT;
