@@ -62,9 +62,9 @@ impl Heap {
     }
 }
 
-/// What a thread begins with: no room, and owner of nothing. Only its presence is ever written to.
+/// The heap of a thread that has not allocated yet: no room, and owner of nothing. Only its presence is ever written to.
 pub static EMPTY: Heap = Heap::of_many();
-/// What a thread has after its end: as `EMPTY`, but it gets no heap any more.
+/// The heap of a thread that has ended. It never gets another.
 pub static ENDED: Heap = Heap::of_many();
 
 thread_slot!(

@@ -236,9 +236,9 @@ pub unsafe fn free_locks() {
     }
 }
 
-/// In the child of a fork: leaves the full chunks of threads that do not exist there to whoever
-/// frees their last blocks. Those in which such threads were allocating stay theirs: one may have been
-/// caught between two steps, and nobody will allocate there again.
+/// In the child of a fork: disowns the full chunks of threads that do not exist there, so that the last free in each
+/// takes it. Chunks in which such threads were allocating stay theirs: a thread may have been between two steps. No
+/// thread allocates there again.
 ///
 /// # Safety
 ///

@@ -79,7 +79,7 @@ impl Arena {
             ..Self::NONE
         };
         if arena.reserve_parts(pages, with_states).is_none() {
-            // SAFETY: nobody knows of it yet.
+            // SAFETY: no other thread knows the arena yet.
             unsafe { arena.release(pages) };
             return None;
         }
@@ -110,7 +110,7 @@ impl Arena {
             return None;
         }
         if arena.reserve_maps(pages).is_none() {
-            // SAFETY: nobody knows of it yet.
+            // SAFETY: no other thread knows the arena yet.
             unsafe { arena.release(pages) };
             return None;
         }
@@ -274,7 +274,7 @@ impl Arena {
             return 0;
         }
         let first = end - gone;
-        // SAFETY: nobody uses the units, and from now on they are none of the arena's.
+        // SAFETY: the units are free, and from now on the arena does not have them.
         if !unsafe { pages.release(self.address(first), gone << UNIT_SHIFT) } {
             return 0;
         }
@@ -295,7 +295,7 @@ impl Arena {
         if self.grows {
             return pages.reserve_at(start, bytes, Access::ReadWrite);
         }
-        // SAFETY: the arena reserved the range; nobody uses it yet, nor relies on its being inaccessible.
+        // SAFETY: the arena reserved the range. No thread uses it yet, or relies on its being inaccessible.
         if unsafe { pages.protect(start, bytes, Access::ReadWrite) } {
             Placed::Done
         } else {
@@ -307,7 +307,7 @@ impl Arena {
     ///
     /// # Safety
     ///
-    /// The range was opened, and nobody uses it.
+    /// The range was opened, and no thread uses it.
     unsafe fn close(&self, pages: &impl Pages, start: NonNull<u8>, bytes: usize) {
         // SAFETY: the caller's promise. A range that cannot be closed costs addresses, or what may be written.
         unsafe {

@@ -92,8 +92,8 @@ impl ClassMap {
     }
 }
 
-/// What the fast path knows of the map. Every thread has a copy: the compiler uses these words as operands, which it
-/// does not do with atomics.
+/// Copy of the map's place for the fast path. Every thread has one: the compiler uses these words as operands, which
+/// it does not do with atomics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     base: usize,
@@ -102,7 +102,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// What is known before there is a map: every address lies outside.
+    /// Window before there is a map: every address lies outside.
     pub(crate) const NONE: Self = Self {
         base: NOWHERE,
         units: 0,

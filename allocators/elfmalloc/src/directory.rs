@@ -19,8 +19,8 @@ struct Extent {
 }
 
 impl Extent {
-    /// How far `address` lies behind the start, if it lies in what is committed. Whoever asks may hold no
-    /// block of the arena, but a pointer that was never one.
+    /// Distance of `address` from the start, if it lies in the committed part. The address need not be that of a
+    /// block: it may never have been one.
     #[inline(always)]
     fn offset(&self, address: usize) -> Option<usize> {
         // Acquire: pairs with the releases in `add` and `extend`: who sees bytes sees where they are, and

@@ -19,7 +19,8 @@ impl<P: Pages> Backend<P> {
     ///
     /// There is only the calling thread, and it has no guard of a lock.
     pub unsafe fn free_locks(&self) {
-        // SAFETY: the caller's promise; whoever held a lock does not exist here, and changed nothing under it.
+        // SAFETY: the calling thread is alone and has no guard. A thread of the parent that held a lock changed nothing
+        // under it, since it was on no slow path.
         unsafe {
             self.metadata.free_in_child();
             self.pool.free_in_child();

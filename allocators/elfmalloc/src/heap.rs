@@ -55,7 +55,7 @@ pub(crate) fn will_be_used(block: *mut u8) {
     let _ = block;
 }
 
-/// A static that threads share. Nobody writes to it, its atomics aside.
+/// A static that threads share. No thread writes to it, its atomics aside.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Shared<T>(pub(crate) T);

@@ -63,7 +63,7 @@ struct Chunk {
 
 const _: () = assert!(size_of::<Chunk>() <= FIRST as usize);
 
-/// What stands before a block.
+/// Words before a block.
 #[derive(Debug)]
 #[repr(C)]
 struct Prefix {
@@ -73,7 +73,7 @@ struct Prefix {
 
 const _: () = assert!(size_of::<Prefix>() == GRAIN);
 
-/// What became of a block that was to be freed.
+/// Result of freeing an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freed {
     /// The block was one of these, and is free now.
@@ -216,7 +216,7 @@ impl Fallback {
     /// Whether any block was ever allocated.
     #[inline]
     pub fn is_used(&self) -> bool {
-        // Relaxed: whoever has a block was handed it.
+        // Relaxed: a thread that has a block was handed it.
         !self.newest.load(Relaxed).is_null()
     }
 
@@ -345,7 +345,7 @@ fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<
         let block = chunk.cast::<u8>().add(offset);
         let prefix = block.sub(GRAIN).cast::<Prefix>().as_ptr();
         (*prefix).size = size;
-        // Relaxed: whoever frees the block was handed it.
+        // Relaxed: the thread that frees the block was handed it.
         (*prefix).mark.store(block.addr().get() ^ LIVE, Relaxed);
         Some(block)
     }
@@ -374,7 +374,7 @@ fn give(chunk: NonNull<Chunk>) -> bool {
             1 => pack(0, FIRST),
             _ => pack(live - 1, room),
         };
-        // AcqRel: whoever takes the room next comes after every free.
+        // AcqRel: the thread that takes the room next comes after every free.
         match state.compare_exchange(seen, after, AcqRel, Relaxed) {
             Ok(_) => return live == 1,
             Err(other) => seen = other,
@@ -398,7 +398,7 @@ fn purge(chunk: NonNull<Chunk>, pages: &impl Pages) {
     }
     header.resident.store(false, Relaxed);
     let page = pages.page_size();
-    // SAFETY: the chunk is whole pages and holds no block, and nobody takes one until the store below.
+    // SAFETY: the chunk is whole pages and holds no block, and no thread takes one until the store below.
     unsafe { pages.purge(chunk.cast::<u8>().add(page), bytes - page) };
     // Release: pairs with the acquire in `take`.
     header.state.store(empty, Release);

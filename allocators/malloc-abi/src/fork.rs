@@ -41,8 +41,8 @@ extern "C" fn child<A: MallocAbi>() {
 }
 
 impl ForkGate {
-    /// Registers the handlers of `A`, whose gate this is, if nobody has: to be called by the first allocation, when
-    /// it can serve others (registering may allocate), and by [`MallocAbi::start`].
+    /// Registers the handlers of `A`, whose gate this is, at the first call. The first allocation calls it when it can
+    /// serve others, since registering may allocate; so does [`MallocAbi::start`].
     ///
     /// Before a fork the C library calls handlers in the opposite order to that of their registration. Another
     /// library's handler may wait for a lock whose holder allocates, and that takes longest behind a closed gate. So

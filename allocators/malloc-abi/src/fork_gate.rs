@@ -117,7 +117,7 @@ struct Rest {
     turn: Lock<()>,
     /// Number of forks that handlers of that fork have in progress.
     nested: AtomicUsize,
-    /// What is to be done when the gate is open.
+    /// Calls deferred until the gate opens.
     deferred: AtomicPtr<Deferred>,
     fallback: Fallback,
     /// Whether handlers were registered with the C library.

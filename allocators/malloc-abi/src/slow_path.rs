@@ -90,7 +90,7 @@ pub unsafe fn deallocate<A: MallocAbi>(block: NonNull<u8>) {
     match enter::<A>() {
         // SAFETY: the caller's promise; the block is the allocator's own.
         Some(_inside) => unsafe { A::deallocate(block) },
-        // SAFETY: the caller gives the block up, so that whoever runs this may free it.
+        // SAFETY: the caller gives the block up, so that any thread inside may free it.
         None => unsafe { defer::<A>(|block| A::deallocate(block), block) },
     }
 }

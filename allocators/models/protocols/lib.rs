@@ -31,7 +31,7 @@ pub mod large {
 #[path = "../../malloc-abi/src/fork_gate.rs"]
 pub mod fork_gate;
 
-/// What serves those threads meanwhile, as it is.
+/// The fallback that serves those threads meanwhile, as it is.
 #[path = "../../malloc-abi/src/fallback.rs"]
 pub mod fallback;
 

@@ -169,7 +169,7 @@ impl State {
         }
         released.fill(0);
         region.reserved += last - first;
-        // SAFETY: the pages lie in the region, and nobody had them reserved.
+        // SAFETY: the pages lie in the region, and were not reserved.
         unsafe {
             region
                 .memory
