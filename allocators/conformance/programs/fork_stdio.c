@@ -106,6 +106,13 @@ static void inform_turn(struct worker *me) {
     pause_us(20000);
 }
 
+// An allocator walks through what it has for this, and a fork may wait for the walk to end.
+static void trim_turn(struct worker *me) {
+    struct block *block = new_block(1 + next_random(me) % 5000, me->random);
+    malloc_trim(0);
+    free_block(block);
+}
+
 int main(void) {
     static const struct kind kinds[] = {
         {"line reader", read_turn, 8},
@@ -119,6 +126,7 @@ int main(void) {
         {"exchanger of blocks", exchange_turn, 2},
         {"starter of threads", thread_turn, 1},
         {"asker for information", inform_turn, 1},
+        {"trimmer", trim_turn, 2},
         {"forker", fork_turn, 4},
     };
     MUST(putenv(zone) == 0);
