@@ -1,5 +1,5 @@
-//! A set of units, as a bitmap with a summary: finding the first member costs a few words even where
-//! a terabyte is reserved.
+//! A set of units, as a bitmap with a summary. Finding a member, or that there is none, reads a summary word for each
+//! 256 MiB up to the highest unit that was ever a member.
 
 /// A set of numbers below some length.
 ///
@@ -8,6 +8,7 @@
 pub struct UnitMap {
     words: *mut u64,
     summary: *mut u64,
+    /// Number of summary words that may differ from zero.
     summary_words: usize,
 }
 
@@ -47,20 +48,24 @@ impl UnitMap {
             words: memory,
             // SAFETY: the summary lies behind the words.
             summary: unsafe { memory.add(words) },
-            summary_words: words.div_ceil(64),
+            summary_words: 0,
         }
     }
 
     #[inline]
     fn word(&self, index: usize) -> u64 {
         debug_assert!(index < self.summary_words * 64);
-        // SAFETY: callers pass indices of words whose summary bit exists and, where it is beyond the
-        // last word, is never set.
+        // SAFETY: a summary word differs from zero only if one of its words does, and no word behind the last one is
+        // ever changed. Callers read words below the last summary word that was in use.
         unsafe { *self.words.add(index) }
     }
 
     /// Adds or removes the numbers from `first` on, which are below the length. Returns for how many that was a change.
     pub(crate) fn change(&mut self, first: usize, count: usize, member: bool) -> usize {
+        if member && count != 0 {
+            let last = first + count - 1;
+            self.summary_words = self.summary_words.max(last / 4096 + 1);
+        }
         let mut changed = 0;
         let mut index = first;
         let mut left = count;
@@ -95,7 +100,7 @@ impl UnitMap {
     /// Whether `number`, which is below the length, is in the set.
     #[must_use]
     pub(crate) fn contains(&self, number: usize) -> bool {
-        self.word(number / 64) >> (number % 64) & 1 == 1
+        number / 4096 < self.summary_words && self.word(number / 64) >> (number % 64) & 1 == 1
     }
 
     /// The first member from `from` on.
