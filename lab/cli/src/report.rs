@@ -250,7 +250,7 @@ fn read_all(paths: &[PathBuf], redact: bool, reading: Reading) -> Result<Vec<Sou
     paths.iter().map(read).collect()
 }
 
-/// What `--redact` replaces, if it was given.
+/// Texts that `--redact` replaces, if it was given.
 fn redaction(redact: bool) -> Result<Option<Redaction>, Failure> {
     let found = redact.then(|| Folders::find().map(|folders| folders.redaction()));
     found.transpose()

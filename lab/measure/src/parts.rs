@@ -13,8 +13,8 @@ use crate::tree::Process;
 
 /// The usual time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
-/// Readings are closer at the beginning, so that a short run has some, too: no further apart than
-/// one part in so many of the time since the start.
+/// Divisor of the time since the start that bounds the distance of two readings. Readings are closer at the
+/// beginning, so that a short run has some, too.
 const EARLY: u32 = 8;
 /// The greatest share of a run's time that readings may take: one part in so many.
 pub(crate) const SHARE: u32 = 20;

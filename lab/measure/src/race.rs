@@ -247,7 +247,7 @@ impl Race {
         self.state.complete_rounds()
     }
 
-    /// What its journal remarks for a reader of the result.
+    /// Remarks in the journal for a reader of the result.
     pub fn remarks(&self) -> &[String] {
         &self.state.remarks
     }

@@ -32,7 +32,7 @@ pub enum ReadError {
     DamagedGzip {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault that the system reported.
         reason: std::io::Error,
     },
     /// Its end is missing.
@@ -66,7 +66,7 @@ pub enum ReadError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault, as a phrase.
         reason: String,
     },
 }

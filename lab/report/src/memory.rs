@@ -22,8 +22,8 @@ const LEAST: Bytes = Bytes(1 << 20);
 /// Share of a tree's peak that the largest reading of its parts must reach to stand for the peak.
 const NEAR_PEAK: f64 = 0.8;
 
-/// What the memory was made of when the most of it was there; `None` where no reading came near the
-/// peak, as in a run that is over after a few of them.
+/// Parts of the memory at its largest reading. `None` if no reading came near the peak, as in a run that ends after
+/// a few readings.
 pub(crate) fn at_most(entrant: &EntrantResult) -> Option<&MemoryParts> {
     largest(entrant).filter(|parts| {
         let peak = entrant.peak_tree_bytes.as_ref();

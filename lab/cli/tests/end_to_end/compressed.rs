@@ -1,4 +1,4 @@
-//! Results compressed by gzip: read by whoever reads one, written where the name asks for it.
+//! Results compressed by gzip: every command that reads a result reads them, and a name that ends in `.gz` writes one.
 
 use std::io::Write as _;
 use std::process::Stdio;
