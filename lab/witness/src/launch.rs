@@ -6,8 +6,13 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::{Request, WitnessError};
+
+/// Held while there is a gate. A child has copies of all pipes until its exec: two children that are made
+/// at once would each keep the other's gate from being closed, and wait for ever.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// All that the child needs between fork and exec, where it must not allocate.
 pub(crate) struct Launch {
@@ -121,10 +126,11 @@ impl Launch {
         attach: impl FnOnce(i32) -> Result<(), WitnessError>,
     ) -> Result<Child, WitnessError> {
         let failed = |action| move |source| WitnessError::System { action, source };
-        let (gate, open_gate) = pipe().map_err(failed("make a pipe"))?;
-        let (status, tell) = pipe().map_err(failed("make a pipe"))?;
         let (arguments, script) = (pointers(&self.arguments), pointers(&self.script_arguments));
         let environment = pointers(&self.environment);
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let (gate, open_gate) = pipe().map_err(failed("make a pipe"))?;
+        let (status, tell) = pipe().map_err(failed("make a pipe"))?;
         // SAFETY: the child calls only functions that are safe after fork, and never returns.
         let pid = unsafe { libc::fork() };
         if pid < 0 {

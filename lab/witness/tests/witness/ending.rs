@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, system};
 use heapdrome_record::{Coverage, Ending};
 use heapdrome_witness::{Witness, WitnessError};
 
@@ -152,4 +152,24 @@ fn children_of_parents_that_were_killed_while_they_forked_are_ended() {
     let ending = waits.recv_timeout(Duration::from_secs(120));
     let ending = ending.expect("the run ends").expect("a report");
     assert_eq!(ending, Ending::Exited(0));
+}
+
+/// A child waits until the parent's end of a pipe is closed, and a child that another thread forks meanwhile
+/// has a copy of that end until its own exec.
+#[test]
+fn sessions_that_begin_at_once_do_not_wait_for_one_another() {
+    let bench = Bench::new();
+    let mut request = bench.request(&system(), &["/bin/true"]);
+    request.timeout = Some(Duration::from_secs(20));
+    let run_many = || {
+        for _ in 0..40 {
+            let report = bench.take(&request).expect("a report");
+            assert_eq!(report.ending, Ending::Exited(0));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(run_many);
+        }
+    });
 }
