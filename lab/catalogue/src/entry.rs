@@ -39,6 +39,9 @@ pub struct Entry {
     pub base: Option<String>,
     /// Where it comes from; a variant's is its base's.
     pub source: Source,
+    /// About how many seconds its build takes, sources included, as docs/allocators.md tells; a
+    /// variant's build is its base's.
+    pub build_seconds: Option<u64>,
     /// How to use it for good.
     pub adoption: Adoption,
 }
@@ -186,6 +189,7 @@ struct EntryFile {
     settings: BTreeMap<String, String>,
     base: Option<String>,
     unavailable: Option<String>,
+    build_seconds: Option<u64>,
     #[serde(default)]
     libc: bool,
     #[serde(default)]
@@ -239,6 +243,7 @@ pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<
         settings: file.settings,
         base: None,
         source,
+        build_seconds: file.build_seconds,
         adoption: file.adoption.unwrap_or_default(),
     })
 }
