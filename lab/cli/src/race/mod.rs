@@ -6,6 +6,8 @@ mod contest;
 mod deciding;
 mod entrants;
 mod figures;
+mod judging;
+mod limits;
 mod mattering;
 mod options;
 mod placeholders;
@@ -17,6 +19,7 @@ mod resuming;
 mod rounds;
 mod same_work;
 mod serving;
+mod stopping;
 mod store;
 mod surroundings;
 mod sweep;
@@ -58,9 +61,9 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     if arguments.is_sweep() {
         return sweep::sweep(arguments, &folders, &interrupt);
     }
-    let interrupted = resuming::find(arguments.resume.as_deref(), &folders)?;
+    let interrupted = resuming::find(arguments, &folders)?;
     if let Some(Interrupted::Sweep(whole)) = interrupted {
-        return sweep::go_on(whole, &arguments.output, &folders, &interrupt);
+        return sweep::go_on(whole, arguments, &folders, &interrupt);
     }
     let _hold = folders.cache.hold().map_err(Failure::machine)?;
     let TakenUp {
@@ -69,7 +72,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         output: wanted,
     } = match &interrupted {
         Some(Interrupted::Race(folder)) => {
-            resuming::take_up(folder, &arguments.output, &folders, interrupt)?
+            resuming::take_up(folder, arguments, &folders, interrupt)?
         }
         _ => started(arguments, &folders, interrupt)?,
     };

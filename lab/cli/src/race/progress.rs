@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use heapdrome_measure::Event;
-use heapdrome_record::Plan;
+use heapdrome_record::{Plan, Stopping};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
@@ -46,7 +46,7 @@ impl Progress {
                 .map(|entrant| entrant.name.clone())
                 .collect(),
             max_rounds: plan.stopping.max_rounds,
-            max_time: plan.stopping.max_time.map(Duration::from),
+            max_time: None,
             started: None,
             round: 0,
             runs_in_round: 1,
@@ -55,6 +55,16 @@ impl Progress {
             title: String::new(),
             untold: None,
         }
+    }
+
+    /// Follows other limits than the plan's.
+    pub fn adopt(&mut self, stopping: &Stopping) {
+        self.max_rounds = stopping.max_rounds;
+    }
+
+    /// The rounds take this long at most.
+    pub fn limit(&mut self, time: Duration) {
+        self.max_time = Some(time);
     }
 
     /// Puts `title` before every line. That the metric `untold` is missing is told by another, once for all races.
