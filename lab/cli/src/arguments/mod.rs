@@ -197,7 +197,7 @@ pub struct SuiteArguments {
     /// The counts that the document itself used
     #[arg(long)]
     pub published: bool,
-    /// Say how long it would take, after one run of each load in its quick form, and stop there
+    /// Say how long it would take, after one run of each load in its quick form, and stop there; builds no allocator
     #[arg(long)]
     pub estimate: bool,
     /// Allocators to race instead of the document's: names, paths, or groups as for `race`
