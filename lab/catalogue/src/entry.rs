@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use heapdrome_packages::{CratePin, DebianPin};
 use serde::Deserialize;
 
+use crate::requires::Requires;
+
 /// The optimisation flags of every allocator that heapdrome builds: the same for all, so that a race
 /// compares allocators and not flags.
 pub const OPTIMISATION: [&str; 2] = ["-O3", "-DNDEBUG"];
@@ -35,6 +37,8 @@ pub struct Entry {
     pub known_faults: Vec<String>,
     /// Environment variables that it is run with.
     pub settings: BTreeMap<String, String>,
+    /// Without what these change nothing.
+    pub requires: Option<Requires>,
     /// The entry whose library it runs with other settings, if it is such a variant.
     pub base: Option<String>,
     /// Where it comes from; a variant's is its base's.
@@ -184,6 +188,7 @@ struct EntryFile {
     known_faults: Vec<String>,
     #[serde(default)]
     settings: BTreeMap<String, String>,
+    requires: Option<Requires>,
     base: Option<String>,
     unavailable: Option<String>,
     #[serde(default)]
@@ -237,6 +242,7 @@ pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<
         version: file.version,
         known_faults: file.known_faults,
         settings: file.settings,
+        requires: file.requires,
         base: None,
         source,
         adoption: file.adoption.unwrap_or_default(),
@@ -260,6 +266,7 @@ fn variant(file: EntryFile, base: Entry) -> Result<Entry, String> {
         hardened: file.hardened.unwrap_or(base.hardened),
         known_faults,
         settings,
+        requires: file.requires.or(base.requires),
         ..base
     })
 }

@@ -126,6 +126,7 @@ pub(super) fn own_entry(own: Own) -> Entry {
         conforming: true,
         known_faults: Vec::new(),
         settings: own.env,
+        requires: None,
         base: None,
         source: Source::User(own.path),
         adoption: Adoption::default(),
