@@ -38,4 +38,4 @@ pub use check::{CheckOutcome, CheckResult, Checks};
 pub use entry::{Adoption, Entry, OPTIMISATION, Source};
 pub use error::{CatalogueError, LibraryFault};
 pub use misuse::Misuses;
-pub use system::system_libc;
+pub use system::{package_of, system_libc};

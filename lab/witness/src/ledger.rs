@@ -16,6 +16,8 @@ pub(crate) struct Ledger {
     pub(crate) malloc_to: Option<String>,
     /// Counted calls by the object that served them.
     pub(crate) calls: Vec<(String, u64)>,
+    /// Whether `operator new` was called.
+    pub(crate) operator_new: bool,
 }
 
 impl Ledger {
@@ -68,6 +70,7 @@ impl Ledger {
                 ledger.malloc_to.clone_from(&server);
             }
             if calls > 0 {
+                ledger.operator_new |= is_operator_new(FUNCTIONS[place]);
                 ledger.add(server.unwrap_or_default(), calls);
             }
         }
@@ -80,6 +83,11 @@ impl Ledger {
             None => self.calls.push((server, calls)),
         }
     }
+}
+
+/// Whether a function is a form of `operator new`, by its mangled name.
+fn is_operator_new(name: &str) -> bool {
+    name.starts_with("_Znw") || name.starts_with("_Zna")
 }
 
 /// What lies in a record. Where root watches, everybody may write into its folder: a link is not

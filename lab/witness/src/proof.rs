@@ -7,6 +7,7 @@ use heapdrome_record::{Coverage, Nanoseconds, Proof, Unserved, UnservedReason};
 use crate::ImageReport;
 use crate::advice::advice;
 use crate::judge::{Expected, Verdict, judge};
+use crate::ledger::Ledger;
 use crate::tree::Image;
 
 /// Programs that cannot do their work while another tracer holds them.
@@ -61,6 +62,7 @@ pub(crate) fn conclude(
         served_by,
         calls,
         processes: counted().count() as u64,
+        operator_new: Some(ledgers(images).any(|ledger| ledger.operator_new)),
         served_processes: counted().filter(|(_, verdict)| served(verdict)).count() as u64,
         cpu: Nanoseconds(cpu),
         unserved,
@@ -97,14 +99,15 @@ fn report(image: &Image, verdict: &Verdict) -> ImageReport {
     }
 }
 
+/// The records of all programs that left one.
+fn ledgers(images: &[Image]) -> impl Iterator<Item = &Ledger> {
+    images.iter().flat_map(|image| &image.ledger)
+}
+
 /// Counted calls by object. The C++ runtime only passes them on to malloc, where they count.
 fn calls_by_server(images: &[Image]) -> HashMap<String, u64> {
     let mut servers = HashMap::new();
-    for (server, calls) in images
-        .iter()
-        .flat_map(|i| &i.ledger)
-        .flat_map(|ledger| &ledger.calls)
-    {
+    for (server, calls) in ledgers(images).flat_map(|ledger| &ledger.calls) {
         if !server.contains("/libstdc++.so") && !server.contains("/libc++.so") {
             *servers.entry(server.clone()).or_default() += calls;
         }
