@@ -35,6 +35,8 @@ pub struct Entry {
     pub conforming: bool,
     /// Faults that were seen.
     pub known_faults: Vec<String>,
+    /// Faults of its `operator new` that were seen; programs in C need not mind them.
+    pub faults_of_new: Vec<String>,
     /// Environment variables that it is run with.
     pub settings: BTreeMap<String, String>,
     /// Without what these change nothing.
@@ -45,6 +47,13 @@ pub struct Entry {
     pub source: Source,
     /// How to use it for good.
     pub adoption: Adoption,
+}
+
+impl Entry {
+    /// All faults that were seen, for whichever command.
+    pub fn faults(&self) -> impl Iterator<Item = &String> {
+        self.known_faults.iter().chain(&self.faults_of_new)
+    }
 }
 
 /// Where an allocator comes from.
@@ -187,6 +196,8 @@ struct EntryFile {
     #[serde(default)]
     known_faults: Vec<String>,
     #[serde(default)]
+    faults_of_new: Vec<String>,
+    #[serde(default)]
     settings: BTreeMap<String, String>,
     requires: Option<Requires>,
     base: Option<String>,
@@ -241,6 +252,7 @@ pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<
         summary: file.summary,
         version: file.version,
         known_faults: file.known_faults,
+        faults_of_new: file.faults_of_new,
         settings: file.settings,
         requires: file.requires,
         base: None,
@@ -258,6 +270,8 @@ fn variant(file: EntryFile, base: Entry) -> Result<Entry, String> {
     settings.extend(file.settings);
     let mut known_faults = base.known_faults.clone();
     known_faults.extend(file.known_faults);
+    let mut faults_of_new = base.faults_of_new.clone();
+    faults_of_new.extend(file.faults_of_new);
     Ok(Entry {
         base: Some(base.name.clone()),
         name: file.name,
@@ -265,6 +279,7 @@ fn variant(file: EntryFile, base: Entry) -> Result<Entry, String> {
         summary: file.summary,
         hardened: file.hardened.unwrap_or(base.hardened),
         known_faults,
+        faults_of_new,
         settings,
         requires: file.requires.or(base.requires),
         ..base

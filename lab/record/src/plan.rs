@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entrant, Nanoseconds};
+use crate::{Entrant, Nanoseconds, Role};
 
 /// Which direction of a metric is the good one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +117,13 @@ pub struct Options {
     /// Whether the race goes on where the entrants do different amounts of work.
     #[serde(default)]
     pub allow_different_work: bool,
+    /// The role that the command as it runs today takes, where it chooses an allocator itself; `None`
+    /// where it does not race.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_is: Option<Role>,
+    /// Whether no proof is taken: nothing shows which object served malloc, and every row counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unproven: bool,
 }
 
 /// What a race is a part of.
@@ -170,10 +177,7 @@ impl Plan {
 
     /// The position of the baseline among the entrants.
     pub fn baseline(&self) -> usize {
-        let place = self
-            .entrants
-            .iter()
-            .position(|e| e.role == crate::Role::Baseline);
+        let place = self.entrants.iter().position(|e| e.role == Role::Baseline);
         place.unwrap_or(0)
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Ledger {
     pub(crate) malloc_to: Option<String>,
     /// What was counted, by the object that served it.
     pub(crate) counts: Vec<Counts>,
+    /// Whether `operator new` was called.
+    pub(crate) operator_new: bool,
 }
 
 /// The calls that one object served.
@@ -80,6 +82,7 @@ impl Ledger {
                 ledger.malloc_to.clone_from(&server);
             }
             if calls > 0 {
+                ledger.operator_new |= is_operator_new(FUNCTIONS[place]);
                 ledger.add(Counts {
                     server: server.unwrap_or_default(),
                     calls,
@@ -111,6 +114,11 @@ impl Ledger {
             .iter()
             .filter(move |counts| !is_runtime(&counts.server))
     }
+}
+
+/// Whether a function is a form of `operator new`, by its mangled name.
+fn is_operator_new(name: &str) -> bool {
+    name.starts_with("_Znw") || name.starts_with("_Zna")
 }
 
 /// What lies in a record. Where root watches, everybody may write into its folder: a link is not

@@ -44,6 +44,12 @@ impl<'a> Names<'a> {
                         "an allocator's name is empty; see -a in --help",
                     ));
                 }
+                Entrant::AS_IS => {
+                    return Err(Failure::usage(
+                        "as-is is no allocator: where the command chooses one, it races as it is by \
+                         itself",
+                    ));
+                }
                 "default" => names.extend(DEFAULT.map(str::to_owned)),
                 "found" => names.extend(self.found()),
                 "all" => names.extend(self.every()),

@@ -9,7 +9,7 @@ use heapdrome_record::{
 use heapdrome_statistics::{Estimate, Rule, drift, median, outliers, typical};
 
 use super::figures::{CPU, FIGURES, Figure, Kind, WALL, probability};
-use super::{deciding, mattering};
+use super::{deciding, faults, mattering};
 
 /// All that is known of a race.
 pub struct Material<'a> {
@@ -47,7 +47,11 @@ pub fn rule(plan: &Plan) -> Rule {
 pub fn assemble(material: &Material<'_>, rule: &Rule) -> RaceResult {
     let plan = material.plan;
     // Whoever was not tried, because the race ended before, has no row.
-    let tried = |e: &usize| material.proofs.contains_key(e) || material.failures.contains_key(e);
+    let tried = |e: &usize| {
+        plan.options.unproven
+            || material.proofs.contains_key(e)
+            || material.failures.contains_key(e)
+    };
     let places = (0..plan.entrants.len()).filter(tried);
     let entrants: Vec<_> = places.map(|e| row(material, rule, e)).collect();
     RaceResult {
@@ -106,6 +110,7 @@ impl Material<'_> {
             None => {}
         }
         match self.proofs.get(&entrant).map(|proof| proof.coverage) {
+            None if self.plan.options.unproven => Status::Ok,
             Some(Coverage::TooLittle) | None => Status::NotServed,
             Some(Coverage::Whole | Coverage::Most) => Status::Ok,
         }
@@ -153,7 +158,7 @@ fn row(material: &Material<'_>, rule: &Rule, entrant: usize) -> EntrantResult {
         sha256: described.sha256.clone(),
         settings: described.settings.clone(),
         hardened: described.hardened,
-        known_faults: described.known_faults.clone(),
+        known_faults: faults::concerning(described, material.proofs.get(&entrant)),
         status: material.status(entrant),
         decided_after: material.decided.get(&entrant).copied(),
         failure: material.failures.get(&entrant).cloned(),

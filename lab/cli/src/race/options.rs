@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_record::{Metric, Nanoseconds, Options, Server};
+use heapdrome_record::{Metric, Nanoseconds, Options, Role, Server};
 
 use super::figures::{CPU, FIGURES};
 use crate::arguments::RaceArguments;
@@ -40,6 +40,7 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
         }),
         _ => None,
     };
+    check_contradictions(arguments)?;
     check_metric_names(arguments)?;
     let mut names = BTreeSet::new();
     if let Some(twice) = arguments
@@ -75,11 +76,42 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
         memory_runs: runs.memory_runs,
         success: runs.success.clone(),
         allow_different_work: runs.allow_different_work,
+        as_is: Some(match arguments.baseline {
+            None => Role::Baseline,
+            Some(_) => Role::Rival,
+        }),
+        unproven: runs.unproven,
         ..usual_options()
     };
     check_files(&options)?;
     check_processors(&options.pin)?;
     Ok(options)
+}
+
+/// Refuses options of which one would be ignored because of another.
+fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
+    let only_in_sweeps = [
+        ("--knee", arguments.knee.is_some()),
+        ("--work", arguments.work.is_some()),
+    ];
+    if let Some((option, _)) = only_in_sweeps.into_iter().find(|(_, given)| *given)
+        && !arguments.is_sweep()
+    {
+        return Err(Failure::Usage(format!(
+            "{option} is for sweeps; add --threads or --sweep"
+        )));
+    }
+    if arguments.idle.is_some_and(|idle| !idle.is_zero()) && arguments.runs.memory_runs == 0 {
+        return Err(Failure::usage(
+            "--idle needs a run that watches memory; leave out --memory-runs 0",
+        ));
+    }
+    let mut names = BTreeSet::new();
+    let mut environment = arguments.runs.environment.iter();
+    match environment.find(|(name, _)| !names.insert(name)) {
+        Some((name, _)) => Err(Failure::Usage(format!("--env {name} is given twice"))),
+        None => Ok(()),
+    }
 }
 
 /// The figures that every race has keep their names for themselves.

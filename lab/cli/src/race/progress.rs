@@ -40,11 +40,7 @@ impl Progress {
         bar.enable_steady_tick(TICK);
         Self {
             bar,
-            names: plan
-                .entrants
-                .iter()
-                .map(|entrant| entrant.name.clone())
-                .collect(),
+            names: names(plan),
             max_rounds: plan.stopping.max_rounds,
             max_time: plan.stopping.max_time.map(Duration::from),
             started: None,
@@ -55,6 +51,11 @@ impl Progress {
             title: String::new(),
             untold: None,
         }
+    }
+
+    /// Names the entrants of `plan` from now on, which took the place of the one before.
+    pub fn follow_plan(&mut self, plan: &Plan) {
+        self.names = names(plan);
     }
 
     /// Puts `title` before every line. That the metric `untold` is missing is told by another, once for all races.
@@ -163,6 +164,11 @@ impl Progress {
             self.name(entrant)
         ));
     }
+}
+
+fn names(plan: &Plan) -> Vec<String> {
+    let entrants = plan.entrants.iter();
+    entrants.map(|entrant| entrant.name.clone()).collect()
 }
 
 impl Drop for Progress {
