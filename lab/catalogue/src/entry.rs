@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use heapdrome_packages::{CratePin, DebianPin};
 use serde::Deserialize;
 
+use crate::requires::Requires;
+
 /// The optimisation flags of every allocator that heapdrome builds: the same for all, so that a race
 /// compares allocators and not flags.
 pub const OPTIMISATION: [&str; 2] = ["-O3", "-DNDEBUG"];
@@ -37,6 +39,8 @@ pub struct Entry {
     pub faults_of_new: Vec<String>,
     /// Environment variables that it is run with.
     pub settings: BTreeMap<String, String>,
+    /// Without what these change nothing.
+    pub requires: Option<Requires>,
     /// The entry whose library it runs with other settings, if it is such a variant.
     pub base: Option<String>,
     /// Where it comes from; a variant's is its base's.
@@ -195,6 +199,7 @@ struct EntryFile {
     faults_of_new: Vec<String>,
     #[serde(default)]
     settings: BTreeMap<String, String>,
+    requires: Option<Requires>,
     base: Option<String>,
     unavailable: Option<String>,
     #[serde(default)]
@@ -249,6 +254,7 @@ pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<
         known_faults: file.known_faults,
         faults_of_new: file.faults_of_new,
         settings: file.settings,
+        requires: file.requires,
         base: None,
         source,
         adoption: file.adoption.unwrap_or_default(),
@@ -275,6 +281,7 @@ fn variant(file: EntryFile, base: Entry) -> Result<Entry, String> {
         known_faults,
         faults_of_new,
         settings,
+        requires: file.requires.or(base.requires),
         ..base
     })
 }

@@ -137,7 +137,7 @@ impl<'a> Case<'a> {
             .image
             .ledger
             .as_ref()
-            .is_some_and(|ledger| !ledger.calls.is_empty());
+            .is_some_and(|ledger| !ledger.counts.is_empty());
         let only_executes = forked && self.image.replaced && !calls;
         // Without a look at its memory or a record, a program that was not replaced was killed.
         let unborn = !self.entered && !self.inspected && !self.image.replaced && self.loads();

@@ -132,6 +132,7 @@ pub(super) fn own_entry(own: Own) -> Entry {
         known_faults: Vec::new(),
         faults_of_new: Vec::new(),
         settings: own.env,
+        requires: None,
         base: None,
         source: Source::User(own.path),
         adoption: Adoption::default(),

@@ -209,6 +209,7 @@ fn summary(proof: &Proof) -> ProofSummary {
     ProofSummary {
         served_by: proof.served_by.clone(),
         calls: proof.calls,
+        requested_bytes: proof.requested_bytes,
         processes: proof.processes,
         served_processes: proof.served_processes,
         unserved: proof.unserved.clone(),
