@@ -131,6 +131,8 @@ fn plan() -> Plan {
             settings: Default::default(),
             hardened: false,
             known_faults: Vec::new(),
+            faults_of_new: Vec::new(),
+            as_is: false,
         }],
         seed: 0,
         options: Options::default(),

@@ -18,6 +18,8 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
         settings: Default::default(),
         hardened: false,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
+        as_is: false,
     };
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),

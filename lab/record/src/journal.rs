@@ -9,7 +9,8 @@ use crate::{Ending, Machine, MemoryRun, Plan, Proof, Run, Stopping};
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum JournalLine {
     /// The first line: what the race is going to do, and where. Another one before the first run
-    /// takes its place, and voids the proofs before it.
+    /// takes its place, and voids the proofs before it. It may replace entrants that have not
+    /// failed, and add others at the end.
     Plan {
         /// The version of the journal's format.
         schema: u32,

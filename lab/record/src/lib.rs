@@ -33,7 +33,7 @@ pub use collection::{
     Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Scale, Table,
 };
 pub use condition::{Condition, Level};
-pub use entrant::{Entrant, Role};
+pub use entrant::{Entrant, Role, merged_setting};
 pub use figure::{COMMON_FIGURES, CPU, PEAK_RSS, WALL, resolution, spoken};
 pub use file::{
     ReadError, Saved, changes_to_json, collection_to_json, is_stdin, read_result, read_saved,

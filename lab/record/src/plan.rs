@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entrant, Nanoseconds, WALL};
+use crate::{Entrant, Nanoseconds, Role, WALL};
 
 /// Which direction of a metric is the good one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +142,13 @@ pub struct Options {
     /// Whether the race goes on where the entrants do different amounts of work.
     #[serde(default)]
     pub allow_different_work: bool,
+    /// The role that the command as it runs today takes, where it chooses an allocator itself; `None`
+    /// where it does not race.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_is: Option<Role>,
+    /// Whether no proof is taken: nothing shows which object served malloc, and every row counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unproven: bool,
 }
 
 /// The figure that races judged before others could be.
@@ -200,10 +207,7 @@ impl Plan {
 
     /// The position of the baseline among the entrants.
     pub fn baseline(&self) -> usize {
-        let place = self
-            .entrants
-            .iter()
-            .position(|e| e.role == crate::Role::Baseline);
+        let place = self.entrants.iter().position(|e| e.role == Role::Baseline);
         place.unwrap_or(0)
     }
 }

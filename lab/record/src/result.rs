@@ -88,6 +88,10 @@ pub struct ProofSummary {
     pub served_by: Option<String>,
     /// Calls of the allocation ABI that reached it.
     pub calls: u64,
+    /// Bytes that those calls asked for, with all that was freed again; 0 in results of an older
+    /// heapdrome.
+    #[serde(default)]
+    pub requested_bytes: u64,
     /// Processes seen.
     pub processes: u64,
     /// Processes that it served.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use heapdrome_record::Entrant;
+
 use super::{Catalogue, inspect};
 use crate::config::{self, Own};
 use crate::entry::{Adoption, Entry, Source};
@@ -56,6 +58,9 @@ impl Catalogue {
         }
         if GROUPS.contains(&name) {
             return bad("it is the name of a group; choose another");
+        }
+        if name == Entrant::AS_IS {
+            return bad("it is the name of the command as it runs today; choose another");
         }
         match self.find(name) {
             Err(_) => Ok(()),
@@ -125,7 +130,9 @@ pub(super) fn own_entry(own: Own) -> Entry {
         hardened: false,
         conforming: true,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
         settings: own.env,
+        requires: None,
         base: None,
         source: Source::User(own.path),
         build_seconds: None,

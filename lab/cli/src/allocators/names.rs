@@ -61,6 +61,12 @@ impl<'a> Names<'a> {
                         "an allocator's name is empty; see -a in --help",
                     ));
                 }
+                Entrant::AS_IS => {
+                    return Err(Failure::usage(
+                        "as-is is no allocator: where the command chooses one, it races as it is by \
+                         itself",
+                    ));
+                }
                 DEFAULT_GROUP => names.extend(self.usual()),
                 "found" => names.extend(self.found()),
                 "hardened" => names.extend(self.hardened()),

@@ -36,9 +36,9 @@ Examples:
   heapdrome allocators
   heapdrome exec -a mimalloc3 -- ./my-program
 
-Exit status: 0 done; 1 an entrant failed, or a condition of compare is confirmed; 2 wrong usage or
-input; 3 the command itself fails on the baseline, or does different work under the entrants;
-4 heapdrome could not write or start something; 130 interrupted.";
+Exit status: 0 done; 1 an entrant failed, no proof was taken (--unproven), or a condition of compare is
+confirmed; 2 wrong usage or input; 3 the command itself fails on the baseline, or does different work
+under the entrants; 4 heapdrome could not write or start something; 130 interrupted.";
 
 /// The things that heapdrome does.
 #[derive(Debug, Subcommand)]

@@ -21,9 +21,10 @@ pub struct RaceArguments {
     /// What of it is missing is built, or left out where that fails.
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
-    /// The allocator that the others are compared with
-    #[arg(long, value_name = "NAME", default_value = "system")]
-    pub baseline: String,
+    /// The allocator that the others are compared with [default: system; or `as-is`, the command
+    /// with nothing preloaded, where it chooses another allocator itself]
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
     /// Race a workload that heapdrome brings instead of a command (see `heapdrome workloads`); what
     /// follows `--` are its parameters
     #[arg(short, long, value_name = "NAME",
@@ -85,7 +86,7 @@ pub struct RaceArguments {
           conflicts_with_all = ["command", "workload", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
           "judge", "warmup", "setup",
           "prepare", "cleanup", "check", "pin", "timeout", "directory", "stdin", "environment",
-          "discard_output", "memory_runs", "success", "allow_different_work", "serve", "ready", "idle", "metrics",
+          "discard_output", "memory_runs", "success", "allow_different_work", "unproven", "serve", "ready", "idle", "metrics",
           "seed"])]
     pub resume: Option<String>,
     /// The command to race, with its arguments; or the parameters of the workload
@@ -94,6 +95,11 @@ pub struct RaceArguments {
 }
 
 impl RaceArguments {
+    /// The allocator that the others are compared with, if the command chooses none itself.
+    pub fn baseline(&self) -> &str {
+        self.baseline.as_deref().unwrap_or("system")
+    }
+
     /// Whether they ask for several races, or for values of a parameter of the command.
     pub fn is_sweep(&self) -> bool {
         let several = self.threads.len() > 1 || !self.sweeps.is_empty();
@@ -181,6 +187,10 @@ pub struct RunArguments {
     /// run finds to be done
     #[arg(long)]
     pub allow_different_work: bool,
+    /// Race a command that cannot be traced: no proof is taken of who serves malloc, nothing is
+    /// recommended, and the exit status is 1
+    #[arg(long, conflicts_with = "allow_different_work")]
+    pub unproven: bool,
 }
 
 /// Where a result is written.

@@ -10,7 +10,7 @@ use heapdrome_statistics::{Estimate, Rule, drift, median, outliers};
 
 use super::figures::{Compared, FIGURES, Kind, WALL, probability};
 use super::judging::{Rules, noise_floor};
-use super::{deciding, mattering};
+use super::{deciding, faults, mattering};
 
 /// All that is known of a race.
 pub struct Material<'a> {
@@ -38,7 +38,11 @@ pub struct Material<'a> {
 pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     let plan = material.plan;
     // Whoever was not tried, because the race ended before, has no row.
-    let tried = |e: &usize| material.proofs.contains_key(e) || material.failures.contains_key(e);
+    let tried = |e: &usize| {
+        plan.options.unproven
+            || material.proofs.contains_key(e)
+            || material.failures.contains_key(e)
+    };
     let places = (0..plan.entrants.len()).filter(tried);
     let entrants: Vec<_> = places.map(|e| row(material, rules, e)).collect();
     RaceResult {
@@ -93,6 +97,7 @@ impl Material<'_> {
             None => {}
         }
         match self.proofs.get(&entrant).map(|proof| proof.coverage) {
+            None if self.plan.options.unproven => Status::Ok,
             Some(Coverage::TooLittle) | None => Status::NotServed,
             Some(Coverage::Whole | Coverage::Most) => Status::Ok,
         }
@@ -142,7 +147,7 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
         sha256: described.sha256.clone(),
         settings: described.settings.clone(),
         hardened: described.hardened,
-        known_faults: described.known_faults.clone(),
+        known_faults: faults::concerning(described, material.proofs.get(&entrant)),
         status: material.status(entrant),
         decided_after: material.decided.get(&entrant).copied(),
         failure: material.failures.get(&entrant).cloned(),
@@ -193,6 +198,7 @@ fn summary(proof: &Proof) -> ProofSummary {
     ProofSummary {
         served_by: proof.served_by.clone(),
         calls: proof.calls,
+        requested_bytes: proof.requested_bytes,
         processes: proof.processes,
         served_processes: proof.served_processes,
         unserved: proof.unserved.clone(),

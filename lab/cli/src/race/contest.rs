@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use heapdrome_measure::Race;
-use heapdrome_record::{Finding, JournalLine, Nanoseconds, Plan, Proof, RaceResult, Stopping};
+use heapdrome_record::{Finding, JournalLine, Plan, Proof, RaceResult};
 
 use super::assembling::{Material, assemble};
 use super::deciding::Judge;
@@ -165,22 +165,6 @@ impl Contest {
             *proofs = shared.store;
         }
         begun
-    }
-
-    /// Makes the race go on until these limits, also where it had ended; `max_time` counts from now on.
-    ///
-    /// # Errors
-    /// When the journal cannot be written.
-    pub fn limit(&mut self, stopping: Stopping) -> Result<(), Failure> {
-        let until = |time| Duration::from(time) + self.clock.spent();
-        let stopping = Stopping {
-            max_time: stopping.max_time.map(until).map(Nanoseconds::from),
-            ..stopping
-        };
-        let line = JournalLine::Limits { stopping };
-        self.race.record(line).map_err(measure_failure)?;
-        self.progress.adopt(&self.race.plan().stopping);
-        Ok(())
     }
 
     /// What `LD_PRELOAD` names for the entrant of this name.

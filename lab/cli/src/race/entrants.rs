@@ -3,6 +3,7 @@
 use heapdrome_catalogue::Catalogue;
 use heapdrome_record::{Entrant, Role};
 
+use super::as_is::twin_name;
 use crate::allocators::Names;
 use crate::failure::Failure;
 use crate::folders::Folders;
@@ -17,11 +18,17 @@ pub fn entrants(
     baseline: &str,
     folders: &Folders,
 ) -> Result<(Vec<Entrant>, Vec<String>), Failure> {
+    if baseline == Entrant::AS_IS {
+        return Err(Failure::usage(
+            "as-is is the baseline wherever the command chooses an allocator itself; leave out \
+             --baseline",
+        ));
+    }
     let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
     let known = Names::new(&catalogue);
     let first = known.ready(baseline)?;
     let rivals = known.ready_all(allocators, Some(baseline))?;
-    let twin = format!("{} (again)", first.name);
+    let twin = twin_name(&first.name);
     let mut entrants = vec![
         Entrant {
             role: Role::Baseline,

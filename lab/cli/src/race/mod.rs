@@ -1,10 +1,12 @@
 //! `heapdrome race`: from the command line to the verdict.
 
+mod as_is;
 mod assembling;
 mod cell;
 mod contest;
 mod deciding;
 mod entrants;
+mod faults;
 mod figures;
 mod judging;
 mod limits;
@@ -87,7 +89,8 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         }
         _ => output::publish(&result, &wanted, Some(&redaction))?,
     }
-    if matches!(ended, Ok(Ended::Done(_))) && !Destinations::of(&wanted).take_stdout() {
+    let proven = !result.options.unproven;
+    if proven && matches!(ended, Ok(Ended::Done(_))) && !Destinations::of(&wanted).take_stdout() {
         print_adoption(&result, &contest, &folders)?;
     }
     outcome(ended, &result, contest.name())
@@ -106,6 +109,10 @@ fn started(
         output: arguments.output.clone(),
     })
 }
+
+/// Why a race without proofs does not end with status 0: nothing that reads it may take it for one
+/// whose rows are proven.
+const WITHOUT_PROOF: &str = "no proof was taken of who served malloc, so nothing is recommended";
 
 /// The exit status of a race that has been reported.
 fn outcome(ended: Result<Ended, Failure>, result: &RaceResult, name: &str) -> Result<(), Failure> {
@@ -126,6 +133,7 @@ fn outcome(ended: Result<Ended, Failure>, result: &RaceResult, name: &str) -> Re
                 .map(|entrant| entrant.allocator.as_str())
                 .collect();
             match names.as_slice() {
+                [] if result.options.unproven => Err(Failure::Entrant(WITHOUT_PROOF.to_owned())),
                 [] => Ok(()),
                 names => Err(Failure::Entrant(format!(
                     "not in the race: {}",
@@ -157,12 +165,13 @@ fn print_adoption(
         .filter(|entrant| wall(entrant).is_some())
         .min_by(|a, b| f64::total_cmp(&wall(a).unwrap_or(1.0), &wall(b).unwrap_or(1.0)));
     match winner {
-        Some(winner) => {
+        // What the command runs on already is no change to describe.
+        Some(winner) if winner.allocator != heapdrome_record::Entrant::AS_IS => {
             let preload = contest.preload(&winner.allocator);
             let text = crate::allocators::adoption(winner, preload, &result.command, folders);
             output::print(text.as_bytes())
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_record::{CPU, Metric, Nanoseconds, Options, PEAK_RSS, Server, WALL};
+use heapdrome_record::{CPU, Metric, Nanoseconds, Options, PEAK_RSS, Role, Server, WALL};
 
 use super::figures::{self, FIGURES};
 use crate::arguments::RaceArguments;
@@ -42,7 +42,7 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
         }),
         _ => None,
     };
-    check_together(arguments)?;
+    check_contradictions(arguments)?;
     check_metric_names(arguments)?;
     let mut names = BTreeSet::new();
     if let Some(twice) = arguments
@@ -79,6 +79,11 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
         memory_runs: runs.memory_runs,
         success: runs.success.clone(),
         allow_different_work: runs.allow_different_work,
+        as_is: Some(match arguments.baseline {
+            None => Role::Baseline,
+            Some(_) => Role::Rival,
+        }),
+        unproven: runs.unproven,
         ..usual_options()
     };
     check_files(&options)?;
@@ -86,24 +91,30 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
     Ok(options)
 }
 
-/// Refuses options that mean nothing beside each other.
-fn check_together(arguments: &RaceArguments) -> Result<(), Failure> {
-    let swept = arguments.is_sweep();
-    let of_sweep = [
-        ("--work", arguments.work.is_some()),
+/// Refuses options of which one would be ignored because of another.
+fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
+    let only_in_sweeps = [
         ("--knee", arguments.knee.is_some()),
+        ("--work", arguments.work.is_some()),
     ];
-    if let Some((option, _)) = of_sweep.iter().find(|(_, given)| *given && !swept) {
+    if let Some((option, _)) = only_in_sweeps.into_iter().find(|(_, given)| *given)
+        && !arguments.is_sweep()
+    {
         return Err(Failure::Usage(format!(
-            "{option} belongs to a sweep; add --sweep NAME=1,2 or -t 1,2, or leave {option} out"
+            "{option} is for sweeps; add --threads or --sweep"
         )));
     }
-    if arguments.idle.is_some() && arguments.runs.memory_runs == 0 {
+    if arguments.idle.is_some_and(|idle| !idle.is_zero()) && arguments.runs.memory_runs == 0 {
         return Err(Failure::usage(
-            "--idle is for the runs that watch memory, and --memory-runs 0 makes none; leave one of them out",
+            "--idle needs a run that watches memory; leave out --memory-runs 0",
         ));
     }
-    Ok(())
+    let mut names = BTreeSet::new();
+    let mut environment = arguments.runs.environment.iter();
+    match environment.find(|(name, _)| !names.insert(name)) {
+        Some((name, _)) => Err(Failure::Usage(format!("--env {name} is given twice"))),
+        None => Ok(()),
+    }
 }
 
 /// What `--judge` calls the figures that every race has.
@@ -297,29 +308,5 @@ mod tests {
         let error = read(&["-w", "rptest", "--judge", "nonsense"]);
         let error = error.expect_err("refused").to_string();
         assert!(error.contains("measured_wall_s"), "{error}");
-    }
-
-    #[test]
-    fn options_that_mean_nothing_together_are_refused_with_what_to_do() {
-        for (words, advice) in [
-            (&["--knee", "10%"][..], "add --sweep NAME=1,2"),
-            (&["--work", "same"][..], "leave --work out"),
-            (
-                &[
-                    "--serve",
-                    "s",
-                    "--ready",
-                    "r",
-                    "--idle",
-                    "1s",
-                    "--memory-runs",
-                    "0",
-                ][..],
-                "leave one of them out",
-            ),
-        ] {
-            let error = read(words).expect_err("refused").to_string();
-            assert!(error.contains(advice), "{words:?}: {error}");
-        }
     }
 }

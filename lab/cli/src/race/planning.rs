@@ -65,7 +65,7 @@ pub fn plan(
         command: &arguments.command,
         workload: workload.as_ref(),
         allocators: &arguments.allocators,
-        baseline: &arguments.baseline,
+        baseline: arguments.baseline(),
         options,
         stopping,
         seed: arguments.seed.unwrap_or_else(seed_from_clock),

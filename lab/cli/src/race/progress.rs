@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use heapdrome_measure::Event;
-use heapdrome_record::{Plan, Stopping};
+use heapdrome_record::Plan;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
@@ -40,11 +40,7 @@ impl Progress {
         bar.enable_steady_tick(TICK);
         Self {
             bar,
-            names: plan
-                .entrants
-                .iter()
-                .map(|entrant| entrant.name.clone())
-                .collect(),
+            names: names(plan),
             max_rounds: plan.stopping.max_rounds,
             max_time: None,
             started: None,
@@ -57,9 +53,10 @@ impl Progress {
         }
     }
 
-    /// Follows other limits than the plan's.
-    pub fn adopt(&mut self, stopping: &Stopping) {
-        self.max_rounds = stopping.max_rounds;
+    /// Follows `plan` from now on, which took the place of the one before.
+    pub fn follow_plan(&mut self, plan: &Plan) {
+        self.names = names(plan);
+        self.max_rounds = plan.stopping.max_rounds;
     }
 
     /// The rounds take this long at most.
@@ -173,6 +170,11 @@ impl Progress {
             self.name(entrant)
         ));
     }
+}
+
+fn names(plan: &Plan) -> Vec<String> {
+    let entrants = plan.entrants.iter();
+    entrants.map(|entrant| entrant.name.clone()).collect()
 }
 
 impl Drop for Progress {

@@ -210,7 +210,7 @@ impl Prover {
         // Nothing can displace the allocator of a command that it does not serve anyhow.
         if request.preloads_nothing() && proof.coverage != Coverage::TooLittle {
             match self.follow(race, || self.witness.start_uncounted(request))? {
-                Watched::Well(uncounted) => add_uncounted(&mut proof, &uncounted),
+                Watched::Well(uncounted) => add_uncounted(&mut proof, &request.entrant, &uncounted),
                 failed => return Ok(failed.into()),
             }
         }
@@ -226,7 +226,7 @@ impl Prover {
         let started = Instant::now();
         race.prepare(&self.interrupt)
             .map_err(super::measure_failure)?;
-        let session = start().map_err(witness_failure)?;
+        let session = start().map_err(untraceable)?;
         let plan = race.plan();
         let answered = match &plan.options.server {
             None => true,
@@ -290,6 +290,16 @@ pub fn witness_failure(error: WitnessError) -> Failure {
         WitnessError::Interrupted => Failure::Interrupted,
         WitnessError::EmptyCommand | WitnessError::CommandNotFound { .. } => Failure::usage(error),
         other => Failure::machine(other),
+    }
+}
+
+/// The failure to start a run under the witness. A race can do without, where nothing may be traced.
+fn untraceable(error: WitnessError) -> Failure {
+    match error {
+        WitnessError::PtraceForbidden { .. } => {
+            Failure::Machine(format!("{error}; or race without a proof by --unproven"))
+        }
+        other => witness_failure(other),
     }
 }
 

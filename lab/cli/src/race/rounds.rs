@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{Ending, JournalLine, MemoryRun, Role};
+use heapdrome_record::{self as record, Ending, JournalLine, MemoryRun, Nanoseconds, Role};
 use heapdrome_statistics::{Decision, Stopping, median};
 
 use super::assembling::{assemble, differing};
@@ -14,7 +14,23 @@ use crate::failure::Failure;
 use crate::output;
 
 impl Contest {
-    /// Rounds until the intervals are narrow enough, or time or rounds are used up.
+    /// Makes the race go on until these limits, also where it had ended; `max_time` counts from now on.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn limit(&mut self, stopping: record::Stopping) -> Result<(), Failure> {
+        let until = |time| Duration::from(time) + self.clock.spent();
+        let stopping = record::Stopping {
+            max_time: stopping.max_time.map(until).map(Nanoseconds::from),
+            ..stopping
+        };
+        let line = JournalLine::Limits { stopping };
+        self.race.record(line).map_err(measure_failure)?;
+        self.progress.follow_plan(self.race.plan());
+        Ok(())
+    }
+
+    /// Rounds until all is decided, or time or rounds are used up.
     pub(super) fn rounds(&mut self) -> Result<Ended, Failure> {
         loop {
             if let Some(ended) = self.round_or_end()? {

@@ -50,6 +50,8 @@ fn plan(word: &str, command: &[String]) -> Plan {
         settings: Default::default(),
         hardened: false,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
+        as_is: false,
     };
     Plan {
         command: command.to_vec(),

@@ -27,6 +27,8 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
         settings: Default::default(),
         hardened: false,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
+        as_is: false,
     };
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),

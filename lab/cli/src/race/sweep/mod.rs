@@ -12,6 +12,7 @@ use heapdrome_record::{
     Better, Collection, Member, Metric, Options, RaceResult, SCHEMA, Status, SweptParameter,
 };
 
+use super::WITHOUT_PROOF;
 use super::cell::{CellRequest, Load, run_cell};
 use super::options::{check_command, options};
 use super::placeholders;
@@ -202,7 +203,7 @@ fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>
         ),
         load: point.load.clone(),
         allocators: arguments.allocators.clone(),
-        baseline: arguments.baseline.clone(),
+        baseline: arguments.baseline().to_owned(),
         stopping: stopping.clone(),
         judge: None,
         options: point.options.clone(),
@@ -369,6 +370,13 @@ fn outcome(collection: &Collection) -> Result<(), Failure> {
     let mut told = without_rounds(collection);
     if !named.is_empty() {
         told.push(format!("not in the race: {}", named.join("; ")));
+    }
+    if collection
+        .races
+        .iter()
+        .any(|race| race.result.options.unproven)
+    {
+        told.push(WITHOUT_PROOF.to_owned());
     }
     match told.as_slice() {
         [] => Ok(()),
