@@ -2,6 +2,7 @@
 //! here by gcc, some of them broken on purpose.
 
 mod bad_input;
+mod brief;
 mod compare;
 mod compressed;
 mod decided;
