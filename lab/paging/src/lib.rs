@@ -7,7 +7,6 @@
 //! Nothing that the lab did not make is ever removed or changed. It prints nothing.
 
 mod cell;
-mod claims;
 mod contained;
 mod counters;
 mod distribution;
@@ -29,11 +28,10 @@ mod survive;
 mod swap;
 mod system;
 mod tables;
-mod targets;
+mod verdicts;
 mod words;
 
 pub use cell::Cell;
-pub use claims::claims;
 pub use contained::{Contained, Ended, Task, contain};
 pub use counters::Counters;
 pub use distribution::{Distribution, Point};
@@ -57,5 +55,5 @@ pub use tables::{
     realloc_scaling_table, realloc_table, recycle_table, scaling_table, strategy_table,
     summary_table, throughput_table,
 };
-pub use targets::{open_targets, targets};
+pub use verdicts::{claims, open_cells, targets};
 pub use words::{bytes, ratio, size, time};

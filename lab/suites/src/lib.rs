@@ -17,14 +17,14 @@ mod races;
 mod results;
 mod tables;
 
-pub use claims::{Claim, Decided, HoldsFor, Test};
+pub use claims::{Claim, Decided, HoldsFor, Part, Range, Test, weigh, within_rounds, without};
 pub use definition::{Cell, Contender, Document, Form, Suite, Sweep};
 pub use error::SuiteError;
 pub use misuse::{Kind, MISUSE, kinds, misuse_tables};
 pub use published::PublishedTable;
 pub use races::{Probe, Race, Selection, probe};
 pub use results::{Evaluation, evaluate};
-pub use tables::{Against, Makes, Shown, TablePlan, Unit};
+pub use tables::{ALPHA, Against, Makes, Shown, TablePlan, Unit, rule};
 
 use std::sync::LazyLock;
 

@@ -17,6 +17,8 @@ use evidence::Found;
 
 pub use decided::Decided;
 pub(crate) use evidence::Side;
+pub use evidence::{Part, weigh, without};
+pub use parts::within_rounds;
 
 /// A sentence that was published, in heapdrome's own words.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
