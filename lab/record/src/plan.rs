@@ -48,7 +48,7 @@ impl Server {
 }
 
 /// When a race has run long enough.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
     /// Half-width of the interval on the wall-time ratio at which to stop, as a fraction (0.01 is
     /// 1%); `None` runs `max_rounds`.
@@ -129,7 +129,7 @@ pub struct Part {
 }
 
 /// Everything that a race needs to know, written first into its journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The program and its arguments.
     pub command: Vec<String>,
