@@ -45,7 +45,7 @@ pub use lab::Lab;
 pub use ledger::{Ledger, Leftovers, Made};
 pub use limit::{Attempt, Enclosure, Limit, Mechanism};
 pub use preload::Preload;
-pub use published::{Published, beside, published};
+pub use published::beside;
 pub use rounds::{Event, Plan};
 pub use setting::{HUGE_PAGES, Setting, huge_pages};
 pub use survive::{STEP, Search, patience, told_trial};
