@@ -56,6 +56,8 @@ pub struct Contest {
     pub(super) progress: Progress,
     pub(super) interrupt: Arc<AtomicBool>,
     pub(super) timed: Duration,
+    /// When this process took up the race, and how much of `timed` was before.
+    pub(super) taken_up: (Instant, Duration),
     pub(super) last_table: Instant,
     pub(super) program: Option<Fingerprint>,
     pub(super) remarks: Vec<String>,
@@ -127,6 +129,7 @@ impl Contest {
             prover,
             interrupt,
             timed,
+            taken_up: (Instant::now(), timed),
             shared: None,
             judge: None,
         })
@@ -240,7 +243,7 @@ impl Contest {
     /// As [`Contest::run`].
     pub fn go_on(&mut self, begun: Result<Option<Ended>, Failure>) -> Result<Ended, Failure> {
         let ended = match begun {
-            Ok(None) => self.rounds(),
+            Ok(None) => self.rounds().and_then(|ended| self.with_evidence(ended)),
             Ok(Some(ended)) => Ok(ended),
             Err(failure) => Err(failure),
         };
@@ -326,6 +329,7 @@ impl Contest {
             proofs: &proofs,
             failures: &failures.collect(),
             decided: self.race.decided(),
+            evidence: self.race.evidence(),
             memory: self.race.memory_runs(),
             remarks: &self.remarks,
             ended,

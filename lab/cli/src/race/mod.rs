@@ -5,6 +5,7 @@ mod cell;
 mod contest;
 mod deciding;
 mod entrants;
+mod evidence;
 mod figures;
 mod mattering;
 mod options;
