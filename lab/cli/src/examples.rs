@@ -16,6 +16,7 @@ Examples:
 pub const SHOW: &str = "\
 Examples:
   heapdrome show result.json
+  heapdrome show result.json --entrant mimalloc2
   heapdrome show result.json --markdown result.md --csv samples.csv --redact";
 
 /// `heapdrome report`.

@@ -94,6 +94,9 @@ pub struct ShowArguments {
     /// reads it from standard input
     #[arg(value_name = "RESULT.json")]
     pub result: PathBuf,
+    /// Print all that was recorded of one entrant, beside the baseline, and why it is better
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "csv", "markdown", "redact"])]
+    pub entrant: Option<String>,
     /// Where to write it in other forms.
     #[command(flatten)]
     pub output: OutputArguments,

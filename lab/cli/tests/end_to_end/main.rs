@@ -6,6 +6,7 @@ mod compare;
 mod compressed;
 mod decided;
 mod destinations;
+mod evidence;
 mod failing_entrants;
 mod killed;
 mod misuse;
