@@ -86,8 +86,9 @@ fn memcached_keeps_its_items_in_slabs_of_its_own() {
     // Tests of other processes have other ports.
     let port = 20_000 + std::process::id() % 10_000;
     let load = format!(
-        "exec 3<>/dev/tcp/127.0.0.1/{port}; for i in {{1..2000}}; do \
-         printf 'set k%d 0 0 4096\\r\\n%04096d\\r\\n' $i 7 >&3; read -r _ <&3; done"
+        "exec 3<>/dev/tcp/127.0.0.1/{port}; {{ for i in {{1..2000}}; do \
+         printf 'set k%d 0 0 4096 noreply\\r\\n%04096d\\r\\n' $i 7; done; \
+         printf 'stats\\r\\nquit\\r\\n'; }} >&3; grep -q curr_items <&3"
     );
     let serve = format!("exec memcached -u root -l 127.0.0.1 -p {port} -U 0");
     let ready = format!("bash -c ': </dev/tcp/127.0.0.1/{port}'");
