@@ -45,6 +45,9 @@ pub struct Entry {
     pub base: Option<String>,
     /// Where it comes from; a variant's is its base's.
     pub source: Source,
+    /// About how many seconds its build takes, sources included, as docs/allocators.md tells; a
+    /// variant's build is its base's.
+    pub build_seconds: Option<u64>,
     /// How to use it for good.
     pub adoption: Adoption,
 }
@@ -202,6 +205,7 @@ struct EntryFile {
     requires: Option<Requires>,
     base: Option<String>,
     unavailable: Option<String>,
+    build_seconds: Option<u64>,
     #[serde(default)]
     libc: bool,
     #[serde(default)]
@@ -257,6 +261,7 @@ pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<
         requires: file.requires,
         base: None,
         source,
+        build_seconds: file.build_seconds,
         adoption: file.adoption.unwrap_or_default(),
     })
 }

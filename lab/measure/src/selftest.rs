@@ -137,11 +137,9 @@ fn plan() -> Plan {
         seed: 0,
         options: Options::default(),
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 1,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
     }

@@ -35,11 +35,9 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
             ..Options::default()
         },
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 3,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
     }

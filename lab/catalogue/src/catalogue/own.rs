@@ -12,7 +12,7 @@ use crate::error::file_error;
 use crate::{CatalogueError, build, carried};
 
 /// Names that stand for several entries on a command line.
-const GROUPS: [&str; 3] = ["default", "found", "all"];
+const GROUPS: [&str; 4] = ["default", "found", "hardened", "all"];
 
 impl Catalogue {
     /// Adds a library of the user's own under a name, with environment variables to run it with.
@@ -135,6 +135,7 @@ pub(super) fn own_entry(own: Own) -> Entry {
         requires: None,
         base: None,
         source: Source::User(own.path),
+        build_seconds: None,
         adoption: Adoption::default(),
     }
 }

@@ -12,8 +12,8 @@ use heapdrome_measure::journal;
 use heapdrome_packages::sha256_of_file;
 use heapdrome_record::{Coverage, Entrant, JournalLine, Plan, Proof, Role};
 
-use super::assembling::rule;
 use super::contest::Contest;
+use super::judging::Rules;
 use super::measure_failure;
 use crate::failure::Failure;
 
@@ -61,7 +61,7 @@ impl Contest {
             machine,
         };
         self.race.record(line).map_err(measure_failure)?;
-        self.rule = rule(self.race.plan());
+        self.rules = Rules::new(self.race.plan());
         self.progress.follow_plan(self.race.plan());
         Ok(told)
     }

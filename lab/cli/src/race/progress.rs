@@ -42,7 +42,7 @@ impl Progress {
             bar,
             names: names(plan),
             max_rounds: plan.stopping.max_rounds,
-            max_time: plan.stopping.max_time.map(Duration::from),
+            max_time: None,
             started: None,
             round: 0,
             runs_in_round: 1,
@@ -53,9 +53,15 @@ impl Progress {
         }
     }
 
-    /// Names the entrants of `plan` from now on, which took the place of the one before.
+    /// Follows `plan` from now on, which took the place of the one before.
     pub fn follow_plan(&mut self, plan: &Plan) {
         self.names = names(plan);
+        self.max_rounds = plan.stopping.max_rounds;
+    }
+
+    /// The rounds take this long at most.
+    pub fn limit(&mut self, time: Duration) {
+        self.max_time = Some(time);
     }
 
     /// Puts `title` before every line. That the metric `untold` is missing is told by another, once for all races.

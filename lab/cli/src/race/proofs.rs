@@ -26,6 +26,9 @@ impl Contest {
                 continue;
             }
             interrupt::check(&self.interrupt)?;
+            if let Some(ended) = self.no_time_for_rounds() {
+                return Ok(Some(ended));
+            }
             if self.race.proofs()[entrant].is_some() && !self.race.runs().is_empty() {
                 let cause = self.changed_meanwhile(entrant);
                 self.prove_again(entrant, &cause)?;

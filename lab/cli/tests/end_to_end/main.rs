@@ -3,11 +3,13 @@
 
 mod as_is;
 mod bad_input;
+mod brief;
 mod compare;
 mod compressed;
 mod decided;
 mod destinations;
 mod failing_entrants;
+mod judged;
 mod killed;
 mod misuse;
 mod pages;
@@ -26,4 +28,5 @@ mod support;
 mod survive;
 mod sweeps;
 mod unproven;
+mod usual;
 mod workloads;

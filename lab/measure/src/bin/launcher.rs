@@ -67,11 +67,9 @@ fn plan(word: &str, command: &[String]) -> Plan {
         seed: 5,
         options: Options::default(),
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 1,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
     }

@@ -48,11 +48,9 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
             ..Options::default()
         },
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 3,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
     }
