@@ -363,6 +363,6 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
             different.join(", ")
         ));
     }
-    remarks.extend(mattering::remark(entrants));
+    remarks.extend(mattering::remarks(entrants));
     remarks
 }
