@@ -21,6 +21,7 @@ mod program;
 mod race;
 mod report;
 mod show;
+mod slowdown;
 mod sources;
 mod suite;
 mod survive;

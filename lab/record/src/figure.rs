@@ -22,6 +22,12 @@ pub const COMMON_FIGURES: [&str; 10] = [
     "involuntary_switches",
 ];
 
+/// Whether every race has a figure of this name: one of [`COMMON_FIGURES`], or the average of the
+/// process tree.
+pub fn is_common_figure(name: &str) -> bool {
+    COMMON_FIGURES.contains(&name) || name == "average_tree_bytes"
+}
+
 /// The step in which a figure is read; 0 where it is not known.
 pub fn resolution(figure: &str) -> f64 {
     match figure {
@@ -33,8 +39,8 @@ pub fn resolution(figure: &str) -> f64 {
 }
 
 impl EntrantResult {
-    /// The samples of a figure in the order of the rounds: one of [`COMMON_FIGURES`], or one that the
-    /// command or the workload reported. `None` where no run has it.
+    /// The samples of a figure in the order of the rounds: one of [`COMMON_FIGURES`], or one that
+    /// the command or the workload reported. `None` where no run has it.
     pub fn samples(&self, figure: &str) -> Option<Vec<f64>> {
         let all = |series: &Option<Series>| series.as_ref().map(|series| series.samples.clone());
         let found = match figure {
@@ -58,9 +64,9 @@ impl EntrantResult {
 }
 
 impl RaceResult {
-    /// Of samples in the order of the rounds, those of the rounds that every entrant ran. Where who is decided runs no
-    /// more, the others' later rounds are there because of what the earlier ones showed. An interval that is for one look
-    /// does not allow that.
+    /// Of samples in the order of the rounds, those of the rounds that every entrant ran. Where who
+    /// is decided runs no more, the others' later rounds are there because of what the earlier ones
+    /// showed. An interval that is for one look does not allow that.
     pub fn first_rounds(&self, mut samples: Vec<f64>) -> Vec<f64> {
         let least = self.least_rounds.map(usize::try_from);
         samples.truncate(least.and_then(Result::ok).unwrap_or(usize::MAX));

@@ -34,7 +34,7 @@ pub use collection::{
 };
 pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role};
-pub use figure::{COMMON_FIGURES, resolution};
+pub use figure::{COMMON_FIGURES, is_common_figure, resolution};
 pub use file::{
     ReadError, Saved, changes_to_json, collection_to_json, is_stdin, read_result, read_saved,
     result_to_json, source_name,

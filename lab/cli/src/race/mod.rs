@@ -39,7 +39,6 @@ use resuming::{Interrupted, TakenUp};
 pub use cell::{CellRequest, Load, run_cell};
 pub use deciding::Judge;
 pub use figures::{Kind, factor};
-pub use options::is_own_figure;
 pub use options::usual_options;
 pub use planning::seed_from_clock;
 pub use proofs::not_served;

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_record::{Metric, Nanoseconds, Options, Server};
+use heapdrome_record::{Metric, Nanoseconds, Options, Server, is_common_figure};
 
-use super::figures::{CPU, FIGURES};
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
 use crate::program;
@@ -87,7 +86,7 @@ fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
     match arguments
         .metrics
         .iter()
-        .find(|metric| is_own_figure(&metric.name))
+        .find(|metric| is_common_figure(&metric.name))
     {
         Some(taken) => Err(Failure::Usage(format!(
             "--metric {}: every race has a figure of that name; choose another",
@@ -95,13 +94,6 @@ fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
         ))),
         None => Ok(()),
     }
-}
-
-/// Whether every race has a figure of this name.
-pub fn is_own_figure(name: &str) -> bool {
-    let own = FIGURES.iter().chain([&CPU]).map(|figure| figure.name);
-    own.chain(["peak_tree_bytes", "average_tree_bytes"])
-        .any(|own| own == name)
 }
 
 /// A path that means the same after a change of folder.
