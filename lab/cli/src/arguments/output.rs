@@ -14,6 +14,7 @@ pub fn is_stdout(path: &Path) -> bool {
 
 /// Where a result is written.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Where the result goes")]
 pub struct OutputArguments {
     /// Write the result as JSON, compressed by gzip where FILE ends in .gz; `-` prints it in place
     /// of the table
