@@ -6,7 +6,7 @@ use heapdrome_record::{
     Bytes, Comparison, Entrant, EntrantResult, Finding, Machine, MemoryRun, NoiseFloor, Plan,
     Proof, ProofSummary, RaceResult, Role, Run, SCHEMA, Series, Status,
 };
-use heapdrome_statistics::{Estimate, Rule, drift, median, outliers, typical};
+use heapdrome_statistics::{Estimate, Rounds, Rule, drift, median, outliers, typical};
 
 use super::figures::{CPU, FIGURES, Figure, Kind, WALL, probability};
 use super::{deciding, mattering};
@@ -78,7 +78,7 @@ pub fn wall_estimates(material: &Material<'_>, rule: &Rule) -> Vec<Option<Estima
     let entrants: Vec<_> = (0..material.plan.entrants.len()).filter(racing).collect();
     entrants
         .iter()
-        .map(|e| material.estimate(rule, *e, WALL.resolution, WALL.of))
+        .map(|e| material.estimate(rule, *e, WALL.resolution, |run| Some((WALL.of)(run))))
         .collect()
 }
 
@@ -111,26 +111,34 @@ impl Material<'_> {
         }
     }
 
-    /// The figure of an entrant beside the baseline's, for the rounds that both have.
-    fn pairs(&self, entrant: usize, of: impl Fn(&Run) -> Option<f64>) -> (Vec<f64>, Vec<f64>) {
-        let by_round: BTreeMap<u32, f64> = self
-            .of_entrant(self.plan.baseline())
-            .filter_map(|run| Some((run.round, of(run)?)))
-            .collect();
-        self.of_entrant(entrant)
-            .filter_map(|run| Some((of(run)?, *by_round.get(&run.round)?)))
-            .unzip()
+    /// A figure of every entrant by rounds; NaN where a round has none.
+    fn by_round(&self, of: impl Fn(&Run) -> Option<f64>) -> Vec<Vec<f64>> {
+        let mut figures = vec![Vec::new(); self.plan.entrants.len()];
+        for run in self.runs {
+            let (own, round) = (&mut figures[run.entrant], run.round as usize);
+            if own.len() <= round {
+                own.resize(round + 1, f64::NAN);
+            }
+            own[round] = of(run).unwrap_or(f64::NAN);
+        }
+        figures
     }
 
+    /// A figure of an entrant over the baseline's, in the rounds that both have.
     fn estimate(
         &self,
         rule: &Rule,
         entrant: usize,
         resolution: f64,
-        of: impl Fn(&Run) -> f64,
+        of: impl Fn(&Run) -> Option<f64>,
     ) -> Option<Estimate> {
-        let (mine, baseline) = self.pairs(entrant, |run| Some(of(run)));
-        rule.compare(&mine, &baseline, resolution)
+        let figures = self.by_round(of);
+        let baseline = self.plan.baseline();
+        let mut entrants = self.plan.entrants.iter();
+        let twin = entrants.position(|entrant| entrant.role == Role::Twin);
+        let figures = figures.iter().map(Vec::as_slice);
+        let rounds = Rounds::new(figures, twin.map(|twin| [baseline, twin]), resolution);
+        rule.compare_within(&rounds, entrant, baseline)
     }
 }
 
@@ -275,7 +283,8 @@ fn comparisons(
         return BTreeMap::new();
     }
     let compare = |figure: &Figure| {
-        let estimate = material.estimate(rule, entrant, figure.resolution, figure.of)?;
+        let of = |run: &Run| Some((figure.of)(run));
+        let estimate = material.estimate(rule, entrant, figure.resolution, of)?;
         Some((
             figure.name.to_owned(),
             comparison(rule, figure.kind, &estimate),
@@ -283,9 +292,8 @@ fn comparisons(
     };
     let mut ratios: BTreeMap<_, _> = FIGURES.iter().chain([&CPU]).filter_map(compare).collect();
     for metric in &material.plan.options.metrics {
-        let (mine, baseline) =
-            material.pairs(entrant, |run| run.metrics.get(&metric.name).copied());
-        if let Some(estimate) = rule.compare(&mine, &baseline, 0.0) {
+        let of = |run: &Run| run.metrics.get(&metric.name).copied();
+        if let Some(estimate) = material.estimate(rule, entrant, 0.0, of) {
             ratios.insert(
                 metric.name.clone(),
                 comparison(rule, Kind::Amount, &estimate),
@@ -316,7 +324,7 @@ fn noise_floor(material: &Material<'_>, rule: &Rule) -> Option<NoiseFloor> {
         .entrants
         .iter()
         .position(|entrant| entrant.role == Role::Twin)?;
-    let estimate = material.estimate(rule, twin, WALL.resolution, WALL.of)?;
+    let estimate = material.estimate(rule, twin, WALL.resolution, |run| Some((WALL.of)(run)))?;
     // One estimate's own noise is too uncertain; all entrants share the machine's.
     let known: Vec<_> = wall_estimates(material, rule)
         .into_iter()

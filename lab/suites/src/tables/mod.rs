@@ -11,12 +11,12 @@ mod text;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use heapdrome_record::{Member, MisuseRun, Table, resolution};
+use heapdrome_record::{Member, MisuseRun, Table};
 use heapdrome_statistics::Rule;
 use serde::Deserialize;
 
 use crate::published::misfit;
-use crate::racers::{EVERYONE, figure_of};
+use crate::racers::{EVERYONE, Span, compare, figure_of};
 use crate::{Contender, PublishedTable, Suite, misuse};
 
 pub(crate) use degradation::{data_ratio, degradation, pair};
@@ -375,7 +375,8 @@ fn ratio_cell(
     }
     let base = figure_of(member, &member.result.baseline, figure)?;
     let turn = |ratio: f64| if inverse { 1.0 / ratio } else { ratio };
-    Some(match rule.compare(&own, &base, resolution(figure)) {
+    let both = [allocator, member.result.baseline.as_str()];
+    Some(match compare(member, rule, both, figure, Span::Whole) {
         Some(found) => {
             let (mut low, mut high) = (turn(found.low), turn(found.high));
             if inverse {
