@@ -12,12 +12,7 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
             Role::Rival
         },
         version: "1".to_owned(),
-        library: None,
-        sha256: None,
-        preload: Vec::new(),
-        settings: Default::default(),
-        hardened: false,
-        known_faults: Vec::new(),
+        ..Entrant::default()
     };
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),
@@ -33,11 +28,9 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
             ..Options::default()
         },
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 3,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
     }

@@ -315,10 +315,8 @@ fn every_published_setting_has_a_short_and_a_quick_form() {
     for name in names {
         let operations = |preset: &str| {
             let parameters = recorder::parameters("rptest", preset);
-            (
-                heapdrome_workloads::operations(&parameters).unwrap(),
-                parameters,
-            )
+            let operations = heapdrome_workloads::operations(&parameters);
+            (operations.expect("its own code"), parameters)
         };
         let (whole, published) = operations(&format!("published-{name}"));
         let (short, same) = operations(name);

@@ -2,6 +2,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::{CheckOutcome, Checks, LibraryFault, system_libc};
 
@@ -70,6 +72,33 @@ fn the_system_needs_no_library() {
         .entrant("system-arena1")
         .expect("always there");
     assert_eq!(one.settings, env("MALLOC_ARENA_MAX", "1"));
+}
+
+#[test]
+fn a_setting_without_effect_is_no_entrant_and_says_why() {
+    let mut place = place();
+    let entry = place.catalogue.find("system-huge").expect("an entry");
+    assert_eq!(
+        entry.settings,
+        env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
+    );
+    for (libc, huge_pages, reason) in [
+        ("glibc 2.34", Some("madvise"), "glibc 2.35"),
+        ("glibc 2.36", Some("never"), "are off"),
+        ("glibc 2.36", None, "no transparent huge pages"),
+    ] {
+        place.catalogue.surroundings = Surroundings::of(libc, huge_pages).into();
+        let said = message(place.catalogue.entrant("system-huge"));
+        let wanted = ["system-huge is not applicable here", reason];
+        assert!(wanted.iter().all(|part| said.contains(part)), "{said}");
+        let entry = place.catalogue.find("system-huge").expect("an entry");
+        let state = place.catalogue.state(entry);
+        assert!(matches!(state, State::Unavailable { .. }), "{state:?}");
+        place.catalogue.entrant("system").expect("always there");
+    }
+    place.catalogue.surroundings = Surroundings::of("glibc 2.36", Some("madvise")).into();
+    let entrant = place.catalogue.entrant("system-huge").expect("applicable");
+    assert_eq!((entrant.library, entrant.preload.len()), (None, 0));
 }
 
 #[test]

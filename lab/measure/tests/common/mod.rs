@@ -21,12 +21,7 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
         name: name.to_owned(),
         role,
         version: "1".to_owned(),
-        library: None,
-        sha256: None,
-        preload: Vec::new(),
-        settings: Default::default(),
-        hardened: false,
-        known_faults: Vec::new(),
+        ..Entrant::default()
     };
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),
@@ -46,11 +41,9 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
             ..Options::default()
         },
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 3,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
     }

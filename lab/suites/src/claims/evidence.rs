@@ -3,7 +3,7 @@
 use heapdrome_record::Holds;
 use heapdrome_statistics::Interval;
 
-use super::{HoldsFor, Range};
+use crate::claim::{HoldsFor, Range, Side};
 use crate::tables::interval;
 
 /// Parts of a claim that are told in full; of more, the number is told.
@@ -24,25 +24,15 @@ pub(super) enum Found {
     NotRun(String),
 }
 
-/// On which side of a claim an interval lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// Wholly where the claim puts it.
-    Inside,
-    /// Wholly elsewhere.
-    Outside,
-    /// Neither.
-    Unclear,
-}
-
 /// One comparison that a claim speaks of.
-pub(super) struct Part {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
     /// What is compared, and where.
-    pub(super) label: String,
+    pub label: String,
     /// The interval, or why there is none.
-    pub(super) found: Result<Interval, String>,
+    pub found: Result<Interval, String>,
     /// What the claim says of it.
-    pub(super) range: Range,
+    pub range: Range,
 }
 
 impl Part {
@@ -87,25 +77,8 @@ impl Part {
     }
 }
 
-impl Range {
-    /// On which side of its ends an interval lies.
-    pub(crate) fn side(&self, found: &Interval) -> Side {
-        let low = self.low.unwrap_or(f64::NEG_INFINITY);
-        let high = self.high.unwrap_or(f64::INFINITY);
-        if found.low.is_nan() || found.high.is_nan() {
-            Side::Unclear
-        } else if found.low > low && found.high < high {
-            Side::Inside
-        } else if found.high < low || found.low > high {
-            Side::Outside
-        } else {
-            Side::Unclear
-        }
-    }
-}
-
 /// The verdict on a claim that is made of parts, with the figures that say so.
-pub(super) fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, String) {
+pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, String) {
     let of = |side: Side| -> Vec<&Part> {
         let mut of: Vec<&Part> = parts.iter().filter(|part| part.side() == side).collect();
         of.sort_by(|one, other| other.excess().total_cmp(&one.excess()));
@@ -141,7 +114,7 @@ fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
 
 /// The verdict where cells or entrants that a claim names could have been run and were not: open
 /// unless they could not overturn it.
-pub(super) fn without(
+pub fn without(
     unrun: &[&str],
     holds_for: HoldsFor,
     (holds, because): (Holds, String),

@@ -7,11 +7,11 @@ use heapdrome_record::{Member, resolution};
 use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
 
 use super::evidence::{Found, Part};
-use super::{EVERYONE, Family, Range, Scope, Sizes, Test};
 use crate::Suite;
+use crate::claim::{EVERYONE, Family, Range, Scope, Sizes, Test};
 use crate::figures::{missing, of_cell};
-use crate::racers::{Racer, Span, compare, racers, takes_part};
-use crate::tables::{ALPHA, data_ratio, degradation, pair, rule};
+use crate::racers::{ALPHA, Racer, Span, compare, racers, rule, takes_part};
+use crate::tables::{data_ratio, degradation, pair};
 
 /// One entrant beside another in one race, as a part of a claim.
 pub(super) struct Compared<'a> {
@@ -321,7 +321,11 @@ fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>,
     found.ok_or_else(|| format!("{allocator} {}", missing(&member.result, allocator)))
 }
 
-fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
+/// The interval of an estimate from pairs of rounds, or why there is none.
+///
+/// # Errors
+/// When there are too few rounds, in words.
+pub fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
     let few = || format!("fewer than {FEWEST_ROUNDS} rounds give no interval");
     let found = found.ok_or_else(few)?;
     Ok(Interval {
