@@ -4,13 +4,16 @@
 //! there are colours, and where the bytes go.
 
 pub mod adopt;
-mod advice;
 mod bars;
+mod brief;
 mod changes;
 mod collection;
+mod conclusion;
 mod csv;
 pub mod doctor;
+mod evidence;
 mod foreign;
+mod glance;
 mod grid;
 mod json;
 mod listing;
@@ -21,6 +24,7 @@ mod page;
 mod paint;
 mod plot;
 mod prose;
+mod reason;
 mod reproduce;
 mod scaling;
 mod sheet;
@@ -30,14 +34,18 @@ mod table;
 mod terminal;
 mod words;
 
+pub use brief::Brief;
 pub use changes::{changes_markdown, changes_text};
 pub use collection::{collection_markdown, collection_text};
+pub use conclusion::{Advice, Conclusion, Figure};
 pub use csv::{Csv, collection_csv, table_csv};
+pub use evidence::evidence;
 pub use json::Json;
 pub use listing::{listing, wrapped};
 pub use markdown::Markdown;
 pub use page::{Entry, Source, index, page};
 pub use plot::{Plot, plots, stem};
+pub use reason::{Cause, Gain, Reason, Setting, reason, reason_for};
 pub use terminal::{Terminal, interim};
 pub use words::count;
 

@@ -167,15 +167,6 @@ impl Contest {
         begun
     }
 
-    /// What `LD_PRELOAD` names for the entrant of this name.
-    pub fn preload(&self, name: &str) -> Vec<PathBuf> {
-        let entrants = &self.race.plan().entrants;
-        let entrant = entrants.iter().find(|entrant| entrant.name == name);
-        entrant
-            .map(|entrant| entrant.preload.clone())
-            .unwrap_or_default()
-    }
-
     /// The name by which the race can be resumed.
     pub fn name(&self) -> &str {
         &self.name
@@ -248,7 +239,7 @@ impl Contest {
     /// As [`Contest::run`].
     pub fn go_on(&mut self, begun: Result<Option<Ended>, Failure>) -> Result<Ended, Failure> {
         let ended = match begun {
-            Ok(None) => self.rounds(),
+            Ok(None) => self.rounds().and_then(|ended| self.with_evidence(ended)),
             Ok(Some(ended)) => Ok(ended),
             Err(failure) => Err(failure),
         };
@@ -334,6 +325,7 @@ impl Contest {
             proofs: &proofs,
             failures: &failures.collect(),
             decided: self.race.decided(),
+            evidence: self.race.evidence(),
             memory: self.race.memory_runs(),
             remarks: &self.remarks,
             ended,

@@ -3,11 +3,11 @@
 use heapdrome_paging::STEP;
 use heapdrome_record::{Bytes, Collection, SCHEMA, Scale, Survival, Table};
 
-use super::SurviveArguments;
-use super::slowdown::{self, shown};
+use crate::arguments::SurviveArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::paging::session::Session;
+use crate::slowdown::{self, kind, shown};
 use crate::{output, program};
 
 /// Marks a limit that was tried once only.
@@ -32,18 +32,13 @@ pub fn publish(
         name: "survive".to_owned(),
         scale: Some(Scale::Usual),
         machine: session.machine.clone(),
-        races: Vec::new(),
         tables: vec![
             table(&rows, arguments.precision, &command),
             slowdown::table(&rows, &command),
         ],
-        ccdfs: Vec::new(),
-        misuse: Vec::new(),
         survival: rows,
-        sweep: None,
-        claims: Vec::new(),
-        absent: Vec::new(),
         remarks: session.remarks.clone(),
+        ..Collection::default()
     };
     let redaction = Folders::find()?.redaction();
     output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
@@ -125,11 +120,6 @@ fn cells(row: Option<&Survival>) -> Vec<String> {
     let first = or_dash(smallest);
     let rest = (0..3).map(|place| or_dash(slower(place)));
     std::iter::once(first).chain(rest).collect()
-}
-
-/// Whether there was swap, in words.
-pub fn kind(swap: bool) -> &'static str {
-    if swap { "with swap" } else { "without swap" }
 }
 
 /// Who needs the least: everyone whose limit cannot be told from the smallest, as limits are known to
@@ -219,9 +209,7 @@ mod tests {
             trial: Trial {
                 limit_bytes: 1 << 20,
                 wall_s: vec![2.0 / times; Survival::FEWEST_RUNS],
-                failure: None,
-                limit_hits: 0,
-                oom_kills: 0,
+                ..Trial::default()
             },
             slower: Some(2.0 / times),
             range: Some([1.0 / times, 3.0 / times]),

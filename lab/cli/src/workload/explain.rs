@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use heapdrome_programs::{Availability, Program, missing};
-use heapdrome_workloads::Description;
+use heapdrome_record::Bytes;
+use heapdrome_workloads::{Description, FigureText, Parameter, Parameters, Preset};
 
-use super::{Workload, catalog};
+use super::Workload;
+use super::companion::Companion;
 use crate::arguments::{WorkloadsAction, WorkloadsArguments};
 use crate::failure::Failure;
 use crate::output;
@@ -30,8 +32,7 @@ pub fn workloads(arguments: &WorkloadsArguments) -> Result<(), Failure> {
 impl Workload {
     fn summary(&self) -> &'static str {
         match self {
-            Self::Synthetic(description) => description.summary,
-            Self::Catalog => catalog::SUMMARY,
+            Self::Own(description, _) => description.summary,
             Self::Program(program) => &program.summary,
         }
     }
@@ -47,8 +48,8 @@ fn list() -> String {
     for (kind, heading) in headings.iter().enumerate() {
         let all = Workload::all();
         let of_kind = all.iter().filter(|one| match one {
-            Workload::Synthetic(_) => kind == 0,
-            Workload::Catalog => kind == 1,
+            Workload::Own(_, Companion::Runner) => kind == 0,
+            Workload::Own(_, Companion::Catalog) => kind == 1,
             Workload::Program(_) => kind == 2,
         });
         let rows: Vec<_> = of_kind
@@ -80,114 +81,84 @@ fn lack(workload: Workload) -> String {
                 format!(" (not installed: {})", packages.join(" "))
             }
         },
-        Workload::Synthetic(_) | Workload::Catalog => String::new(),
+        Workload::Own(..) => String::new(),
     }
 }
 
 fn explained(workload: Workload) -> String {
     match workload {
-        Workload::Synthetic(description) => of_synthetic(description),
-        Workload::Catalog => of_catalog(),
+        Workload::Own(description, _) => of_own(description),
         Workload::Program(program) => of_program(program),
     }
 }
 
-fn of_synthetic(description: &Description) -> String {
+fn of_own(description: &'static Description) -> String {
     let mut page = Page::titled(description.name, description.summary);
     page.section("What it models", description.models);
     page.section("Who described it", description.origin);
-    let range = |one: &heapdrome_workloads::Parameter| {
-        let unit = if one.unit.is_empty() { "" } else { " " };
-        [
-            one.name.to_owned(),
-            format!("{}{unit}{}", one.default, one.unit),
-            format!("{} to {}", one.least, one.most),
-            one.meaning.to_owned(),
-        ]
-    };
-    let rows: Vec<_> = description.parameters.iter().map(range).collect();
+    let rows: Vec<_> = description.parameters.iter().map(parameter_row).collect();
     page.table(
         "Parameters, in the order in which plain numbers are taken",
         ["name", "default", "range", "meaning"],
         &rows,
     );
-    let preset = |one: &heapdrome_workloads::Preset| {
-        let values: Vec<_> = one
-            .values
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        let published = one
-            .published
-            .map_or_else(String::new, |by| format!(" (published: {by})"));
-        let values = match values.as_slice() {
-            [] => "the defaults".to_owned(),
-            values => values.join(" "),
-        };
-        [
-            one.name.to_owned(),
-            format!("{}{published}: {values}", one.meaning),
-        ]
-    };
-    let rows: Vec<_> = description.presets.iter().map(preset).collect();
+    let rows: Vec<_> = description.presets.iter().map(preset_row).collect();
     page.table(
         "Presets, of which the first runs where none is named",
         ["name", "what it is for"],
         &rows,
     );
     page.section("What its figures mean", description.meaning);
-    let figure = |one: &heapdrome_workloads::FigureText| {
-        let better = if one.more_is_better { "more" } else { "less" };
-        [
-            one.name.to_owned(),
-            better.to_owned(),
-            one.meaning.to_owned(),
-        ]
-    };
-    let rows: Vec<_> = description.figures.iter().map(figure).collect();
+    let rows: Vec<_> = description.figures.iter().map(figure_row).collect();
     page.table("Figures", ["name", "better", "meaning"], &rows);
     page.section("What it does not say", description.silence);
+    if let Ok(usual) = Parameters::parse(description, &[""; 0]) {
+        let needed = Bytes((description.needs)(&usual));
+        page.section(
+            "What it needs",
+            &format!("up to {needed} of memory with the defaults"),
+        );
+    }
     page.race(description.name);
     page.0
 }
 
-fn of_catalog() -> String {
-    let mut page = Page::titled(catalog::NAME, catalog::SUMMARY);
-    let (first, last) = catalog::TEXTS.split_at(2);
-    for (heading, text) in first {
-        page.section(heading, text);
-    }
-    let defaults = catalog::values(&heapdrome_catalog::Settings::default());
-    let parameter = |(one, default): (&catalog::Parameter, u64)| {
-        let least = u64::from(one.name != "seed");
-        [
-            one.name.to_owned(),
-            default.to_string(),
-            one.quick.to_string(),
-            format!("{least} to {}", one.most),
-            one.meaning.to_owned(),
-        ]
-    };
-    let rows: Vec<_> = catalog::PARAMETERS
+fn parameter_row(one: &Parameter) -> [String; 4] {
+    let unit = if one.unit.is_empty() { "" } else { " " };
+    [
+        one.name.to_owned(),
+        format!("{}{unit}{}", one.default, one.unit),
+        format!("{} to {}", one.least, one.most),
+        one.meaning.to_owned(),
+    ]
+}
+
+fn preset_row(one: &Preset) -> [String; 2] {
+    let values: Vec<_> = one
+        .values
         .iter()
-        .zip(defaults)
-        .map(parameter)
+        .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    page.table(
-        "Parameters",
-        ["name", "default", "quick", "range", "meaning"],
-        &rows,
-    );
-    for (heading, text) in last {
-        page.section(heading, text);
-    }
-    let peak = heapdrome_catalog::expected_peak(&heapdrome_catalog::Settings::default());
-    page.section(
-        "What it needs",
-        &format!("about {peak} of memory with the defaults; its data are generated once"),
-    );
-    page.race(catalog::NAME);
-    page.0
+    let published = one
+        .published
+        .map_or_else(String::new, |by| format!(" (published: {by})"));
+    let values = match values.as_slice() {
+        [] => "the defaults".to_owned(),
+        values => values.join(" "),
+    };
+    [
+        one.name.to_owned(),
+        format!("{}{published}: {values}", one.meaning),
+    ]
+}
+
+fn figure_row(one: &FigureText) -> [String; 3] {
+    let better = if one.more_is_better { "more" } else { "less" };
+    [
+        one.name.to_owned(),
+        better.to_owned(),
+        one.meaning.to_owned(),
+    ]
 }
 
 fn of_program(program: &Program) -> String {

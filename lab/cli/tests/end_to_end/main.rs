@@ -3,10 +3,12 @@
 
 mod as_is;
 mod bad_input;
+mod brief;
 mod compare;
 mod compressed;
 mod decided;
 mod destinations;
+mod evidence;
 mod failing_entrants;
 mod judged;
 mod killed;

@@ -1,0 +1,134 @@
+//! Why a race recommends no change.
+
+use super::rivals::{Figure, Rival, Standing, near};
+use super::{Advice, Conclusion, no_speed_differs, sees_time, twin};
+use crate::prose;
+use crate::sheet::Sheet;
+use crate::words::{self, listed};
+
+/// The conclusion that keeps the baseline.
+pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a> {
+    let baseline = sheet.baseline();
+    let undecided = rivals
+        .iter()
+        .any(|one| !one.is_slower() && !one.is_as_fast_as_the_baseline());
+    let (advice, what, why) = if rivals.is_empty() {
+        let why = "Only hardened allocators were compared with it, which give up speed for safety.";
+        (
+            Advice::Stay,
+            format!("Stay with {baseline}."),
+            why.to_owned(),
+        )
+    } else if no_speed_differs(rivals) {
+        let what = format!("Stay with {baseline}: no allocator matters here.");
+        (Advice::NoneMatters, what, nearness(sheet, rivals))
+    } else if rivals.iter().all(|one| one.is_near(Figure::Processor)) {
+        let what = format!("Stay with {baseline}: no allocator changes its processor time.");
+        let why = format!(
+            "Every rival takes {baseline}'s processor time within {}, and none was shown to take less wall \
+             time, or less memory in the same time.",
+            near()
+        );
+        (Advice::NoneMatters, what, why)
+    } else if undecided && !sees_time(sheet) {
+        let what = format!("No answer: keep {baseline} for now.");
+        (Advice::Unclear, what, beaten(sheet, rivals))
+    } else {
+        let what = format!("Stay with {baseline}.");
+        (Advice::Stay, what, beaten(sheet, rivals))
+    };
+    Conclusion {
+        sure: unseen(sheet, matches!(advice, Advice::Unclear)),
+        advice,
+        what,
+        why,
+    }
+}
+
+/// That no rival differs by as much as matters.
+fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
+    let near = near();
+    let who = match rivals {
+        [only] => only.name(),
+        _ => "Every rival".to_owned(),
+    };
+    let compared = rivals.iter().any(|one| one.on(Figure::Memory).is_some());
+    let memory = match (compared, rivals.len()) {
+        (false, _) => "",
+        (true, 1) => ", and was not shown to take less memory",
+        (true, _) => ", and none was shown to take less memory",
+    };
+    format!(
+        "{who} takes {}'s time within {near}{memory}.",
+        sheet.baseline()
+    )
+}
+
+/// Who was shown to be worse, and that none was shown to be better.
+fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
+    let baseline = sheet.baseline();
+    let smaller = rivals
+        .iter()
+        .filter(|one| one.standing(Figure::Memory) == Standing::Better && !one.is_slower());
+    let smallest = smaller.min_by(|one, other| {
+        one.ratio(Figure::Memory)
+            .total_cmp(&other.ratio(Figure::Memory))
+    });
+    if let Some((one, memory)) = smallest.and_then(|one| Some((one, one.on(Figure::Memory)?))) {
+        return format!(
+            "{} takes {} memory than {baseline}, but what it costs in time is not known.",
+            one.name(),
+            words::comparison(memory, false)
+        );
+    }
+    let slower: Vec<String> = rivals
+        .iter()
+        .filter(|one| one.is_slower())
+        .map(Rival::name)
+        .collect();
+    let more =
+        |one: &&Rival<'_>| one.standing(Figure::Memory) == Standing::Worse && !one.is_slower();
+    let larger: Vec<String> = rivals.iter().filter(more).map(Rival::name).collect();
+    let mut worse = Vec::new();
+    if !slower.is_empty() {
+        worse.push(format!("slower {}", are(&slower)));
+    }
+    if !larger.is_empty() {
+        worse.push(format!("larger {}", are(&larger)));
+    }
+    let none = format!("None was shown to beat {baseline}");
+    match worse.is_empty() {
+        true => format!("{none}."),
+        false => format!("{none}; {}.", worse.join("; ")),
+    }
+}
+
+/// `is a`, `are a and b`.
+fn are(names: &[String]) -> String {
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    format!("{verb} {}", listed(names))
+}
+
+/// The difference that may have gone unseen, and advice where that is a great one.
+fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
+    let smallest = prose::smallest_differences(sheet.result);
+    let sure = if smallest.is_empty() {
+        "How small a difference could have been shown is not known".to_owned()
+    } else if smallest.iter().all(|(_, smallest)| *smallest > 1.0) {
+        "Not even a factor of two was sure to be shown".to_owned()
+    } else {
+        let told = prose::told_differences(&smallest);
+        match unclear {
+            true => format!("Only differences above {told} were sure to be shown"),
+            false => format!("Differences under {told} may have gone unseen"),
+        }
+    };
+    let sure = match twin(sheet) {
+        Some(doubt) => format!("{sure}, and {doubt}"),
+        None => sure,
+    };
+    match unclear {
+        true => format!("{sure}: run it longer or on a quieter machine."),
+        false => format!("{sure}."),
+    }
+}
