@@ -120,6 +120,8 @@ mod tests {
             settings: BTreeMap::new(),
             hardened: false,
             known_faults: Vec::new(),
+            faults_of_new: Vec::new(),
+            as_is: false,
         };
         let roles = [
             Role::Baseline,
