@@ -74,11 +74,12 @@ impl<'a> Conclusion<'a> {
         let rivals = rivals::compared(sheet);
         let (hardened, plain): (Vec<_>, Vec<_>) =
             rivals.into_iter().partition(|rival| rival.entrant.hardened);
+        let without_proof = sheet.rows.iter().all(|row| row.entrant.proof.is_none());
+        if sheet.result.rounds > 0 && !sheet.rows.is_empty() && without_proof {
+            return unproven(sheet);
+        }
         if sheet.result.rounds == 0 || (plain.is_empty() && hardened.is_empty()) {
             return no_answer(sheet);
-        }
-        if sheet.rows.iter().all(|row| row.entrant.proof.is_none()) {
-            return unproven(sheet);
         }
         match choice(sheet, &plain) {
             Some(choice) => choice.conclusion(sheet),
