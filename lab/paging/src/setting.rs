@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use heapdrome_system::FileError;
+
 use crate::item::Undone;
 use crate::{Error, Item, Ledger, Made};
 
@@ -21,7 +23,7 @@ impl Setting {
     /// # Errors
     /// When the file is no list of choices, or may not be written.
     pub fn choose(path: &Path, chosen: &str, ledger: &Arc<Ledger>) -> Result<Self, Error> {
-        let before = current(path).map_err(Error::file("read", path))?;
+        let before = current(path).map_err(FileError::of("read", path))?;
         if before == chosen {
             return Ok(Self(None));
         }
@@ -31,7 +33,7 @@ impl Setting {
             chosen: chosen.to_owned(),
         })?;
         // Dropped after a failure, it finds the old choice and changes nothing.
-        fs::write(path, chosen).map_err(Error::file("write", path))?;
+        fs::write(path, chosen).map_err(FileError::of("write", path))?;
         Ok(Self(Some(made)))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
-    Bytes, Comparison, Entrant, EntrantResult, Finding, Machine, MemoryRun, Plan, Proof,
+    Bytes, Comparison, Entrant, EntrantResult, Evidence, Finding, Machine, MemoryRun, Plan, Proof,
     ProofSummary, RaceResult, Role, Run, SCHEMA, Series, Status,
 };
 use heapdrome_statistics::{Estimate, Rule, drift, median, outliers};
@@ -26,6 +26,8 @@ pub struct Material<'a> {
     pub failures: &'a BTreeMap<usize, Finding>,
     /// After how many rounds entrants were decided that ran no more.
     pub decided: &'a BTreeMap<usize, u32>,
+    /// What following every block showed, by entrant.
+    pub evidence: &'a [Option<Evidence>],
     /// Untimed runs that watched memory.
     pub memory: &'a [MemoryRun],
     /// What happened to the race on its way.
@@ -177,6 +179,7 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
         memory_parts: first.map(|run| run.parts.clone()).unwrap_or_default(),
         memory_parts_method: first.and_then(|run| run.parts_method.clone()),
         after_idle: first.and_then(|run| run.after_idle),
+        evidence: material.evidence.get(entrant).cloned().flatten(),
         detached: detached(&runs),
         versus_baseline: comparisons(material, rules, entrant),
     }

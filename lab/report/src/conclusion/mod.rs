@@ -8,8 +8,9 @@ mod stay;
 
 use std::fmt;
 
-use heapdrome_record::{EntrantResult, RaceResult, Verdict};
+use heapdrome_record::{Entrant, EntrantResult, RaceResult, Verdict};
 
+use crate::prose;
 use crate::sheet::Sheet;
 use crate::words;
 use choice::choice;
@@ -74,8 +75,9 @@ impl<'a> Conclusion<'a> {
         let rivals = rivals::compared(sheet);
         let (hardened, plain): (Vec<_>, Vec<_>) =
             rivals.into_iter().partition(|rival| rival.entrant.hardened);
-        let without_proof = sheet.rows.iter().all(|row| row.entrant.proof.is_none());
-        if sheet.result.rounds > 0 && !sheet.rows.is_empty() && without_proof {
+        let proven = sheet.rows.iter().any(|row| row.entrant.proof.is_some());
+        let has_rows = sheet.result.rounds > 0 && !sheet.rows.is_empty();
+        if has_rows && (sheet.result.options.unproven || !proven) {
             return unproven(sheet);
         }
         if sheet.result.rounds == 0 || (plain.is_empty() && hardened.is_empty()) {
@@ -87,10 +89,10 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// The entrant to take, if there is one.
+    /// The entrant to take, if that is a change of how the command runs today.
     pub fn taken(&self) -> Option<&'a EntrantResult> {
         match self.advice {
-            Advice::Take { entrant, .. } => Some(entrant),
+            Advice::Take { entrant, .. } if !is_as_is(entrant) => Some(entrant),
             _ => None,
         }
     }
@@ -124,14 +126,21 @@ fn unproven<'a>(sheet: &Sheet<'a>) -> Conclusion<'a> {
     }
 }
 
-fn nothing_to_gain_in_time(rivals: &[Rival<'_>]) -> bool {
-    rivals.iter().all(Rival::takes_the_same_time)
+fn no_speed_differs(rivals: &[Rival<'_>]) -> bool {
+    rivals.iter().all(Rival::is_as_fast_as_the_baseline)
 }
 
-/// Whether the race could show more than great differences of time.
+/// Whether the race could show more than great differences of a speed.
 fn sees_time(sheet: &Sheet<'_>) -> bool {
-    let noise = sheet.result.noise_floor.as_ref();
-    noise.is_some_and(|noise| noise.smallest_difference <= COARSE)
+    let smallest = prose::smallest_differences(sheet.result).into_iter();
+    smallest
+        .map(|(_, smallest)| smallest)
+        .any(|one| one <= COARSE)
+}
+
+/// Whether it is the command as it runs today.
+fn is_as_is(entrant: &EntrantResult) -> bool {
+    entrant.allocator == Entrant::AS_IS
 }
 
 /// That the baseline was shown to differ from itself, if it was.
