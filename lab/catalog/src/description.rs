@@ -6,6 +6,7 @@ use crate::settings::{MOST_SETS, MOST_SIZE, MOST_THREADS, Settings, expected_pea
 
 /// The workload, as `heapdrome workloads` explains it and `heapdrome race` reads its parameters.
 pub static DESCRIPTION: Description = Description {
+    workload: None,
     name: "catalog",
     summary: "data sets loaded on an asynchronous executor, joined, formatted and dropped across \
               threads",

@@ -1,6 +1,7 @@
 //! The catalogue: entries, and what of them is here.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use heapdrome_packages::{Cache, sha256_of_file};
 use heapdrome_record::{Entrant, Role};
@@ -9,6 +10,7 @@ use heapdrome_system::FileError;
 
 use crate::build::{self, BuildEvent, Installed};
 use crate::entry::{Entry, Recipe, Source};
+use crate::requires::Surroundings;
 use crate::system::{Loader, Packages, has_program, libc_version};
 use crate::{CatalogueError, carried, config, embedded, library};
 
@@ -55,6 +57,8 @@ pub struct Catalogue {
     entries: Vec<Entry>,
     loader: Loader,
     packages: Packages,
+    /// What settings are applicable to, looked up once.
+    surroundings: OnceLock<Surroundings>,
 }
 
 /// The library of an entry with what is preloaded with it.
@@ -85,6 +89,7 @@ impl Catalogue {
             entries,
             loader: Loader::default(),
             packages: Packages::default(),
+            surroundings: OnceLock::new(),
         })
     }
 
@@ -144,6 +149,10 @@ impl Catalogue {
 
     /// Whether an entry can run now.
     pub fn state(&self, entry: &Entry) -> State {
+        if let Some(why) = self.unmet(entry) {
+            let why = format!("not applicable here: {why}");
+            return State::Unavailable { why };
+        }
         if let Ok(Located { library, .. }) = self.locate(entry) {
             let version = self.version(entry, library.as_deref());
             return State::Installed {
@@ -169,6 +178,13 @@ impl Catalogue {
         }
     }
 
+    /// Why an entry's settings would change nothing here.
+    fn unmet(&self, entry: &Entry) -> Option<String> {
+        let requires = entry.requires.as_ref()?;
+        let here = || Surroundings::here(&libc_version(&self.packages));
+        requires.unmet(self.surroundings.get_or_init(here))
+    }
+
     fn version(&self, entry: &Entry, library: Option<&Path>) -> String {
         match (&entry.source, library) {
             (Source::Libc, _) => libc_version(&self.packages),
@@ -183,6 +199,9 @@ impl Catalogue {
     /// Where an entry's library is, or why it is not here.
     fn locate(&self, entry: &Entry) -> Result<Located, CatalogueError> {
         let name = || entry.name.clone();
+        if let Some(why) = self.unmet(entry) {
+            return Err(CatalogueError::NotApplicable { name: name(), why });
+        }
         let only = |path: PathBuf| Located {
             preload: vec![path.clone()],
             library: Some(path),
@@ -253,6 +272,8 @@ impl Catalogue {
             settings: entry.settings.clone(),
             hardened: entry.hardened,
             known_faults: entry.known_faults.clone(),
+            faults_of_new: entry.faults_of_new.clone(),
+            as_is: false,
         })
     }
 

@@ -20,6 +20,7 @@ macro_rules! glue {
 entry_files![
     "system",
     "system-arena1",
+    "system-huge",
     "jemalloc",
     "jemalloc-decay",
     "jemalloc-debian",

@@ -62,6 +62,14 @@ pub enum CatalogueError {
         /// The package.
         apt: String,
     },
+    /// Its settings would change nothing here.
+    #[error("{name} is not applicable here: {why}")]
+    NotApplicable {
+        /// The allocator.
+        name: String,
+        /// The reason, and what to do.
+        why: String,
+    },
     /// It cannot be had here.
     #[error("{name} cannot be had: {why}")]
     Unavailable {

@@ -30,6 +30,7 @@ mod entry;
 mod error;
 mod library;
 mod misuse;
+mod requires;
 mod system;
 
 pub use build::{BuildEvent, Installed};
@@ -38,4 +39,5 @@ pub use check::{CheckOutcome, CheckResult, Checks};
 pub use entry::{Adoption, Entry, OPTIMISATION, Source};
 pub use error::{CatalogueError, LibraryFault};
 pub use misuse::Misuses;
-pub use system::system_libc;
+pub use requires::Requires;
+pub use system::{package_of, system_libc};

@@ -4,6 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use heapdrome_catalogue::Catalogue;
+use heapdrome_record::merged_setting;
 
 use crate::allocators::Names;
 use crate::arguments::ExecArguments;
@@ -24,6 +25,10 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     };
     let program = &arguments.command[0];
     let mut environment = entrant.environment();
+    for (name, value) in &mut environment {
+        let given = std::env::var(name).ok();
+        *value = merged_setting(name, value, given.as_deref());
+    }
     if let (true, Some(libc)) = (
         entrant.preload.is_empty(),
         heapdrome_catalogue::system_libc(),

@@ -53,7 +53,7 @@ fn read_arguments() -> Result<Arguments, Failure> {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => end(&error),
-        _ => Failure::Usage(values::one_line(&error.render().to_string())),
+        _ => Failure::Usage(values::mistake(&error)),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use heapdrome_record::{Entrant, Plan};
+use heapdrome_record::{Entrant, Plan, merged_setting};
 
 /// The variable whose length varies from run to run, so that no entrant profits from one layout
 /// of the stack.
@@ -65,7 +65,8 @@ pub fn entrant_environment(
 ) -> BTreeMap<OsString, OsString> {
     let mut variables = base.variables.clone();
     for (name, value) in entrant.environment() {
-        let mut value = OsString::from(value);
+        let given = variables.get(OsStr::new(&name)).and_then(|it| it.to_str());
+        let mut value = OsString::from(merged_setting(&name, &value, given));
         if name == "LD_PRELOAD"
             && let Some(asked) = variables.get(OsStr::new("LD_PRELOAD"))
             && !asked.is_empty()
@@ -142,6 +143,25 @@ mod tests {
         );
         let names: Vec<_> = base.variables.keys().cloned().collect();
         assert_eq!(names, [os("HOME"), os("MALLOC_CONF"), os("PATH")]);
+    }
+
+    #[test]
+    fn tunables_that_the_user_asks_for_stay_beside_the_entrants() {
+        let mut plan = plan_of(&["true"], 2);
+        let tunables = "GLIBC_TUNABLES";
+        let (asked, own) = ("glibc.pthread.rseq=0", "glibc.malloc.hugetlb=1");
+        let environment = &mut plan.options.environment;
+        environment.insert(tunables.into(), asked.into());
+        plan.entrants[1]
+            .settings
+            .insert(tunables.into(), own.into());
+        let base = filtered(std::iter::empty(), &plan);
+        let value = |place: usize| {
+            let variables = entrant_environment(&base, &plan.entrants[place]);
+            variables[OsStr::new(tunables)].clone()
+        };
+        assert_eq!(value(0), os(asked));
+        assert_eq!(value(1), os("glibc.pthread.rseq=0:glibc.malloc.hugetlb=1"));
     }
 
     #[test]

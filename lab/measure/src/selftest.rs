@@ -120,20 +120,12 @@ fn plan() -> Plan {
         entrants: vec![Entrant {
             name: "system".to_owned(),
             role: Role::Baseline,
-            version: String::new(),
-            library: None,
-            sha256: None,
-            preload: Vec::new(),
-            settings: Default::default(),
-            hardened: false,
-            known_faults: Vec::new(),
+            ..Entrant::default()
         }],
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 1,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
         ..Plan::default()

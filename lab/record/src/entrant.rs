@@ -40,9 +40,40 @@ pub struct Entrant {
     pub hardened: bool,
     /// Faults of this allocator that a reader of the result should know.
     pub known_faults: Vec<String>,
+    /// Faults of its `operator new`, which concern only commands that call that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults_of_new: Vec<String>,
+    /// Whether it is the command as it runs today: nothing is preloaded, and whichever object serves
+    /// malloc is the right one. `library` is then the object that was seen to serve.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_is: bool,
+}
+
+/// The variable that carries settings of glibc's malloc and of other parts of glibc, with colons
+/// between them.
+const TUNABLES: &str = "GLIBC_TUNABLES";
+
+/// The value of the variable `name` for an entrant that sets it to `own` where the command's environment
+/// has it as `given`. The entrant's takes its place, but glibc's tunables are merged one by one.
+pub fn merged_setting(name: &str, own: &str, given: Option<&str>) -> String {
+    let given = given.filter(|_| name == TUNABLES).unwrap_or_default();
+    let tunable = |setting: &str| setting.split('=').next().map(str::to_owned);
+    let is_own = |setting: &&str| own.split(':').any(|one| tunable(one) == tunable(setting));
+    let others = given
+        .split(':')
+        .filter(|one| !one.is_empty() && !is_own(one));
+    others.chain([own]).collect::<Vec<_>>().join(":")
 }
 
 impl Entrant {
+    /// The name of the entrant that is the command as it runs today.
+    pub const AS_IS: &str = "as-is";
+
+    /// Whether it stands for the C library's malloc by preloading nothing.
+    pub fn means_system(&self) -> bool {
+        self.preload.is_empty() && !self.as_is
+    }
+
     /// The environment that makes a command run under this entrant, `LD_PRELOAD` included.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let mut environment = self.settings.clone();
@@ -55,5 +86,24 @@ impl Entrant {
             environment.insert("LD_PRELOAD".to_owned(), paths.join(":"));
         }
         environment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::merged_setting;
+
+    #[test]
+    fn tunables_of_glibc_are_merged_and_other_settings_replaced() {
+        let own = "glibc.malloc.hugetlb=1";
+        let given = "glibc.malloc.hugetlb=0:glibc.pthread.rseq=0::glibc.malloc.check=3";
+        let merged = merged_setting("GLIBC_TUNABLES", own, Some(given));
+        assert_eq!(
+            merged,
+            "glibc.pthread.rseq=0:glibc.malloc.check=3:glibc.malloc.hugetlb=1"
+        );
+        assert_eq!(merged_setting("GLIBC_TUNABLES", own, Some(&merged)), merged);
+        assert_eq!(merged_setting("GLIBC_TUNABLES", own, None), own);
+        assert_eq!(merged_setting("MALLOC_CONF", "a:1", Some("b:2")), "a:1");
     }
 }

@@ -33,8 +33,8 @@ pub use collection::{
     Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Scale, Table,
 };
 pub use condition::{Condition, Level};
-pub use entrant::{Entrant, Role};
-pub use figure::{COMMON_FIGURES, resolution};
+pub use entrant::{Entrant, Role, merged_setting};
+pub use figure::{COMMON_FIGURES, CPU, PEAK_RSS, WALL, resolution, spoken};
 pub use file::{
     ReadError, Saved, changes_to_json, collection_to_json, is_stdin, read_result, read_saved,
     result_to_json, source_name,
@@ -43,7 +43,7 @@ pub use gzip::{compressed, compressed_if_named};
 pub use journal::JournalLine;
 pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
 pub use misuse::{MisuseOutcome, MisuseRun, MisuseStage};
-pub use plan::{Better, Metric, Options, Part, Plan, Server, Stopping};
+pub use plan::{Better, Metric, Options, Pace, Part, Plan, Server, Stopping};
 pub use proof::{Coverage, Proof, Unserved, UnservedReason};
 pub use redact::Redaction;
 pub use result::{

@@ -62,10 +62,17 @@ pub struct Proof {
     pub served_by: Option<String>,
     /// Calls of the allocation ABI that reached that object.
     pub calls: u64,
+    /// Bytes that those calls asked for, with all that was freed again; 0 in proofs of an older
+    /// heapdrome.
+    #[serde(default)]
+    pub requested_bytes: u64,
     /// Processes seen; one that replaces its program counts again.
     pub processes: u64,
     /// Processes that the object served.
     pub served_processes: u64,
+    /// Whether a program called `operator new`; `None` in proofs that did not look.
+    #[serde(default)]
+    pub operator_new: Option<bool>,
     /// CPU time of the tree.
     pub cpu: Nanoseconds,
     /// What was not served, the greatest share of CPU time first.

@@ -81,6 +81,10 @@ fn sentences(sheet: &Sheet<'_>, told: Told) -> Vec<String> {
     let mut sentences = Vec::new();
     if sheet.result.rounds == 0 {
         sentences.push("No round is complete, so nothing can be said.".to_owned());
+    } else if sheet.result.options.unproven {
+        let unproven =
+            "No proof was taken of which allocator served malloc, so nothing is recommended.";
+        sentences.push(unproven.to_owned());
     } else if rivals.is_empty() && sheet.rivals().next().is_some() {
         sentences.push("There is no interval before five rounds; run more.".to_owned());
     } else if rivals.is_empty() {

@@ -1,6 +1,8 @@
 //! What a race shows, in sentences: the noise floor, the machine, the race itself.
 
-use heapdrome_record::{Bytes, Collection, EntrantResult, Machine, RaceResult, Role, Verdict};
+use heapdrome_record::{
+    Bytes, Collection, EntrantResult, Machine, RaceResult, Role, Verdict, spoken,
+};
 
 use crate::foreign;
 use crate::grid::Extent;
@@ -97,7 +99,8 @@ pub(crate) fn race(result: &RaceResult) -> String {
     if result.alpha.is_finite() && result.alpha > 0.0 {
         let alpha = words::fraction(result.alpha);
         parts.push(format!(
-            "at most {alpha} risk of a false verdict on wall time in the whole race"
+            "at most {alpha} risk of a false verdict on {} in the whole race",
+            judged(result)
         ));
     }
     parts.push(format!(
@@ -106,6 +109,13 @@ pub(crate) fn race(result: &RaceResult) -> String {
         foreign::line(&result.heapdrome)
     ));
     parts.join("; ")
+}
+
+/// The judged figures in words.
+fn judged(result: &RaceResult) -> String {
+    let names = result.options.judged.iter();
+    let names: Vec<_> = names.map(|name| foreign::line(spoken(name))).collect();
+    names.join(" or ")
 }
 
 /// How peaks were measured, where the samples say so.

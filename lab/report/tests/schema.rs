@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use heapdrome_record::{
     Absent, Better, Ccdf, CcdfPoint, Change, Changes, ClaimResult, Collection, ComparedResult,
     Ending, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun, MisuseStage, Multiple,
-    Nanoseconds, Outcome, RacePair, RaceResult, Series, Server, Survival, Table, Trial,
+    Nanoseconds, Outcome, RacePair, RaceResult, Role, Series, Server, Survival, Table, Trial,
 };
 use heapdrome_report::{Exporter, Json};
 use serde_json::Value;
@@ -34,6 +34,8 @@ fn whole() -> RaceResult {
         ready_within: Nanoseconds(1),
         idle: Nanoseconds(1),
     });
+    result.options.as_is = Some(Role::Baseline);
+    result.options.unproven = true;
     for entrant in &mut result.entrants {
         entrant.known_faults = vec!["fault".to_owned()];
         entrant.detached = vec!["program".to_owned()];

@@ -14,8 +14,21 @@ pub(crate) struct Ledger {
     pub(crate) first_malloc: Option<String>,
     /// The object that malloc was passed on to.
     pub(crate) malloc_to: Option<String>,
-    /// Counted calls by the object that served them.
-    pub(crate) calls: Vec<(String, u64)>,
+    /// What was counted, by the object that served it.
+    pub(crate) counts: Vec<Counts>,
+    /// Whether `operator new` was called.
+    pub(crate) operator_new: bool,
+}
+
+/// The calls that one object served.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// The path of the object.
+    pub(crate) server: String,
+    /// How many there were.
+    pub(crate) calls: u64,
+    /// Bytes that they asked for.
+    pub(crate) bytes: u64,
 }
 
 impl Ledger {
@@ -63,23 +76,49 @@ impl Ledger {
         for place in 0..FUNCTIONS.len() {
             let at = functions + place * size_of::<Function>();
             let calls = word(at + std::mem::offset_of!(Function, calls))?;
+            let bytes = word(at + std::mem::offset_of!(Function, bytes))?;
             let server = object(word(at + std::mem::offset_of!(Function, object))?);
             if place == MALLOC {
                 ledger.malloc_to.clone_from(&server);
             }
             if calls > 0 {
-                ledger.add(server.unwrap_or_default(), calls);
+                ledger.operator_new |= is_operator_new(FUNCTIONS[place]);
+                ledger.add(Counts {
+                    server: server.unwrap_or_default(),
+                    calls,
+                    bytes,
+                });
             }
         }
         Some(ledger)
     }
 
-    fn add(&mut self, server: String, calls: u64) {
-        match self.calls.iter_mut().find(|(known, _)| *known == server) {
-            Some((_, sum)) => *sum += calls,
-            None => self.calls.push((server, calls)),
+    fn add(&mut self, more: Counts) {
+        let mut known = self.counts.iter_mut();
+        match known.find(|known| known.server == more.server) {
+            Some(known) => {
+                known.calls += more.calls;
+                known.bytes += more.bytes;
+            }
+            None => self.counts.push(more),
         }
     }
+
+    /// What the allocators served. The C++ runtime only passes calls on to malloc, where they count.
+    pub(crate) fn of_allocators(&self) -> impl Iterator<Item = &Counts> {
+        let is_runtime = |server: &str| {
+            let names = ["/libstdc++.so", "/libc++.so"];
+            names.iter().any(|name| server.contains(name))
+        };
+        self.counts
+            .iter()
+            .filter(move |counts| !is_runtime(&counts.server))
+    }
+}
+
+/// Whether a function is a form of `operator new`, by its mangled name.
+fn is_operator_new(name: &str) -> bool {
+    name.starts_with("_Znw") || name.starts_with("_Zna")
 }
 
 /// What lies in a record. Where root watches, everybody may write into its folder: a link is not
@@ -156,23 +195,31 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_added_up_by_object() {
+    fn calls_and_bytes_are_added_up_by_object() {
         let mut bytes = vec![0_u8; size_of::<Record>()];
         let mut put = |at: usize, word: u64| bytes[at..at + 8].copy_from_slice(&word.to_ne_bytes());
         put(0, MAGIC);
         let functions = std::mem::offset_of!(Record, functions);
         for place in 0..3 {
-            put(functions + place * size_of::<Function>(), 10);
-            put(
-                functions + place * size_of::<Function>() + 8,
-                1 + (place as u64) % 2,
-            );
+            let function = functions + place * size_of::<Function>();
+            put(function + std::mem::offset_of!(Function, calls), 10);
+            put(function + std::mem::offset_of!(Function, bytes), 500);
+            let object = 1 + (place as u64) % 2;
+            put(function + std::mem::offset_of!(Function, object), object);
         }
         let objects = std::mem::offset_of!(Record, objects);
         bytes[objects..objects + 5].copy_from_slice(b"/a.so");
         let ledger = Ledger::parse(&bytes, Path::new("/no/such/program")).expect("a record");
         assert_eq!(ledger.malloc_to.as_deref(), Some("/a.so"));
-        let program = "/no/such/program".to_owned();
-        assert_eq!(ledger.calls, [("/a.so".to_owned(), 20), (program, 10)]);
+        let counts = |server: &str, calls, bytes| Counts {
+            server: server.to_owned(),
+            calls,
+            bytes,
+        };
+        let expected = [
+            counts("/a.so", 20, 1000),
+            counts("/no/such/program", 10, 500),
+        ];
+        assert_eq!(ledger.counts, expected);
     }
 }

@@ -7,6 +7,7 @@ use heapdrome_record::{Coverage, Nanoseconds, Proof, Unserved, UnservedReason};
 use crate::ImageReport;
 use crate::advice::advice;
 use crate::judge::{Expected, Verdict, judge};
+use crate::ledger::{Counts, Ledger};
 use crate::tree::Image;
 
 /// Programs that cannot do their work while another tracer holds them.
@@ -35,17 +36,18 @@ pub(crate) fn conclude(
             .filter(|(_, verdict)| verdict.counts)
     };
     let served = |verdict: &Verdict| verdict.unserved.is_none();
-    let servers = calls_by_server(images);
-    let calls = servers
-        .iter()
-        .filter(|(server, _)| expected.matches(server))
-        .map(|(_, n)| n)
-        .sum();
+    let servers = counts_by_server(images);
+    let own = || {
+        let servers = servers.values();
+        servers.filter(|counts| expected.matches(&counts.server))
+    };
+    let calls = own().map(|counts| counts.calls).sum();
+    let requested_bytes = own().map(|counts| counts.bytes).sum();
     let unserved = unserved(images, &verdicts, cpu);
-    let busiest = servers.iter().max_by_key(|(_, calls)| **calls);
+    let busiest = servers.values().max_by_key(|counts| counts.calls);
     let served_by = busiest
-        .filter(|(_, calls)| **calls > 0)
-        .map(|(server, _)| server.clone());
+        .filter(|counts| counts.calls > 0)
+        .map(|counts| counts.server.clone());
     let served_by =
         served_by.or_else(|| unserved.first().and_then(|first| first.served_by.clone()));
     let share: f64 = unserved.iter().map(|part| part.cpu_share).sum();
@@ -60,7 +62,9 @@ pub(crate) fn conclude(
         coverage,
         served_by,
         calls,
+        requested_bytes,
         processes: counted().count() as u64,
+        operator_new: Some(ledgers(images).any(|ledger| ledger.operator_new)),
         served_processes: counted().filter(|(_, verdict)| served(verdict)).count() as u64,
         cpu: Nanoseconds(cpu),
         unserved,
@@ -81,33 +85,36 @@ pub(crate) fn conclude(
 }
 
 fn report(image: &Image, verdict: &Verdict) -> ImageReport {
-    let calls = image
-        .ledger
-        .iter()
-        .flat_map(|ledger| &ledger.calls)
-        .map(|(_, calls)| calls);
+    let ledger = || image.ledger.iter();
+    let calls = ledger().flat_map(|ledger| &ledger.counts);
+    let bytes = ledger().flat_map(Ledger::of_allocators);
     ImageReport {
         pid: image.pid,
         program: image.program.path.to_string_lossy().into_owned(),
         arguments: image.program.arguments.clone(),
         cpu: Nanoseconds(image.cpu),
         served_by: verdict.served_by.clone(),
-        calls: calls.sum(),
+        calls: calls.map(|counts| counts.calls).sum(),
+        requested_bytes: bytes.map(|counts| counts.bytes).sum(),
         unserved: verdict.unserved,
     }
 }
 
-/// Counted calls by object. The C++ runtime only passes them on to malloc, where they count.
-fn calls_by_server(images: &[Image]) -> HashMap<String, u64> {
-    let mut servers = HashMap::new();
-    for (server, calls) in images
-        .iter()
-        .flat_map(|i| &i.ledger)
-        .flat_map(|ledger| &ledger.calls)
-    {
-        if !server.contains("/libstdc++.so") && !server.contains("/libc++.so") {
-            *servers.entry(server.clone()).or_default() += calls;
-        }
+/// The records of all programs that left one.
+fn ledgers(images: &[Image]) -> impl Iterator<Item = &Ledger> {
+    images.iter().flat_map(|image| &image.ledger)
+}
+
+/// What the allocators served in all programs, by the path of each.
+fn counts_by_server(images: &[Image]) -> HashMap<&str, Counts> {
+    let mut servers: HashMap<&str, Counts> = HashMap::new();
+    for counts in ledgers(images).flat_map(Ledger::of_allocators) {
+        let sum = servers.entry(&counts.server).or_insert_with(|| Counts {
+            server: counts.server.clone(),
+            ..Counts::default()
+        });
+        sum.calls += counts.calls;
+        sum.bytes += counts.bytes;
     }
     servers
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use heapdrome_record::Entrant;
+use heapdrome_record::{Entrant, merged_setting};
 use sha2::{Digest, Sha256};
 
 use crate::WitnessError;
@@ -45,6 +45,8 @@ impl Request {
     pub(crate) fn complete_environment(&self) -> BTreeMap<OsString, OsString> {
         let mut environment = self.environment.clone();
         for (name, value) in &self.entrant.settings {
+            let given = environment.get(OsStr::new(name)).and_then(|it| it.to_str());
+            let value = merged_setting(name, value, given);
             environment.insert(name.into(), value.into());
         }
         environment.remove(OsStr::new("LD_PRELOAD"));

@@ -49,6 +49,8 @@ pub struct ImageReport {
     pub served_by: Option<String>,
     /// Calls of the allocation ABI that the witness counted, whoever served them.
     pub calls: u64,
+    /// Bytes that were asked for in calls that reached an allocator, whichever it is.
+    pub requested_bytes: u64,
     /// Why the entrant did not serve it; `None` if it did.
     pub unserved: Option<UnservedReason>,
 }

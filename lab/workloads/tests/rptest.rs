@@ -94,7 +94,8 @@ fn operations_are_exact_and_everything_is_freed() {
         let (report, events) = record("rptest", words);
         assert_eq!(report.operations, expected, "{words}");
         let foretold = heapdrome_workloads::operations(&recorder::parameters("rptest", words));
-        assert_eq!(foretold, Some(expected), "{words}");
+        let foretold = foretold.expect("its code is here");
+        assert_eq!(foretold, expected, "{words}");
         assert_eq!(lives(&events).len() as u64 * 2, expected, "{words}");
     }
 }
@@ -316,7 +317,7 @@ fn every_published_setting_has_a_short_and_a_quick_form() {
         let operations = |preset: &str| {
             let parameters = recorder::parameters("rptest", preset);
             (
-                heapdrome_workloads::operations(&parameters).unwrap(),
+                heapdrome_workloads::operations(&parameters).expect("its code is here"),
                 parameters,
             )
         };

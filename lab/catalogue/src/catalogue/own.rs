@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use heapdrome_record::Entrant;
+
 use super::{Catalogue, inspect};
 use heapdrome_system::FileError;
 
@@ -11,7 +13,7 @@ use crate::entry::{Adoption, Entry, Source};
 use crate::{CatalogueError, build, carried};
 
 /// Names that stand for several entries on a command line.
-const GROUPS: [&str; 3] = ["default", "found", "all"];
+const GROUPS: [&str; 4] = ["default", "found", "hardened", "all"];
 
 impl Catalogue {
     /// Adds a library of the user's own under a name, with environment variables to run it with.
@@ -57,6 +59,9 @@ impl Catalogue {
         }
         if GROUPS.contains(&name) {
             return bad("it is the name of a group; choose another");
+        }
+        if name == Entrant::AS_IS {
+            return bad("it is the name of the command as it runs today; choose another");
         }
         match self.find(name) {
             Err(_) => Ok(()),
@@ -126,9 +131,12 @@ pub(super) fn own_entry(own: Own) -> Entry {
         hardened: false,
         conforming: true,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
         settings: own.env,
+        requires: None,
         base: None,
         source: Source::User(own.path),
+        build_seconds: None,
         adoption: Adoption::default(),
     }
 }

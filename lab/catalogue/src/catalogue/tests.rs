@@ -75,6 +75,33 @@ fn the_system_needs_no_library() {
 }
 
 #[test]
+fn a_setting_without_effect_is_no_entrant_and_says_why() {
+    let mut place = place();
+    let entry = place.catalogue.find("system-huge").expect("an entry");
+    assert_eq!(
+        entry.settings,
+        env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
+    );
+    for (libc, huge_pages, reason) in [
+        ("glibc 2.34", Some("madvise"), "glibc 2.35"),
+        ("glibc 2.36", Some("never"), "are off"),
+        ("glibc 2.36", None, "no transparent huge pages"),
+    ] {
+        place.catalogue.surroundings = Surroundings::of(libc, huge_pages).into();
+        let said = message(place.catalogue.entrant("system-huge"));
+        let wanted = ["system-huge is not applicable here", reason];
+        assert!(wanted.iter().all(|part| said.contains(part)), "{said}");
+        let entry = place.catalogue.find("system-huge").expect("an entry");
+        let state = place.catalogue.state(entry);
+        assert!(matches!(state, State::Unavailable { .. }), "{state:?}");
+        place.catalogue.entrant("system").expect("always there");
+    }
+    place.catalogue.surroundings = Surroundings::of("glibc 2.36", Some("madvise")).into();
+    let entrant = place.catalogue.entrant("system-huge").expect("applicable");
+    assert_eq!((entrant.library, entrant.preload.len()), (None, 0));
+}
+
+#[test]
 fn nothing_is_built_by_asking_for_an_entrant() {
     let place = place();
     let result = place.catalogue.entrant("rpmalloc");

@@ -36,9 +36,9 @@ Examples:
   heapdrome allocators
   heapdrome exec -a mimalloc3 -- ./my-program
 
-Exit status: 0 done; 1 an entrant failed, or a condition of compare is confirmed; 2 wrong usage or
-input; 3 the command itself fails on the baseline, or does different work under the entrants;
-4 heapdrome could not write or start something; 130 interrupted.";
+Exit status: 0 done; 1 an entrant failed, no proof was taken (--unproven), or a condition of compare is
+confirmed; 2 wrong usage or input; 3 the command itself fails on the baseline, or does different work
+under the entrants; 4 heapdrome could not write or start something; 130 interrupted.";
 
 /// The things that heapdrome does.
 #[derive(Debug, Subcommand)]
@@ -197,7 +197,7 @@ pub struct SuiteArguments {
     /// The counts that the document itself used
     #[arg(long)]
     pub published: bool,
-    /// Say how long it would take, after one run of each load in its quick form, and stop there
+    /// Say how long it would take, after one run of each load in its quick form, and stop there; builds no allocator
     #[arg(long)]
     pub estimate: bool,
     /// Allocators to race instead of the document's: names, paths, or groups as for `race`

@@ -1,11 +1,15 @@
 //! `heapdrome race`: from the command line to the verdict.
 
+mod as_is;
 mod assembling;
 mod cell;
 mod contest;
 mod deciding;
 mod entrants;
+mod faults;
 mod figures;
+mod judging;
+mod limits;
 mod mattering;
 mod options;
 mod placeholders;
@@ -17,6 +21,7 @@ mod resuming;
 mod rounds;
 mod same_work;
 mod serving;
+mod stopping;
 mod store;
 mod surroundings;
 mod sweep;
@@ -58,9 +63,9 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     if arguments.is_sweep() {
         return sweep::sweep(arguments, &folders, &interrupt);
     }
-    let interrupted = resuming::find(arguments.resume.as_deref(), &folders)?;
+    let interrupted = resuming::find(arguments, &folders)?;
     if let Some(Interrupted::Sweep(whole)) = interrupted {
-        return sweep::go_on(whole, &arguments.output, &folders, &interrupt);
+        return sweep::go_on(whole, arguments, &folders, &interrupt);
     }
     let _hold = folders.cache.hold().map_err(Failure::machine)?;
     let TakenUp {
@@ -69,7 +74,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         output: wanted,
     } = match &interrupted {
         Some(Interrupted::Race(folder)) => {
-            resuming::take_up(folder, &arguments.output, &folders, interrupt)?
+            resuming::take_up(folder, arguments, &folders, interrupt)?
         }
         _ => started(arguments, &folders, interrupt)?,
     };
@@ -84,7 +89,8 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         }
         _ => output::publish(&result, &wanted, Some(&redaction))?,
     }
-    if matches!(ended, Ok(Ended::Done(_))) && !Destinations::of(&wanted).take_stdout() {
+    let proven = !result.options.unproven;
+    if proven && matches!(ended, Ok(Ended::Done(_))) && !Destinations::of(&wanted).take_stdout() {
         print_adoption(&result, &contest, &folders)?;
     }
     outcome(ended, &result, contest.name())
@@ -103,6 +109,10 @@ fn started(
         output: arguments.output.clone(),
     })
 }
+
+/// Why a race without proofs does not end with status 0: nothing that reads it may take it for one
+/// whose rows are proven.
+const WITHOUT_PROOF: &str = "no proof was taken of who served malloc, so nothing is recommended";
 
 /// The exit status of a race that has been reported.
 fn outcome(ended: Result<Ended, Failure>, result: &RaceResult, name: &str) -> Result<(), Failure> {
@@ -123,6 +133,7 @@ fn outcome(ended: Result<Ended, Failure>, result: &RaceResult, name: &str) -> Re
                 .map(|entrant| entrant.allocator.as_str())
                 .collect();
             match names.as_slice() {
+                [] if result.options.unproven => Err(Failure::Entrant(WITHOUT_PROOF.to_owned())),
                 [] => Ok(()),
                 names => Err(Failure::Entrant(format!(
                     "not in the race: {}",
@@ -154,12 +165,13 @@ fn print_adoption(
         .filter(|entrant| wall(entrant).is_some())
         .min_by(|a, b| f64::total_cmp(&wall(a).unwrap_or(1.0), &wall(b).unwrap_or(1.0)));
     match winner {
-        Some(winner) => {
+        // What the command runs on already is no change to describe.
+        Some(winner) if winner.allocator != heapdrome_record::Entrant::AS_IS => {
             let preload = contest.preload(&winner.allocator);
             let text = crate::allocators::adoption(winner, preload, &result.command, folders);
             output::print(text.as_bytes())
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
 }
 

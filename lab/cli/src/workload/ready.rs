@@ -66,6 +66,15 @@ impl Asked {
         }
     }
 
+    /// The names of the figures that the workload reports; `None` for a program, which tells them once it is prepared.
+    pub fn metric_names(&self) -> Option<Vec<String>> {
+        let own = match &self.what {
+            What::Own(parameters, _) => figures(parameters.description()),
+            What::Program(..) => return None,
+        };
+        Some(own.iter().map(|(name, _)| metric_name(name)).collect())
+    }
+
     /// Makes the workload ready: finds its program, and writes what it needs into the cache.
     ///
     /// # Errors
@@ -144,9 +153,7 @@ fn reporting(
     description: &Description,
     kept: Kept,
 ) -> Ready {
-    let own = description.figures.iter();
-    let own = own.map(|figure| (figure.name, figure.more_is_better));
-    let metrics = metrics_of(&figures(own));
+    let metrics = metrics_of(&figures(description));
     Ready {
         command,
         notes: Vec::new(),
@@ -185,11 +192,11 @@ fn program_ready(prepared: Prepared) -> Ready {
 }
 
 /// The figures of a report by name, each with its direction: the common ones first.
-fn figures<'a>(own: impl Iterator<Item = (&'a str, bool)>) -> Vec<(&'a str, bool)> {
-    let mut figures: Vec<(&str, bool)> = COMMON.to_vec();
-    for figure in own {
-        if !figures.iter().any(|(name, _)| *name == figure.0) {
-            figures.push(figure);
+fn figures(description: &Description) -> Vec<(&'static str, bool)> {
+    let mut figures = COMMON.to_vec();
+    for figure in description.figures {
+        if !figures.iter().any(|(name, _)| *name == figure.name) {
+            figures.push((figure.name, figure.more_is_better));
         }
     }
     figures

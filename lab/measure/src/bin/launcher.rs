@@ -54,11 +54,9 @@ fn plan(word: &str, command: &[String]) -> Plan {
         ],
         seed: 5,
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 1,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
         ..Plan::default()

@@ -77,6 +77,7 @@ pub fn full(name: &str, role: Role, wall: f64, mib: f64) -> EntrantResult {
     entrant.proof = Some(ProofSummary {
         served_by: Some(format!("$CACHE/lib{name}.so")),
         calls: 1_240_332,
+        requested_bytes: 96 << 20,
         processes: 12,
         served_processes: 12,
         unserved: Vec::new(),
@@ -121,6 +122,7 @@ pub fn empty() -> RaceResult {
         .map(str::to_owned)
         .collect(),
         options: Options {
+            judged: vec!["wall_s".to_owned()],
             memory_runs: 1,
             compare_output: true,
             success: vec![0],
@@ -158,6 +160,7 @@ pub fn usual() -> RaceResult {
     result.noise_floor = Some(NoiseFloor {
         baseline_again,
         smallest_difference: 0.013,
+        smallest_by_figure: BTreeMap::from([("wall_s".to_owned(), 0.013)]),
     });
     result.remarks = vec!["Runs grew 0.4% slower over the race.".to_owned()];
     result.entrants = entrants();

@@ -9,7 +9,12 @@
 //! which each thread remembers, and is not counted. A loop that calls one function again and again
 //! from one place also has them, but then the function is the same.
 
+use crate::layout::Function;
 use crate::resolve::{SLOT_BYTES, SLOTS, resolve};
+
+// The assembly names these fields by number.
+const _: () = assert!(core::mem::offset_of!(Function, calls) == 0);
+const _: () = assert!(core::mem::offset_of!(Function, bytes) == 8);
 
 // What the thread's last counted entry had: stack pointer, return address and slot. Rust's own
 // thread-local variables cannot be named in assembly.
@@ -25,9 +30,34 @@ core::arch::global_asm!(
     ".popsection",
 );
 
+// Adds the bytes that a call asks for to the counter behind r10; r8 and rcx are free.
+#[cfg(target_arch = "x86_64")]
+macro_rules! add_bytes {
+    ($($into_r8:literal)+) => {
+        concat!(
+            $($into_r8, "\n",)+
+            "mov rcx, r8\n",
+            "shr rcx, 47\n",
+            "jne 3f\n",
+            "lock add qword ptr [r10 + 8], r8",
+        )
+    };
+}
+
+// Takes them from the arguments of the function: `first times second` for calloc.
+#[cfg(target_arch = "x86_64")]
+macro_rules! requested {
+    (nothing) => { "" };
+    (first) => { add_bytes!("mov r8, rdi") };
+    (second) => { add_bytes!("mov r8, rsi") };
+    (third) => { add_bytes!("mov r8, rdx") };
+    (first times second) => { add_bytes!("mov r8, rdi" "imul r8, rsi" "jo 3f") };
+    (second times third) => { add_bytes!("mov r8, rsi" "imul r8, rdx" "jo 3f") };
+}
+
 #[cfg(target_arch = "x86_64")]
 macro_rules! entry {
-    ($index:expr, $name:literal, $function:ident) => {
+    ($index:expr, $name:literal, $function:ident, $($bytes:ident)+) => {
         #[unsafe(export_name = $name)]
         #[unsafe(naked)]
         unsafe extern "C" fn $function() {
@@ -62,6 +92,7 @@ macro_rules! entry {
                 "mov fs:[r10 + 16], r11",
                 "mov r10, [r11 + 24]",
                 "lock inc qword ptr [r10]",
+                requested!($($bytes)+),
                 "3:",
                 "jmp rax",
                 "2:",
@@ -87,9 +118,38 @@ macro_rules! entry {
     };
 }
 
+// Adds the bytes that a call asks for to the counter behind x10; x9 and x11 to x13 are free.
+#[cfg(target_arch = "aarch64")]
+macro_rules! add_bytes {
+    ($($into_x12:literal)+) => {
+        concat!(
+            $($into_x12, "\n",)+
+            "lsr x13, x12, #47\n",
+            "cbnz x13, 3f\n",
+            "add x10, x10, #8\n",
+            "7:\n",
+            "ldxr x9, [x10]\n",
+            "add x9, x9, x12\n",
+            "stxr w11, x9, [x10]\n",
+            "cbnz w11, 7b",
+        )
+    };
+}
+
+// Takes them from the arguments of the function: `first times second` for calloc.
+#[cfg(target_arch = "aarch64")]
+macro_rules! requested {
+    (nothing) => { "" };
+    (first) => { add_bytes!("mov x12, x0") };
+    (second) => { add_bytes!("mov x12, x1") };
+    (third) => { add_bytes!("mov x12, x2") };
+    (first times second) => { add_bytes!("umulh x12, x0, x1" "cbnz x12, 3f" "mul x12, x0, x1") };
+    (second times third) => { add_bytes!("umulh x12, x1, x2" "cbnz x12, 3f" "mul x12, x1, x2") };
+}
+
 #[cfg(target_arch = "aarch64")]
 macro_rules! entry {
-    ($index:expr, $name:literal, $function:ident) => {
+    ($index:expr, $name:literal, $function:ident, $($bytes:ident)+) => {
         #[unsafe(export_name = $name)]
         #[unsafe(naked)]
         unsafe extern "C" fn $function() {
@@ -131,6 +191,7 @@ macro_rules! entry {
                 "add x9, x9, #1",
                 "stxr w11, x9, [x10]",
                 "cbnz w11, 6b",
+                requested!($($bytes)+),
                 "3:",
                 "br x17",
                 "2:",
@@ -154,53 +215,62 @@ macro_rules! entry {
     };
 }
 
-entry!(0, "malloc", malloc);
-entry!(1, "calloc", calloc);
-entry!(2, "realloc", realloc);
-entry!(3, "reallocarray", reallocarray);
-entry!(4, "free", free);
-entry!(5, "cfree", cfree);
-entry!(6, "memalign", memalign);
-entry!(7, "posix_memalign", posix_memalign);
-entry!(8, "aligned_alloc", aligned_alloc);
-entry!(9, "valloc", valloc);
-entry!(10, "pvalloc", pvalloc);
-entry!(11, "malloc_usable_size", malloc_usable_size);
-entry!(12, "free_sized", free_sized);
-entry!(13, "free_aligned_sized", free_aligned_sized);
-entry!(14, "_Znwm", new);
-entry!(15, "_Znam", new_array);
-entry!(16, "_ZnwmRKSt9nothrow_t", new_nothrow);
-entry!(17, "_ZnamRKSt9nothrow_t", new_array_nothrow);
-entry!(18, "_ZnwmSt11align_val_t", new_aligned);
-entry!(19, "_ZnamSt11align_val_t", new_array_aligned);
+entry!(0, "malloc", malloc, first);
+entry!(1, "calloc", calloc, first times second);
+entry!(2, "realloc", realloc, second);
+entry!(3, "reallocarray", reallocarray, second times third);
+entry!(4, "free", free, nothing);
+entry!(5, "cfree", cfree, nothing);
+entry!(6, "memalign", memalign, second);
+entry!(7, "posix_memalign", posix_memalign, third);
+entry!(8, "aligned_alloc", aligned_alloc, second);
+entry!(9, "valloc", valloc, first);
+entry!(10, "pvalloc", pvalloc, first);
+entry!(11, "malloc_usable_size", malloc_usable_size, nothing);
+entry!(12, "free_sized", free_sized, nothing);
+entry!(13, "free_aligned_sized", free_aligned_sized, nothing);
+entry!(14, "_Znwm", new, first);
+entry!(15, "_Znam", new_array, first);
+entry!(16, "_ZnwmRKSt9nothrow_t", new_nothrow, first);
+entry!(17, "_ZnamRKSt9nothrow_t", new_array_nothrow, first);
+entry!(18, "_ZnwmSt11align_val_t", new_aligned, first);
+entry!(19, "_ZnamSt11align_val_t", new_array_aligned, first);
 entry!(
     20,
     "_ZnwmSt11align_val_tRKSt9nothrow_t",
-    new_aligned_nothrow
+    new_aligned_nothrow,
+    first
 );
 entry!(
     21,
     "_ZnamSt11align_val_tRKSt9nothrow_t",
-    new_array_aligned_nothrow
+    new_array_aligned_nothrow,
+    first
 );
-entry!(22, "_ZdlPv", delete);
-entry!(23, "_ZdaPv", delete_array);
-entry!(24, "_ZdlPvm", delete_sized);
-entry!(25, "_ZdaPvm", delete_array_sized);
-entry!(26, "_ZdlPvRKSt9nothrow_t", delete_nothrow);
-entry!(27, "_ZdaPvRKSt9nothrow_t", delete_array_nothrow);
-entry!(28, "_ZdlPvSt11align_val_t", delete_aligned);
-entry!(29, "_ZdaPvSt11align_val_t", delete_array_aligned);
-entry!(30, "_ZdlPvmSt11align_val_t", delete_sized_aligned);
-entry!(31, "_ZdaPvmSt11align_val_t", delete_array_sized_aligned);
+entry!(22, "_ZdlPv", delete, nothing);
+entry!(23, "_ZdaPv", delete_array, nothing);
+entry!(24, "_ZdlPvm", delete_sized, nothing);
+entry!(25, "_ZdaPvm", delete_array_sized, nothing);
+entry!(26, "_ZdlPvRKSt9nothrow_t", delete_nothrow, nothing);
+entry!(27, "_ZdaPvRKSt9nothrow_t", delete_array_nothrow, nothing);
+entry!(28, "_ZdlPvSt11align_val_t", delete_aligned, nothing);
+entry!(29, "_ZdaPvSt11align_val_t", delete_array_aligned, nothing);
+entry!(30, "_ZdlPvmSt11align_val_t", delete_sized_aligned, nothing);
+entry!(
+    31,
+    "_ZdaPvmSt11align_val_t",
+    delete_array_sized_aligned,
+    nothing
+);
 entry!(
     32,
     "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-    delete_aligned_nothrow
+    delete_aligned_nothrow,
+    nothing
 );
 entry!(
     33,
     "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-    delete_array_aligned_nothrow
+    delete_array_aligned_nothrow,
+    nothing
 );

@@ -52,12 +52,16 @@ pub const FUNCTIONS: [&str; 34] = [
 /// The place of `malloc` in [`FUNCTIONS`].
 pub const MALLOC: usize = 0;
 
-/// What is known of one function.
-#[repr(C)]
+/// What is known of one function. The entry points add to the first two words, which lie in one
+/// cache line.
+#[repr(C, align(32))]
 #[derive(Clone, Copy)]
 pub struct Function {
     /// Calls that were passed on, without those that the serving object made to itself.
     pub calls: u64,
+    /// Bytes that those calls asked for. A call for 2^47 bytes or more, which no address space
+    /// holds, adds none.
+    pub bytes: u64,
     /// The object that they were passed on to: its place in [`Record::objects`] plus one, or 0
     /// where the function was never called.
     pub object: u64,

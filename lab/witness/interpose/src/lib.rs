@@ -1,4 +1,5 @@
-//! Counts the calls of the C and C++ allocation ABI and passes each to the next definition.
+//! Counts the calls of the C and C++ allocation ABI, and the bytes that they ask for, and passes each
+//! to the next definition.
 //!
 //! The witness preloads this library before the allocator that it proves. The library never
 //! allocates and prints nothing; what it counts lies in a file of the folder that it was loaded

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::elf;
 use crate::fallback;
 use crate::late;
-use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
+use crate::layout::{FUNCTIONS, Function, MALLOC, PATH_BYTES, Record};
 use crate::record;
 use crate::system::{self, ObjectInfo};
 
@@ -20,7 +20,7 @@ pub struct Slot {
     /// and are not counted.
     low: AtomicUsize,
     span: AtomicUsize,
-    /// What counts them.
+    /// What counts them: the first word of a [`Function`].
     counter: AtomicUsize,
 }
 
@@ -37,8 +37,9 @@ pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
     }
 }; FUNCTIONS.len()];
 
-/// Takes the counts that nobody wants.
-static IGNORED: AtomicU64 = AtomicU64::new(0);
+/// Takes the counts that nobody wants, as a [`Function`] would.
+static IGNORED: [AtomicU64; size_of::<Function>() / 8] =
+    [const { AtomicU64::new(0) }; size_of::<Function>() / 8];
 
 /// A search through the loaded objects, in the order in which the loader searches them.
 struct Search {

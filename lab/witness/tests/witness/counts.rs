@@ -1,13 +1,21 @@
 //! What the witness counts from inside.
 
 use crate::bench::{Bench, forced, system};
-use heapdrome_record::{Coverage, Ending};
+use heapdrome_record::{Coverage, Ending, Entrant, Proof};
 
-/// Calls that the program makes by itself: every program here takes its number of rounds, so that
+/// What the program itself causes to be counted: every program here takes its number of rounds, so that
 /// the difference of two runs is free of what the C library allocates at its start.
-fn calls_per_round(bench: &Bench, entrant: &heapdrome_record::Entrant, program: &str) -> f64 {
-    let calls = |rounds: &str| bench.run(entrant, &[program, rounds]).proof.calls as f64;
-    (calls("1100") - calls("100")) / 1000.0
+fn per_round(bench: &Bench, entrant: &Entrant, program: &str, of: fn(&Proof) -> u64) -> f64 {
+    let counted = |rounds: &str| of(&bench.run(entrant, &[program, rounds]).proof) as f64;
+    (counted("1100") - counted("100")) / 1000.0
+}
+
+fn calls_per_round(bench: &Bench, entrant: &Entrant, program: &str) -> f64 {
+    per_round(bench, entrant, program, |proof| proof.calls)
+}
+
+fn bytes_per_round(bench: &Bench, entrant: &Entrant, program: &str) -> f64 {
+    per_round(bench, entrant, program, |proof| proof.requested_bytes)
 }
 
 const C_PROGRAM: &str = r#"
@@ -40,6 +48,37 @@ fn every_c_function_counts_once() {
             entrant.preload
         );
     }
+}
+
+#[test]
+fn the_bytes_that_every_function_asks_for_are_added_up() {
+    let bench = Bench::new();
+    let c = bench.c("c", C_PROGRAM, &[]);
+    let asked = 10 + 3 * 5 + 2000 + 30 * 3 + 100 + 128 + 10 + 1 + 1 + "text\0".len();
+    for entrant in [system(), forced()] {
+        assert_eq!(bytes_per_round(&bench, &entrant, &c), asked as f64);
+    }
+    let harmless = CXX_PROGRAM.replace("try", "if (0) try");
+    let cxx = bench.cxx("cxx", &harmless, &["-std=c++17"]);
+    for entrant in [system(), bench.bump()] {
+        assert_eq!(bytes_per_round(&bench, &entrant, &cxx), 186.0);
+    }
+}
+
+#[test]
+fn bytes_that_no_call_can_get_are_not_added() {
+    let bench = Bench::new();
+    let source = r#"
+        #include <stdlib.h>
+        int main(int n, char **a) {
+            size_t huge = (size_t)1 << 62, half = (size_t)1 << 33;
+            for (int i = atoi(a[1]); i > 0; i--) {
+                if (malloc(huge) || calloc(half, half) || reallocarray(0, huge, 8)) return 1;
+                free(malloc(3));
+            }
+        }"#;
+    let program = bench.c("huge", source, &["-D_GNU_SOURCE"]);
+    assert_eq!(bytes_per_round(&bench, &system(), &program), 3.0);
 }
 
 #[test]
@@ -85,6 +124,21 @@ fn operators_of_the_runtime_count_once_as_malloc() {
             "{:?}",
             entrant.preload
         );
+    }
+}
+
+#[test]
+fn whether_operator_new_is_called_is_known() {
+    let bench = Bench::new();
+    let program = bench.c("c", C_PROGRAM, &[]);
+    for entrant in [system(), bench.bump()] {
+        let proof = bench.run(&entrant, &[&program, "10"]).proof;
+        assert_eq!(proof.operator_new, Some(false), "{}", entrant.name);
+    }
+    let program = bench.cxx("cxx", CXX_PROGRAM, &["-std=c++17"]);
+    for entrant in [system(), bench.bump()] {
+        let proof = bench.run(&entrant, &[&program, "10"]).proof;
+        assert_eq!(proof.operator_new, Some(true), "{}", entrant.name);
     }
 }
 
@@ -177,6 +231,12 @@ fn a_forked_child_counts_for_itself_and_threads_together() {
     let calls: Vec<u64> = report.images.iter().map(|image| image.calls).collect();
     assert_eq!((calls[0], calls[1]), (300, 0));
     assert!((8000..8100).contains(&calls[2]), "{calls:?}");
+    let bytes = report.images.iter().map(|image| image.requested_bytes);
+    let bytes: Vec<u64> = bytes.collect();
+    assert_eq!((bytes[0], bytes[1]), (300, 0));
+    // Four threads of a thousand blocks of 7 bytes; the C library asks for some per thread.
+    assert!((28_000..40_000).contains(&bytes[2]), "{bytes:?}");
+    assert_eq!(report.proof.requested_bytes, bytes.iter().sum::<u64>());
     assert_eq!(
         report.proof.served_by,
         Some(

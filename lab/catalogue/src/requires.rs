@@ -1,0 +1,132 @@
+//! Conditions under which a setting has an effect. Otherwise its entry is the same as its base.
+
+use serde::Deserialize;
+
+/// Conditions without which a setting changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requires {
+    /// The oldest glibc that knows the setting: major and minor version.
+    pub glibc: (u32, u32),
+    /// Whether programs must be able to ask for transparent huge pages: glibc does so only where the
+    /// kernel's mode is `madvise`.
+    #[serde(default)]
+    pub huge_pages_by_madvise: bool,
+}
+
+/// The kernel's mode, such as `always [madvise] never`.
+const MODE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// Properties of this system that conditions are about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Surroundings {
+    /// The version of glibc.
+    glibc: Option<(u32, u32)>,
+    /// The mode of transparent huge pages; `None` where the kernel has none.
+    huge_pages: Option<String>,
+}
+
+impl Surroundings {
+    /// This system, with a text that begins with glibc's version.
+    pub(crate) fn here(libc_version: &str) -> Self {
+        let text = std::fs::read_to_string(MODE).ok();
+        Self {
+            glibc: version(libc_version),
+            huge_pages: text.as_deref().and_then(chosen),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Surroundings {
+    /// A system with this version of glibc and this mode of huge pages.
+    pub(crate) fn of(libc_version: &str, huge_pages: Option<&str>) -> Self {
+        Self {
+            glibc: version(libc_version),
+            huge_pages: huge_pages.map(str::to_owned),
+        }
+    }
+}
+
+impl Requires {
+    /// Why the setting is not applicable here; `None` where it is.
+    pub(crate) fn unmet(&self, here: &Surroundings) -> Option<String> {
+        let (major, minor) = self.glibc;
+        if here.glibc.is_none_or(|version| version < self.glibc) {
+            return Some(format!(
+                "the setting came with glibc {major}.{minor}, and this one is older"
+            ));
+        }
+        if !self.huge_pages_by_madvise {
+            return None;
+        }
+        match here.huge_pages.as_deref() {
+            Some("madvise") => None,
+            Some("always") => Some(format!(
+                "the kernel uses huge pages for every program already ({MODE} is \
+                 always), and glibc ignores the setting then"
+            )),
+            Some(mode) => Some(format!(
+                "transparent huge pages are off; root can write madvise into {MODE}, \
+                 which is {mode}"
+            )),
+            None => Some(format!(
+                "this system has no transparent huge pages ({MODE} is missing)"
+            )),
+        }
+    }
+}
+
+/// The word in brackets.
+fn chosen(modes: &str) -> Option<String> {
+    let (_, rest) = modes.split_once('[')?;
+    rest.split_once(']').map(|(mode, _)| mode.to_owned())
+}
+
+/// The version in a text such as `glibc 2.36 (libc6 2.36-9)`.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let number = text.split_whitespace().nth(1)?;
+    let mut parts = number.split('.').map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(libc: &str, modes: Option<&str>) -> Option<String> {
+        let requires = Requires {
+            glibc: (2, 35),
+            huge_pages_by_madvise: true,
+        };
+        let mode = modes.and_then(chosen);
+        requires.unmet(&Surroundings::of(libc, mode.as_deref()))
+    }
+
+    #[test]
+    fn a_setting_is_applicable_where_all_that_it_requires_is_there() {
+        assert_eq!(
+            on(
+                "glibc 2.36 (libc6 2.36-9)",
+                Some("always [madvise] never\n")
+            ),
+            None
+        );
+        assert_eq!(on("glibc 2.35", Some("always [madvise] never")), None);
+        assert_eq!(on("glibc 3.0", Some("[madvise]")), None);
+    }
+
+    #[test]
+    fn the_reason_names_what_is_missing() {
+        for (libc, modes, reason) in [
+            ("glibc 2.34", Some("[madvise]"), "glibc 2.35"),
+            ("glibc", Some("[madvise]"), "glibc 2.35"),
+            ("glibc 2.36", Some("[always] madvise never"), "already"),
+            ("glibc 2.36", Some("always madvise [never]"), "never"),
+            ("glibc 2.36", None, "missing"),
+        ] {
+            let why = on(libc, modes).expect("not applicable");
+            assert!(why.contains(reason), "{why}");
+        }
+    }
+}
