@@ -27,6 +27,20 @@ pub(crate) fn noise_floor(result: &RaceResult) -> String {
     )
 }
 
+/// The noise floor on one line.
+pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
+    let Some(noise) = &result.noise_floor else {
+        return "not known after so few rounds.".to_owned();
+    };
+    let shows = match noise.smallest_difference {
+        smallest if smallest.is_finite() => format!("shows {} or more", words::fraction(smallest)),
+        _ => "not known after so few rounds".to_owned(),
+    };
+    let itself = words::plain_ratio(&noise.baseline_again);
+    let name = foreign::short_name(&result.baseline, 14);
+    format!("{shows}; {name} against itself {itself}.")
+}
+
 /// The comparisons that the table shortens: those without a verdict on wall time, and memory.
 pub(crate) fn in_full(sheet: &Sheet<'_>, extent: Extent) -> Vec<String> {
     let memory_too = !extent.memory_interval;

@@ -186,13 +186,8 @@ fn outcome_words(result: &CheckResult) -> String {
     }
 }
 
-/// How to use the winner of a race from now on.
-pub fn adoption(
-    winner: &EntrantResult,
-    preload: Vec<PathBuf>,
-    command: &[String],
-    folders: &Folders,
-) -> String {
+/// How to use the winner of a race from now on. A library of a redacted result is looked for in this user's folders.
+pub fn adoption(winner: &EntrantResult, command: &[String], folders: &Folders) -> String {
     let catalogue = Catalogue::load(&folders.cache, &folders.config).ok();
     let entry = catalogue
         .as_ref()
@@ -201,6 +196,8 @@ pub fn adoption(
         Some(Source::System(library)) => Some(library.apt.clone()),
         _ => None,
     };
+    let here = |path: &PathBuf| folders.redaction().undone(path);
+    let preload: Vec<PathBuf> = winner.library.iter().map(here).collect();
     let cached = preload
         .iter()
         .all(|path| path.starts_with(folders.cache.root()));

@@ -13,6 +13,7 @@ use crate::values::{
 
 /// `heapdrome race`.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "What races")]
 pub struct RaceArguments {
     /// Allocators to race: names, paths of shared objects, or groups: `default`, `found` (here already),
     /// `hardened`, `all`
@@ -89,9 +90,13 @@ pub struct RaceArguments {
           "discard_output", "memory_runs", "success", "allow_different_work", "unproven", "serve", "ready", "idle", "metrics",
           "seed"])]
     pub resume: Option<String>,
-    /// The command to race, with its arguments; or the parameters of the workload
-    #[arg(last = true, value_name = "COMMAND")]
+    /// The command to race, with its arguments, or the parameters of the workload; options of heapdrome come before
+    /// it
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+    /// The number of words in which the command was typed.
+    #[arg(skip)]
+    pub typed: usize,
 }
 
 impl RaceArguments {
@@ -109,6 +114,7 @@ impl RaceArguments {
 
 /// When a race stops.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "When to stop")]
 pub struct StoppingArguments {
     /// Stop when every judged interval is this narrow (half-width), instead of when all is decided
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
@@ -145,6 +151,7 @@ impl StoppingArguments {
 
 /// How each run is made.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "How each run is made")]
 pub struct RunArguments {
     /// Run once before everything
     #[arg(long, value_name = "SHELL COMMAND")]
@@ -195,6 +202,7 @@ pub struct RunArguments {
 
 /// Where a result is written.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Where the result goes")]
 pub struct OutputArguments {
     /// Write the result as JSON, compressed by gzip where FILE ends in .gz; `-` prints it in place of the
     /// table

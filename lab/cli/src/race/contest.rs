@@ -167,15 +167,6 @@ impl Contest {
         begun
     }
 
-    /// What `LD_PRELOAD` names for the entrant of this name.
-    pub fn preload(&self, name: &str) -> Vec<PathBuf> {
-        let entrants = &self.race.plan().entrants;
-        let entrant = entrants.iter().find(|entrant| entrant.name == name);
-        entrant
-            .map(|entrant| entrant.preload.clone())
-            .unwrap_or_default()
-    }
-
     /// The name by which the race can be resumed.
     pub fn name(&self) -> &str {
         &self.name

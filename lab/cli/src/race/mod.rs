@@ -32,10 +32,11 @@ use std::sync::atomic::AtomicBool;
 use heapdrome_measure::MeasureError;
 use heapdrome_record::{RaceResult, Status};
 
-use crate::arguments::RaceArguments;
-use crate::destinations::Destinations;
+use crate::arguments::{OutputArguments, RaceArguments};
+use crate::destinations::{Destinations, is_stdout};
 use crate::failure::Failure;
 use crate::folders::Folders;
+use crate::output::Extent;
 use crate::{interrupt, output};
 
 use contest::{Contest, Ended};
@@ -49,6 +50,7 @@ pub use options::usual_options;
 pub use planning::seed_from_clock;
 pub use proofs::not_served;
 pub use proving::witness_failure;
+pub use resuming::{LATEST, kept};
 pub use store::ProofStore;
 
 /// Runs a race, or goes on with one, and reports what came of it.
@@ -81,19 +83,32 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     let ended = contest.run();
     let result = contest.result(&ended);
     contest.close();
-    let redaction = folders.redaction();
-    match &ended {
-        // One line says it all, and a table has nothing to show.
-        Ok(Ended::BaselineFailed(_) | Ended::DifferentWork(_)) if result.rounds == 0 => {
-            output::save(&result, &wanted, Some(&redaction))?;
-        }
-        _ => output::publish(&result, &wanted, Some(&redaction))?,
-    }
-    let proven = !result.options.unproven;
-    if proven && matches!(ended, Ok(Ended::Done(_))) && !Destinations::of(&wanted).take_stdout() {
-        print_adoption(&result, &contest, &folders)?;
+    let redaction = Some(folders.redaction());
+    let has_answer = match &ended {
+        Ok(Ended::Done(_)) => true,
+        Err(Failure::Interrupted) => result.rounds > 0,
+        // One line says it all.
+        _ => false,
+    };
+    match has_answer {
+        true => output::publish(
+            &result,
+            Extent::Brief(&shown_as(&wanted)),
+            &wanted,
+            redaction.as_ref(),
+        )?,
+        false => output::save(&result, &wanted, redaction.as_ref())?,
     }
     outcome(ended, &result, contest.name())
+}
+
+/// What `heapdrome show` finds the result of the race under that has just ended.
+fn shown_as(output: &OutputArguments) -> String {
+    let file = output.json.as_deref().filter(|path| !is_stdout(path));
+    file.map_or_else(
+        || LATEST.to_owned(),
+        |path| path.to_string_lossy().into_owned(),
+    )
 }
 
 /// A race that begins.
@@ -141,37 +156,6 @@ fn outcome(ended: Result<Ended, Failure>, result: &RaceResult, name: &str) -> Re
                 ))),
             }
         }
-    }
-}
-
-/// After a verdict: how to use the winner from now on.
-fn print_adoption(
-    result: &RaceResult,
-    contest: &Contest,
-    folders: &Folders,
-) -> Result<(), Failure> {
-    use heapdrome_record::Verdict;
-    let wall = |entrant: &&heapdrome_record::EntrantResult| {
-        entrant
-            .versus_baseline
-            .get(figures::WALL.name)
-            .filter(|versus| versus.verdict == Verdict::Faster)
-            .map(|versus| versus.ratio)
-    };
-    let winner = result
-        .entrants
-        .iter()
-        .filter(|entrant| entrant.role == heapdrome_record::Role::Rival)
-        .filter(|entrant| wall(entrant).is_some())
-        .min_by(|a, b| f64::total_cmp(&wall(a).unwrap_or(1.0), &wall(b).unwrap_or(1.0)));
-    match winner {
-        // What the command runs on already is no change to describe.
-        Some(winner) if winner.allocator != heapdrome_record::Entrant::AS_IS => {
-            let preload = contest.preload(&winner.allocator);
-            let text = crate::allocators::adoption(winner, preload, &result.command, folders);
-            output::print(text.as_bytes())
-        }
-        _ => Ok(()),
     }
 }
 

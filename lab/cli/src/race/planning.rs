@@ -69,7 +69,7 @@ pub fn plan(
         options,
         stopping,
         seed: arguments.seed.unwrap_or_else(seed_from_clock),
-        asked: std::env::args().skip(1).collect(),
+        asked: arguments.asked(),
         part: None,
     };
     make(wanted, folders, interrupt)

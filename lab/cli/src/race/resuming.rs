@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Parser as _;
 use heapdrome_measure::journal::{self, RaceSummary};
-use heapdrome_record::{Plan, Stopping};
+use heapdrome_record::{Plan, RaceResult, Stopping};
 
 use super::contest::Contest;
 use super::planning;
@@ -67,6 +67,30 @@ pub fn find(arguments: &RaceArguments, folders: &Folders) -> Result<Option<Inter
         true => Ok(Some(Interrupted::Race(folder))),
         false => Err(Failure::Usage(unknown_race(folders, name))),
     }
+}
+
+/// The result of the race of this name as far as it came, or for [`LATEST`] of the race by itself that was written
+/// last; `None` where there is none.
+///
+/// # Errors
+/// When its journal cannot be used, as that of a race that is running.
+pub fn kept(name: &str, folders: &Folders) -> Result<Option<RaceResult>, Failure> {
+    let is_it = |race: &RaceSummary| match name {
+        LATEST => race.rounds > 0 && matches!(origin(&race.plan.asked), Origin::Race(_)),
+        name => name_of(&race.folder) == name,
+    };
+    let Some(race) = journal::latest(&folders.races, is_it) else {
+        return Ok(None);
+    };
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let mut contest = Contest::resume(&race.folder, folders, interrupt)?;
+    let ended = match contest.is_finished() {
+        true => contest.begin()?.ok_or(Failure::Interrupted),
+        false => Err(Failure::Interrupted),
+    };
+    let result = contest.result(&ended);
+    contest.close();
+    Ok(Some(result))
 }
 
 /// Takes up the race in `folder`, and says which it is. Limits that `arguments` set take the place of its own. Its

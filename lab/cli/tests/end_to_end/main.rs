@@ -3,6 +3,7 @@
 
 mod as_is;
 mod bad_input;
+mod brief;
 mod compare;
 mod compressed;
 mod decided;

@@ -145,6 +145,14 @@ impl Site {
         let value = serde_json::from_str(&text).unwrap_or(Value::Null);
         (outcome, value)
     }
+
+    /// Everything that is known of the race whose result is in `result.json`.
+    #[track_caller]
+    pub fn in_full(&self) -> Outcome {
+        let shown = self.run(&["show", "result.json", "--full"]);
+        shown.ends_with(0);
+        shown
+    }
 }
 
 /// Undoes what a shell does to the commands that it starts in the background: ignoring signals, as
