@@ -60,7 +60,9 @@ fn run(words: &[String]) -> Result<String, Ending> {
 fn ending(failure: Failure) -> Ending {
     match failure {
         // What the system denies the workload itself is no fault of the allocator.
-        Failure::Bookkeeping { .. } | Failure::Thread(_) => Ending::Refused(failure.to_string()),
+        Failure::Bookkeeping { .. } | Failure::Thread(_) | Failure::Elsewhere(_) => {
+            Ending::Refused(failure.to_string())
+        }
         _ => Ending::Failed(failure.to_string()),
     }
 }

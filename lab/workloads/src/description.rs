@@ -148,7 +148,7 @@ pub enum Workload {
 /// A workload and what it stands for.
 #[derive(Debug)]
 pub struct Description {
-    /// Its code in this crate; `None` for a workload that a program of its own runs.
+    /// Its code in this crate; `None` for a workload that has a program of its own.
     pub workload: Option<Workload>,
     /// The name by which it is raced.
     pub name: &'static str,

@@ -53,7 +53,7 @@ pub fn find(name: &str) -> Option<&'static Description> {
 }
 
 /// Returns the number of operations of a run before it is run, from which follows by what factor a
-/// short preset is shorter; `None` for a workload that a program of its own runs.
+/// short preset is shorter; `None` for a workload that has a program of its own.
 pub fn operations(parameters: &Parameters) -> Option<u64> {
     Some(match parameters.description().workload? {
         Workload::Threadtest => threadtest::operations(parameters),
@@ -68,12 +68,14 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
 /// Runs a workload once on `heap`. Ask [`fits`] first.
 ///
 /// # Errors
-/// When the heap has no memory, or gives back other contents than were written; and for a workload that
-/// a program of its own runs.
+/// When the heap has no memory, or gives back other contents than were written, and for a workload
+/// that has a program of its own.
 pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
     let description = parameters.description();
-    let elsewhere = || Failure::Elsewhere(description.name);
-    match description.workload.ok_or_else(elsewhere)? {
+    let Some(workload) = description.workload else {
+        return Err(Failure::Elsewhere(description.name));
+    };
+    match workload {
         Workload::Threadtest => threadtest::run(parameters, heap),
         Workload::Shbench => shbench::run(parameters, heap),
         Workload::Rptest => rptest::run(parameters, heap),

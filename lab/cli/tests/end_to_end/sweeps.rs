@@ -84,18 +84,9 @@ fn placeholders_and_variables_are_swept_in_every_combination() {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&program, mode).expect("it can be made executable");
     let program = program.to_str().expect("plain");
-    let options = [
-        "--sweep",
-        "items=10,20",
-        "--sweep",
-        "env:SIZE=small,large",
-        "--work",
-        "did ([0-9]+) items",
-        "--rounds",
-        "5",
-        "--memory-runs",
-        "0",
-    ];
+    let swept = ["--sweep", "items=10,20", "--sweep", "env:SIZE=small,large"];
+    let others = ["--work", "did ([0-9]+) items", "--rounds", "5"];
+    let options = [&swept[..], &others, &["--memory-runs", "0"]].concat();
     let fixture = crate::support::program();
     let command = [program, "{items}", &fixture, "20"];
     let (outcome, collection) = site.race(&[&allocator("")], &options, &command);
@@ -117,23 +108,10 @@ fn placeholders_and_variables_are_swept_in_every_combination() {
     outcome.tells("work: what the command printed");
     let shown = site.run(&["show", "result.json"]);
     assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
-    let plots = [
-        "plot",
-        "result.json",
-        "-o",
-        "plots",
-        "--format",
-        "svg",
-        "--only",
-        "degradation",
-    ];
-    let drawn = site.run(&plots);
-    assert_eq!(
-        drawn.ends_with(0).stdout.lines().count(),
-        2,
-        "{}",
-        drawn.stdout
-    );
+    let plots = ["plot", "result.json", "-o", "plots", "--format", "svg"];
+    let drawn = site.run(&[&plots[..], &["--only", "degradation"]].concat());
+    let files = drawn.ends_with(0).stdout.lines().count();
+    assert_eq!(files, 2, "{}", drawn.stdout);
 }
 
 #[test]
