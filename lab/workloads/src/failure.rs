@@ -114,7 +114,4 @@ pub enum Failure {
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(String),
-    /// This crate has no code for the workload.
-    #[error("{0} is run by a program of its own")]
-    Elsewhere(&'static str),
 }
