@@ -45,6 +45,9 @@ impl Exporter for Brief<'_> {
         glance(&mut page, &sheet);
         page.metrics(&sheet);
         page.text.push('\n');
+        if let Some(reason) = conclusion.reason(&sheet) {
+            page.fact("Why", &format!("{reason}."));
+        }
         page.fact("Noise", &prose::noise_in_brief(result));
         page.facts("Not counted", &not_counted(&sheet, page.width));
         if let Some(proof) = proof(&sheet) {
