@@ -4,16 +4,8 @@ use std::path::{Path, PathBuf};
 
 use heapdrome_record::check_writable;
 
-use crate::arguments::OutputArguments;
+use crate::arguments::{OutputArguments, STDOUT, is_stdout};
 use crate::failure::Failure;
-
-/// The name that stands for standard output.
-const STDOUT: &str = "-";
-
-/// Whether a path stands for standard output. A file that is called `-` is written as `./-`.
-pub fn is_stdout(path: &Path) -> bool {
-    [STDOUT, "/dev/stdout"].contains(&path.as_os_str().to_str().unwrap_or_default())
-}
 
 /// Files that a command line asks for, each with the option that names it.
 pub struct Destinations<'a>(Vec<(&'static str, &'a Path)>);

@@ -22,6 +22,7 @@ mod program;
 mod race;
 mod report;
 mod show;
+mod slowdown;
 mod sources;
 mod suite;
 mod survive;

@@ -1,13 +1,10 @@
 //! `heapdrome man` and `heapdrome completions`: written from the same definition as the command line.
 
-use std::path::PathBuf;
-
-use clap::{Arg, Args, Command, CommandFactory};
-use clap_complete::Shell;
+use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
 use heapdrome_record::make_folder;
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
 use crate::destinations::refuse_stdout;
 use crate::failure::Failure;
 use crate::output;
@@ -15,46 +12,6 @@ use crate::values::nearest;
 
 /// What the foot of a page says.
 const SOURCE: &str = concat!("heapdrome ", env!("CARGO_PKG_VERSION"));
-
-const MAN_EXAMPLES: &str = "\
-Examples:
-  heapdrome man
-  heapdrome man race
-  heapdrome man --dir ~/.local/share/man/man1
-
-What is printed is written for man, which shows it: heapdrome man race | man -l -";
-
-const COMPLETIONS_EXAMPLES: &str = "\
-Examples:
-  heapdrome completions bash
-  heapdrome completions zsh
-  heapdrome completions fish
-
-Put what is printed where your shell looks for it: for bash into
-~/.local/share/bash-completion/completions/heapdrome, for fish into
-~/.config/fish/completions/heapdrome.fish, for zsh into _heapdrome in a folder of $fpath.";
-
-/// `heapdrome man`.
-#[derive(Args, Debug)]
-#[command(after_help = MAN_EXAMPLES)]
-pub struct ManArguments {
-    /// The subcommand, such as `race` or `paging random`; without it, heapdrome itself
-    #[arg(value_name = "SUBCOMMAND", conflicts_with = "dir")]
-    pub subcommand: Vec<String>,
-    /// Write the pages of heapdrome and of every subcommand into this folder, which is made if it is
-    /// missing
-    #[arg(long, value_name = "FOLDER")]
-    pub dir: Option<PathBuf>,
-}
-
-/// `heapdrome completions`.
-#[derive(Args, Debug)]
-#[command(after_help = COMPLETIONS_EXAMPLES)]
-pub struct CompletionsArguments {
-    /// The shell
-    #[arg(value_enum)]
-    pub shell: Shell,
-}
 
 /// Prints a page, or writes all of them into a folder.
 ///
@@ -127,6 +84,7 @@ fn page(command: &Command) -> Result<(String, Vec<u8>), Failure> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use clap_complete::Shell;
 
     use super::*;
 

@@ -11,10 +11,10 @@ use heapdrome_report::{
     collection_text, table_csv,
 };
 
-use crate::arguments::OutputArguments;
-use crate::destinations::{Destinations, is_stdout};
+use crate::arguments::{OutputArguments, is_stdout};
+use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::survive;
+use crate::slowdown;
 
 /// The widest table that is made, and the width where there is no terminal.
 const WIDTH: usize = 100;
@@ -184,7 +184,7 @@ pub fn save_collection(
 fn samples(collection: &Collection) -> Result<Vec<u8>, Failure> {
     let bytes = match collection.survival.as_slice() {
         [] => collection_csv(collection),
-        rows => table_csv(&survive::samples(rows)),
+        rows => table_csv(&slowdown::samples(rows)),
     };
     bytes.map_err(Failure::machine)
 }

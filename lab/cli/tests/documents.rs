@@ -1,7 +1,8 @@
-//! The documents: every link leads somewhere, and every page is linked.
+//! The documents: every link leads somewhere, every page is linked, and each thing has one word.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use heapdrome_suites::Makes;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -14,7 +15,8 @@ fn root() -> PathBuf {
 
 /// All documents.
 fn documents() -> Vec<PathBuf> {
-    let mut documents = vec![root().join("README.md"), root().join("ARCHITECTURE.md")];
+    let own = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+    let mut documents: Vec<_> = own.iter().map(|name| root().join(name)).collect();
     let mut folders = vec![root().join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in folder.read_dir().expect("a folder").flatten() {
@@ -139,4 +141,115 @@ fn what_the_report_of_a_suite_refers_to_is_there() {
         }
     }
     assert!(referred > 20, "places are found: {referred}");
+}
+
+/// A row of the glossary: a word, and words that are not used for the same thing.
+struct Term {
+    word: String,
+    rejected: Vec<String>,
+}
+
+/// The heading under which the glossary stands in ARCHITECTURE.md.
+const GLOSSARY: &str = "Glossary";
+
+/// The glossary, which is the first table under its heading.
+fn glossary() -> Vec<Term> {
+    let text = read(&root().join("ARCHITECTURE.md"));
+    let from = text.split(&format!("## {GLOSSARY}\n")).nth(1);
+    let rows = from.unwrap_or_default().lines();
+    let rows = rows.skip_while(|line| !line.starts_with('|'));
+    let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
+    let term = |row: &str| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let rejected = cells[2].split(", ").filter(|word| !word.is_empty());
+        Term {
+            word: cells[0].to_owned(),
+            rejected: rejected.map(str::to_owned).collect(),
+        }
+    };
+    rows.map(term).collect()
+}
+
+/// The words of a document in lower case, each with spaces around it: without code, and without the
+/// glossary.
+fn prose(text: &str) -> String {
+    let mut prose = String::new();
+    let (mut heading, mut skipped, mut block) = (false, false, false);
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => (heading, skipped) = (true, false),
+            Event::End(TagEnd::Heading(_)) => heading = false,
+            Event::Start(Tag::CodeBlock(_)) => block = true,
+            Event::End(TagEnd::CodeBlock) => block = false,
+            Event::Text(text) if heading && &*text == GLOSSARY => skipped = true,
+            Event::Text(text) if !skipped && !block => prose.push_str(&text),
+            _ => prose.push(' '),
+        }
+    }
+    words(&prose)
+}
+
+fn words(text: &str) -> String {
+    let word = |c: char| c.is_alphanumeric() || "-_".contains(c);
+    let words = text.split(|c| !word(c)).filter(|word| !word.is_empty());
+    format!(" {} ", words.collect::<Vec<_>>().join(" ").to_lowercase())
+}
+
+/// Whether a word, or its plural, is among those of a text.
+fn has(prose: &str, word: &str) -> bool {
+    prose.contains(&format!(" {word} ")) || prose.contains(&format!(" {word}s "))
+}
+
+/// Everything that a reader meets, by its name: documents and manual pages, results excepted.
+fn texts() -> Vec<(String, String)> {
+    let results = root().join("docs/results");
+    let documents = documents().into_iter();
+    let own = documents.filter(|path| !path.starts_with(&results));
+    let mut texts: Vec<_> = own
+        .map(|path| (path.display().to_string(), prose(&read(&path))))
+        .collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let heapdrome = Command::new(env!("CARGO_BIN_EXE_heapdrome"))
+        .args(["man", "--dir"])
+        .arg(folder.path())
+        .output()
+        .expect("heapdrome runs");
+    assert!(heapdrome.status.success());
+    for page in folder.path().read_dir().expect("a folder").flatten() {
+        // Hyphens and fonts are written with a backslash.
+        let text = read(&page.path()).replace("\\-", "-").replace("\\f", " ");
+        texts.push((page.path().display().to_string(), words(&text)));
+    }
+    texts
+}
+
+#[test]
+fn one_thing_has_one_word() {
+    let (glossary, texts) = (glossary(), texts());
+    assert!(glossary.len() >= 40 && texts.len() > 40);
+    let mut wrong = Vec::new();
+    for (place, term) in glossary.iter().enumerate() {
+        let Term { word, rejected } = term;
+        if glossary[..place].iter().any(|other| other.word == *word) {
+            wrong.push(format!("{word} is in the glossary twice"));
+        }
+        if !texts.iter().any(|(_, prose)| has(prose, word)) {
+            wrong.push(format!("no text uses {word}"));
+        }
+        for (text, prose) in &texts {
+            let used = rejected.iter().filter(|other| has(prose, other));
+            wrong.extend(used.map(|other| format!("{text}: {other}; write {word}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn words_are_found_in_prose_and_not_in_code() {
+    let text = "# Laps\n\nTwo *laps*, `code-word`, side-car, SIDE_CAR.\n\n    block word\n\n## Glossary\n\nhidden\n\n## Next\n\nseen";
+    let prose = prose(text);
+    assert!(has(&prose, "lap") && has(&prose, "side-car") && has(&prose, "seen"));
+    for word in ["code-word", "side", "car", "hidden", "glossary", "block"] {
+        assert!(!has(&prose, word), "{word}: {prose}");
+    }
 }

@@ -23,6 +23,7 @@ mod proof;
 mod redact;
 mod result;
 mod run;
+mod samples;
 mod scaling;
 mod survival;
 mod units;
@@ -36,7 +37,7 @@ pub use collection::{
 pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role, merged_setting};
 pub use evidence::{CallTime, Evidence, SizeCount, SystemCalls};
-pub use figure::{COMMON_FIGURES, CPU, PEAK_RSS, WALL, resolution, spoken};
+pub use figure::{COMMON_FIGURES, CPU, PEAK_RSS, WALL, is_common_figure, resolution, spoken};
 pub use file::{
     ReadError, Saved, changes_to_json, collection_to_json, is_stdin, read_result, read_saved,
     result_to_json, source_name,

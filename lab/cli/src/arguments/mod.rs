@@ -1,21 +1,29 @@
 //! The command line, as people type it.
 
 mod command;
+mod compare;
+mod manual;
+mod output;
+pub mod paging;
 mod race;
+mod report;
+mod survive;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use heapdrome_record::Scale;
 
-use crate::compare::CompareArguments;
 use crate::examples;
-use crate::manual::{CompletionsArguments, ManArguments};
-use crate::paging::arguments::{PagingArguments, PagingSuiteArguments};
-use crate::report::{PlotArguments, ReportArguments};
-use crate::survive::SurviveArguments;
 use crate::values::key_value;
+use paging::{PagingArguments, PagingSuiteArguments};
 
-pub use race::{OutputArguments, RaceArguments, StoppingArguments};
+pub use compare::CompareArguments;
+pub use manual::{CompletionsArguments, ManArguments};
+pub use output::{OutputArguments, STDOUT, is_stdout};
+pub use race::{RaceArguments, StoppingArguments};
+pub use report::{Form, PlotArguments, ReportArguments};
+pub use survive::SurviveArguments;
 
 /// A racetrack for memory allocators.
 ///
@@ -198,9 +206,9 @@ pub enum WorkloadsAction {
 /// `heapdrome suite`.
 #[derive(Args, Debug)]
 pub struct SuiteArguments {
-    /// Which suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, `all` for every one of these;
-    /// lgalloc (large objects and swap; best as root); stable (heapdrome's own allocators); misuse; or a
-    /// file of your own such as ./mine.toml
+    /// Which suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, `all` for every one of
+    /// these; lgalloc (large objects and swap; best as root); stable (heapdrome's own allocators);
+    /// misuse; or a file of your own such as ./mine.toml
     #[arg(value_name = "NAME")]
     pub name: String,
     /// The smallest form: every table in minutes
@@ -224,8 +232,8 @@ pub struct SuiteArguments {
     /// Run it however long it takes
     #[arg(long)]
     pub yes: bool,
-    /// Go on with a suite that was interrupted, from the file in which it was kept; where no race is left,
-    /// make its tables and verdicts anew
+    /// Go on with a suite that was interrupted, from the file in which it was kept; where no race
+    /// is left, make its tables and verdicts anew
     #[arg(long, value_name = "FILE.json", conflicts_with = "json")]
     pub resume: Option<PathBuf>,
     /// The seed of every draw [default: from the clock]
@@ -237,6 +245,17 @@ pub struct SuiteArguments {
     /// Where to write the result.
     #[command(flatten)]
     pub output: OutputArguments,
+}
+
+impl SuiteArguments {
+    /// How much of the suite was asked for.
+    pub fn scale(&self) -> Scale {
+        match (self.quick, self.published) {
+            (true, _) => Scale::Quick,
+            (_, true) => Scale::Published,
+            _ => Scale::Usual,
+        }
+    }
 }
 
 /// `heapdrome doctor`.

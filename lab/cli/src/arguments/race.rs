@@ -1,11 +1,11 @@
 //! `heapdrome race`: what races, how, until when, and where the result goes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use crate::destinations::is_stdout;
+use super::output::OutputArguments;
 use crate::values::{
     MetricArgument, Processors, SweepArgument, WorkArgument, duration, duration_or_none, key_value,
     metric, percentage, processors, sweep, work,
@@ -40,9 +40,9 @@ pub struct RaceArguments {
     /// parameter of the workload, or an environment variable; several sweeps make every combination
     #[arg(long = "sweep", value_name = "NAME|env:NAME=VALUE,...", value_parser = sweep)]
     pub sweeps: Vec<SweepArgument>,
-    /// What counts as work in a sweep: the `value` that is swept, the `same` in every race, or a number
-    /// that the command prints [default: the operations of a workload; the value, if it is a number in
-    /// the command; else the same]
+    /// What counts as work in a sweep: the `value` that is swept, the `same` in every race, or a
+    /// number that the command prints [default: the operations of a workload; the value, if it is a
+    /// number in the command; else the same]
     #[arg(long, value_name = "value|same|REGEX", value_parser = work)]
     pub work: Option<WorkArgument>,
     /// How much degradation per processor ends the scaling of a sweep [default: 25%]
@@ -198,53 +198,4 @@ pub struct RunArguments {
     /// recommended, and the exit status is 1
     #[arg(long, conflicts_with = "allow_different_work")]
     pub unproven: bool,
-}
-
-/// Where a result is written.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Where the result goes")]
-pub struct OutputArguments {
-    /// Write the result as JSON, compressed by gzip where FILE ends in .gz; `-` prints it in place of the
-    /// table
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Write every sample as CSV, compressed in the same way; `-` prints it in place of the table
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-    /// Write the table as Markdown; `-` prints it in place of the table
-    #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Write $HOME and $CACHE for these folders in the files, so that they can be shared
-    #[arg(long)]
-    pub redact: bool,
-}
-
-impl OutputArguments {
-    /// The same files, seen from `folder`; standard output stays what it is.
-    pub fn seen_from(&self, folder: &Path) -> Self {
-        let seen = |path: &Option<PathBuf>| {
-            let path = path.as_ref()?;
-            match is_stdout(path) {
-                true => Some(path.clone()),
-                false => Some(folder.join(path)),
-            }
-        };
-        Self {
-            json: seen(&self.json),
-            csv: seen(&self.csv),
-            markdown: seen(&self.markdown),
-            redact: self.redact,
-        }
-    }
-
-    /// These files, and for what names none here those of `other`.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            json: self.json.or(other.json),
-            csv: self.csv.or(other.csv),
-            markdown: self.markdown.or(other.markdown),
-            redact: self.redact || other.redact,
-        }
-    }
 }

@@ -1,6 +1,5 @@
 //! `heapdrome compare`: what changed from one result to another.
 
-mod arguments;
 mod changes;
 mod condition;
 mod differences;
@@ -13,12 +12,11 @@ use heapdrome_record::{
 };
 use heapdrome_report::{changes_markdown, changes_text};
 
+use crate::arguments::CompareArguments;
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{output, sources};
-
-pub use arguments::CompareArguments;
 
 use changes::{ALPHA, Family};
 use condition::Condition;

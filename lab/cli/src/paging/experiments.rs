@@ -5,13 +5,13 @@ use std::time::Duration;
 use heapdrome_paging::{Cell, Mechanism, Plan, Swap, targets};
 use heapdrome_record::Scale;
 
-use super::arguments::{
-    CommonArguments, RandomArguments, StrategyArguments, SwapArguments, SweepArguments,
-    ThroughputArguments,
-};
 use super::holding::{Holding, holdings, rivals};
 use super::parts::{self, Measuring, Part, Sweep};
 use super::session::{Publication, Session, destinations, failure};
+use crate::arguments::paging::{
+    CommonArguments, RandomArguments, StrategyArguments, SwapArguments, SweepArguments,
+    ThroughputArguments,
+};
 use crate::failure::Failure;
 use crate::output;
 

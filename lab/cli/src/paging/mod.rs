@@ -1,6 +1,5 @@
 //! `heapdrome paging`: large objects, memory limits and swap.
 
-pub mod arguments;
 mod experiments;
 mod form;
 mod holding;
@@ -10,10 +9,10 @@ pub mod suite;
 
 use heapdrome_paging::{Error, free_swap, size};
 
+use crate::arguments::paging::{PagingAction, PagingArguments};
 use crate::failure::Failure;
 use crate::output;
 
-use arguments::{PagingAction, PagingArguments};
 use session::{Session, failure};
 
 /// Runs what was asked for.

@@ -11,8 +11,8 @@ use heapdrome_record::{
     Ccdf, CcdfPoint, ClaimResult, Collection, Machine, Nanoseconds, SCHEMA, Scale, Table,
 };
 
-use super::arguments::MakeSwap;
 use crate::arguments::OutputArguments;
+use crate::arguments::paging::MakeSwap;
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;

@@ -5,15 +5,14 @@ use heapdrome_paging::{
     targets,
 };
 
-use super::arguments::{MakeSwap, PagingSuiteArguments};
 use super::experiments::{halves, rivals_of};
 use super::form::Form;
 use super::holding::{Holding, holdings};
 use super::parts::{self, Measuring, Part, Sweep};
 use super::session::{Publication, Session, failure, processors};
 use crate::arguments::SuiteArguments;
+use crate::arguments::paging::{MakeSwap, PagingSuiteArguments};
 use crate::failure::Failure;
-use crate::suite::scale;
 
 /// The suite's name.
 pub const NAME: &str = "lgalloc";
@@ -53,7 +52,7 @@ pub fn refuse_options(arguments: &PagingSuiteArguments) -> Result<(), Failure> {
 /// measured until then has been printed and written.
 pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     check(arguments)?;
-    let mut form = Form::of(scale(arguments));
+    let mut form = Form::of(arguments.scale());
     if let Some(rounds) = arguments.rounds {
         (form.rounds, form.more_rounds) = (rounds, 0);
     }
@@ -281,7 +280,7 @@ fn report(
     session.remarks.push(format!("took {minutes:.1} minutes"));
     let publication = Publication {
         name: NAME,
-        scale: scale(arguments),
+        scale: arguments.scale(),
         output: &arguments.output,
         data: arguments.paging.data.as_deref(),
     };

@@ -6,7 +6,7 @@ use heapdrome_record::{
     Bytes, Comparison, Entrant, EntrantResult, Evidence, Finding, Machine, MemoryRun, Plan, Proof,
     ProofSummary, RaceResult, Role, Run, SCHEMA, Series, Status,
 };
-use heapdrome_statistics::{Estimate, Rule, drift, median, outliers};
+use heapdrome_statistics::{Estimate, Rounds, Rule, drift, median, outliers};
 
 use super::figures::{Compared, FIGURES, Kind, WALL, probability};
 use super::judging::{Rules, noise_floor};
@@ -105,28 +105,36 @@ impl Material<'_> {
         }
     }
 
-    /// The figure of an entrant beside the baseline's, for the rounds that both have.
-    fn pairs(&self, entrant: usize, of: impl Fn(&Run) -> Option<f64>) -> (Vec<f64>, Vec<f64>) {
-        let by_round: BTreeMap<u32, f64> = self
-            .of_entrant(self.plan.baseline())
-            .filter_map(|run| Some((run.round, of(run)?)))
-            .collect();
-        self.of_entrant(entrant)
-            .filter_map(|run| Some((of(run)?, *by_round.get(&run.round)?)))
-            .unzip()
+    /// A figure of every entrant by rounds; NaN where a round has none.
+    fn by_round(&self, of: impl Fn(&Run) -> Option<f64>) -> Vec<Vec<f64>> {
+        let mut figures = vec![Vec::new(); self.plan.entrants.len()];
+        for run in self.runs {
+            let (own, round) = (&mut figures[run.entrant], run.round as usize);
+            if own.len() <= round {
+                own.resize(round + 1, f64::NAN);
+            }
+            own[round] = of(run).unwrap_or(f64::NAN);
+        }
+        figures
     }
 
-    /// The ratio of an entrant's figure to the baseline's.
+    /// The ratio of an entrant's figure to the baseline's, in the rounds that both have.
     pub(super) fn estimate(
         &self,
         rules: &Rules,
         entrant: usize,
         figure: &Compared<'_>,
     ) -> Option<Estimate> {
-        let (mine, baseline) = self.pairs(entrant, |run| figure.of(run));
+        let figures = self.by_round(|run| figure.of(run));
+        let figures = figures.iter().map(Vec::as_slice);
+        let baseline = self.plan.baseline();
+        let mut entrants = self.plan.entrants.iter();
+        let twin = entrants.position(|entrant| entrant.role == Role::Twin);
+        let both = twin.map(|twin| [baseline, twin]);
+        let rounds = Rounds::new(figures, both, figure.resolution());
         rules
             .of(figure.name())
-            .compare(&mine, &baseline, figure.resolution())
+            .compare_within(&rounds, entrant, baseline)
     }
 }
 

@@ -33,8 +33,8 @@ use std::sync::atomic::AtomicBool;
 use heapdrome_measure::MeasureError;
 use heapdrome_record::{RaceResult, Status};
 
-use crate::arguments::{OutputArguments, RaceArguments};
-use crate::destinations::{Destinations, is_stdout};
+use crate::arguments::{OutputArguments, RaceArguments, is_stdout};
+use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output::Extent;
@@ -46,7 +46,6 @@ use resuming::{Interrupted, TakenUp};
 pub use cell::{CellRequest, Load, run_cell};
 pub use deciding::Judge;
 pub use figures::{Kind, factor};
-pub use options::is_own_figure;
 pub use options::usual_options;
 pub use planning::seed_from_clock;
 pub use proofs::not_served;

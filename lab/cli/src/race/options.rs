@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_record::{CPU, Metric, Nanoseconds, Options, PEAK_RSS, Role, Server, WALL};
+use heapdrome_record::{
+    CPU, Metric, Nanoseconds, Options, PEAK_RSS, Role, Server, WALL, is_common_figure,
+};
 
-use super::figures::{self, FIGURES};
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
 use crate::program;
@@ -173,7 +174,7 @@ fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
     match arguments
         .metrics
         .iter()
-        .find(|metric| is_own_figure(&metric.name))
+        .find(|metric| is_common_figure(&metric.name))
     {
         Some(taken) => Err(Failure::Usage(format!(
             "--metric {}: every race has a figure of that name; choose another",
@@ -181,16 +182,6 @@ fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
         ))),
         None => Ok(()),
     }
-}
-
-/// Whether every race has a figure of this name.
-pub fn is_own_figure(name: &str) -> bool {
-    let own = FIGURES
-        .iter()
-        .chain([&figures::CPU])
-        .map(|figure| figure.name);
-    own.chain(["peak_tree_bytes", "average_tree_bytes"])
-        .any(|own| own == name)
 }
 
 /// A path that means the same after a change of folder.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use heapdrome_record::make_folder;
 use heapdrome_report::{Entry, Source, index, page};
 
-use super::{ReportArguments, plain_name, redaction, refuse_overwriting, source, unique};
+use super::{plain_name, redaction, refuse_overwriting, source, unique};
+use crate::arguments::ReportArguments;
 use crate::destinations::refuse_stdout;
 use crate::failure::Failure;
 use crate::{output, sources};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use heapdrome_catalogue::{Catalogue, Misuses};
-use heapdrome_record::{Absent, Collection, Entrant, MisuseRun, Scale};
+use heapdrome_record::{Absent, Collection, Entrant, MisuseRun};
 use heapdrome_suites::{Kind, Race, Suite, kinds, misuse_tables};
 
 use super::running::Session;
@@ -27,7 +27,7 @@ pub fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     let folders = Folders::find()?.interrupted_by(&interrupt);
     let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
     let names = Names::new(&catalogue);
-    let mut collection = super::empty(&arguments.name, scale(arguments));
+    let mut collection = super::empty(&arguments.name, arguments.scale());
     collection.machine = heapdrome_machine::describe();
     let programs = Misuses::prepare(&folders.cache).map_err(failure)?;
     for name in chosen(&names, arguments)? {
@@ -125,14 +125,6 @@ fn chosen(names: &Names<'_>, arguments: &SuiteArguments) -> Result<Vec<String>, 
         ([], true) => Ok(names.found()),
         ([], false) => Ok(names.here()),
         (asked, _) => names.expand(asked),
-    }
-}
-
-fn scale(arguments: &SuiteArguments) -> Scale {
-    if arguments.quick {
-        Scale::Quick
-    } else {
-        Scale::Usual
     }
 }
 

@@ -43,7 +43,7 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
 fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), Failure> {
     let interrupt = interrupt::flag()?;
     let folders = Folders::find()?.interrupted_by(&interrupt);
-    let scale = scale(arguments);
+    let scale = arguments.scale();
     let mut suites = selecting::suites(&arguments.name)?;
     Suite::check_only(&suites, &arguments.only).map_err(Failure::usage)?;
     let before = selecting::taken_up(arguments, scale)?;
@@ -81,15 +81,6 @@ fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), 
     }
     session.report(&arguments.output)?;
     ended.and_then(|()| outcome(&session.collection))
-}
-
-/// How much of a suite was asked for.
-pub fn scale(arguments: &SuiteArguments) -> Scale {
-    match (arguments.quick, arguments.published) {
-        (true, _) => Scale::Quick,
-        (_, true) => Scale::Published,
-        _ => Scale::Usual,
-    }
 }
 
 fn empty(name: &str, scale: Scale) -> Collection {

@@ -10,8 +10,7 @@ use heapdrome_record::{
 };
 use heapdrome_suites::{Race, Suite, evaluate};
 
-use crate::arguments::{OutputArguments, SuiteArguments};
-use crate::destinations::is_stdout;
+use crate::arguments::{OutputArguments, SuiteArguments, is_stdout};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::race::{CellRequest, Judge, Load, ProofStore, run_cell, usual_options};

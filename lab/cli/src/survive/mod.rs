@@ -2,11 +2,9 @@
 
 mod proof;
 mod report;
-mod slowdown;
 
 use std::time::Duration;
 
-use clap::Args;
 use heapdrome_catalogue::Catalogue;
 use heapdrome_measure::command_environment;
 use heapdrome_paging::{
@@ -16,55 +14,17 @@ use heapdrome_paging::{
 use heapdrome_record::{Entrant, Survival, Trial};
 
 use crate::allocators::Names;
-use crate::arguments::OutputArguments;
+use crate::arguments::SurviveArguments;
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::paging::arguments::MakeSwap;
 use crate::paging::session::{Session, failure};
-use crate::values::percentage;
 use crate::{interrupt, output, program};
-
-pub use slowdown::samples;
 
 /// More than any machine has: the limit of a run without one, and that of swap.
 const UNLIMITED: u64 = 1 << 46;
 /// For how long a command may run before anything is known of it.
 const FIRST: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// `heapdrome survive`.
-#[derive(Args, Debug)]
-pub struct SurviveArguments {
-    /// Allocators: names, paths of shared objects, or groups as for `race`
-    #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
-    pub allocators: Vec<String>,
-    /// The swap.
-    #[command(flatten)]
-    pub make: MakeSwap,
-    /// Runs that must all finish under a limit; fewer than three show no slowdown
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub runs: u32,
-    /// How well the smallest limit is to be known
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percentage)]
-    pub precision: f64,
-    /// A run that takes this many times as long as without a limit, and 10 s at the least, counts as
-    /// not finished
-    #[arg(long, value_name = "TIMES", default_value_t = 20.0, value_parser = times)]
-    pub patience: f64,
-    /// Where to write the result.
-    #[command(flatten)]
-    pub output: OutputArguments,
-    /// The command, with its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
-}
-
-fn times(text: &str) -> Result<f64, String> {
-    match text.trim().parse() {
-        Ok(times) if (1.0..=1e6).contains(&times) => Ok(times),
-        _ => Err("write a number of times, such as 20".to_owned()),
-    }
-}
 
 /// Everything that a search needs.
 struct Site<'a> {

@@ -3,11 +3,11 @@
 use heapdrome_paging::STEP;
 use heapdrome_record::{Bytes, Collection, SCHEMA, Scale, Survival, Table};
 
-use super::SurviveArguments;
-use super::slowdown::{self, shown};
+use crate::arguments::SurviveArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::paging::session::Session;
+use crate::slowdown::{self, kind, shown};
 use crate::{output, program};
 
 /// Marks a limit that was tried once only.
@@ -120,11 +120,6 @@ fn cells(row: Option<&Survival>) -> Vec<String> {
     let first = or_dash(smallest);
     let rest = (0..3).map(|place| or_dash(slower(place)));
     std::iter::once(first).chain(rest).collect()
-}
-
-/// Whether there was swap, in words.
-pub fn kind(swap: bool) -> &'static str {
-    if swap { "with swap" } else { "without swap" }
 }
 
 /// Who needs the least: everyone whose limit cannot be told from the smallest, as limits are known to

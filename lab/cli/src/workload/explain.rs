@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use heapdrome_programs::{Availability, Program, missing};
 use heapdrome_record::Bytes;
-use heapdrome_workloads::{Description, Parameters};
+use heapdrome_workloads::{Description, FigureText, Parameter, Parameters, Preset};
 
 use super::Workload;
 use super::companion::Companion;
@@ -96,55 +96,20 @@ fn of_own(description: &'static Description) -> String {
     let mut page = Page::titled(description.name, description.summary);
     page.section("What it models", description.models);
     page.section("Who described it", description.origin);
-    let range = |one: &heapdrome_workloads::Parameter| {
-        let unit = if one.unit.is_empty() { "" } else { " " };
-        [
-            one.name.to_owned(),
-            format!("{}{unit}{}", one.default, one.unit),
-            format!("{} to {}", one.least, one.most),
-            one.meaning.to_owned(),
-        ]
-    };
-    let rows: Vec<_> = description.parameters.iter().map(range).collect();
+    let rows: Vec<_> = description.parameters.iter().map(parameter_row).collect();
     page.table(
         "Parameters, in the order in which plain numbers are taken",
         ["name", "default", "range", "meaning"],
         &rows,
     );
-    let preset = |one: &heapdrome_workloads::Preset| {
-        let values: Vec<_> = one
-            .values
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        let published = one
-            .published
-            .map_or_else(String::new, |by| format!(" (published: {by})"));
-        let values = match values.as_slice() {
-            [] => "the defaults".to_owned(),
-            values => values.join(" "),
-        };
-        [
-            one.name.to_owned(),
-            format!("{}{published}: {values}", one.meaning),
-        ]
-    };
-    let rows: Vec<_> = description.presets.iter().map(preset).collect();
+    let rows: Vec<_> = description.presets.iter().map(preset_row).collect();
     page.table(
         "Presets, of which the first runs where none is named",
         ["name", "what it is for"],
         &rows,
     );
     page.section("What its figures mean", description.meaning);
-    let figure = |one: &heapdrome_workloads::FigureText| {
-        let better = if one.more_is_better { "more" } else { "less" };
-        [
-            one.name.to_owned(),
-            better.to_owned(),
-            one.meaning.to_owned(),
-        ]
-    };
-    let rows: Vec<_> = description.figures.iter().map(figure).collect();
+    let rows: Vec<_> = description.figures.iter().map(figure_row).collect();
     page.table("Figures", ["name", "better", "meaning"], &rows);
     page.section("What it does not say", description.silence);
     if let Ok(usual) = Parameters::parse(description, &[""; 0]) {
@@ -156,6 +121,44 @@ fn of_own(description: &'static Description) -> String {
     }
     page.race(description.name);
     page.0
+}
+
+fn parameter_row(one: &Parameter) -> [String; 4] {
+    let unit = if one.unit.is_empty() { "" } else { " " };
+    [
+        one.name.to_owned(),
+        format!("{}{unit}{}", one.default, one.unit),
+        format!("{} to {}", one.least, one.most),
+        one.meaning.to_owned(),
+    ]
+}
+
+fn preset_row(one: &Preset) -> [String; 2] {
+    let values: Vec<_> = one
+        .values
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let published = one
+        .published
+        .map_or_else(String::new, |by| format!(" (published: {by})"));
+    let values = match values.as_slice() {
+        [] => "the defaults".to_owned(),
+        values => values.join(" "),
+    };
+    [
+        one.name.to_owned(),
+        format!("{}{published}: {values}", one.meaning),
+    ]
+}
+
+fn figure_row(one: &FigureText) -> [String; 3] {
+    let better = if one.more_is_better { "more" } else { "less" };
+    [
+        one.name.to_owned(),
+        better.to_owned(),
+        one.meaning.to_owned(),
+    ]
 }
 
 fn of_program(program: &Program) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use heapdrome_programs::Prepared;
-use heapdrome_record::{Better, Metric, Options, Server};
+use heapdrome_record::{Better, Metric, Options, Server, is_common_figure};
 use heapdrome_workloads::{Description, Parameters};
 
 use super::companion::Companion;
@@ -215,7 +215,7 @@ fn metrics_of(figures: &[(&str, bool)]) -> Vec<Metric> {
 /// The name under which a race has a figure of the workload: every race has figures of the whole
 /// command, such as `wall_s`, and the workload's are those of its measured part.
 fn metric_name(figure: &str) -> String {
-    match crate::race::is_own_figure(figure) {
+    match is_common_figure(figure) {
         true => format!("measured_{figure}"),
         false => figure.to_owned(),
     }

@@ -4,10 +4,9 @@ use serde_json::Value;
 
 use crate::support::{Outcome, Site, allocator};
 
-/// Two races of a few milliseconds and one that cannot be run.
-fn suite(site: &Site) -> String {
-    let text = format!(
-        r#"
+/// One load in two races; one of its allocators and one of its workloads do not exist. `$SOUND` is
+/// the path of a library.
+const SUITE: &str = r#"
 name = "mine"
 title = "Mine"
 summary = "A test."
@@ -19,7 +18,7 @@ allocator = "system"
 
 [[entrant]]
 name = "sound"
-allocator = "{}"
+allocator = "$SOUND"
 
 [[entrant]]
 name = "lost"
@@ -31,20 +30,20 @@ name = "tiny"
 title = "a tiny load"
 workload = "rptest"
 words = ["blocks=200", "ops=20"]
-counts = {{ loops = 1 }}
-sweep = {{ parameter = "threads", values = [1, 2] }}
-quick = {{ words = ["loops=2"], rounds = 5 }}
-published = {{ words = ["loops=20"], rounds = 5 }}
+counts = { loops = 1 }
+sweep = { parameter = "threads", values = [1, 2] }
+quick = { words = ["loops=2"], rounds = 5 }
+published = { words = ["loops=20"], rounds = 5 }
 
 [[cell]]
 name = "nowhere"
 title = "a load that there is not"
 workload = "no-such-workload"
-quick = {{ rounds = 5 }}
+quick = { rounds = 5 }
 
 [[table]]
 title = "operations"
-makes = {{ sweep = {{ cell = "tiny", figure = "operations_per_cpu_s", shown = "millions" }} }}
+makes = { sweep = { cell = "tiny", figure = "operations_per_cpu_s", shown = "millions" } }
 
 [[published]]
 title = "operations"
@@ -56,20 +55,22 @@ rows = [["libc", "75.320"]]
 [[claim]]
 claim = "Every allocator takes less than a gigabyte."
 source = "page 1"
-test = {{ figure = {{ figure = "peak_rss_bytes", of = ["libc", "sound"], in = {{ cells = ["tiny"] }}, range = {{ high = 1.0e9 }} }} }}
+test = { figure = { figure = "peak_rss_bytes", of = ["libc", "sound"], in = { cells = ["tiny"] }, range = { high = 1.0e9 } } }
 
 [[claim]]
 claim = "Every allocator takes more than a gigabyte."
 source = "page 2"
-test = {{ figure = {{ figure = "peak_rss_bytes", of = ["libc", "sound"], in = {{ cells = ["tiny"] }}, range = {{ low = 1.0e9 }} }} }}
+test = { figure = { figure = "peak_rss_bytes", of = ["libc", "sound"], in = { cells = ["tiny"] }, range = { low = 1.0e9 } } }
 
 [[claim]]
 claim = "The lost one is the fastest."
 source = "page 3"
-test = {{ ratio = {{ figure = "wall_s", of = ["lost"], to = ["libc"], in = {{ cells = ["tiny"] }}, range = {{ high = 1.0 }} }} }}
-"#,
-        allocator("").display()
-    );
+test = { ratio = { figure = "wall_s", of = ["lost"], to = ["libc"], in = { cells = ["tiny"] }, range = { high = 1.0 } } }
+"#;
+
+/// Two races of a few milliseconds and one that cannot be run.
+fn suite(site: &Site) -> String {
+    let text = SUITE.replace("$SOUND", &allocator("").display().to_string());
     site.file("mine.toml", text);
     "./mine.toml".to_owned()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use heapdrome_paging::{Order, SwapRequest};
 
-use crate::arguments::OutputArguments;
+use super::output::OutputArguments;
 use crate::values::duration;
 
 /// `heapdrome paging`.
@@ -52,8 +52,8 @@ pub struct CommonArguments {
     /// Where to write the tables.
     #[command(flatten)]
     pub output: OutputArguments,
-    /// Write every report with its distributions and counters as JSON; `-` prints it in place of the
-    /// tables
+    /// Write every report with its distributions and counters as JSON; `-` prints it in place of
+    /// the tables
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 }
@@ -65,8 +65,8 @@ pub struct ThroughputArguments {
     #[arg(short, long, value_delimiter = ',', value_name = "N,...",
           default_value = "1,2,4,8,16", value_parser = threads)]
     pub threads: Vec<usize>,
-    /// Allocators of the catalogue whose malloc takes and returns regions too [default: mimalloc3 and
-    /// jemalloc]
+    /// Allocators of the catalogue whose malloc takes and returns regions too [default: mimalloc3
+    /// and jemalloc]
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
     /// The limit of memory; there is no swap under it
@@ -101,12 +101,12 @@ pub struct PagingSuiteArguments {
     /// The swap; without --swap a file is made where too little is free (root).
     #[command(flatten)]
     pub make: MakeSwap,
-    /// Also set the kernel's choice about transparent huge pages to always, madvise and never in turn,
-    /// for the whole machine, and put it back (root)
+    /// Also set the kernel's choice about transparent huge pages to always, madvise and never in
+    /// turn, for the whole machine, and put it back (root)
     #[arg(long)]
     pub thp: bool,
-    /// Write every report with its distributions and counters as JSON; `-` prints it in place of the
-    /// tables
+    /// Write every report with its distributions and counters as JSON; `-` prints it in place of
+    /// the tables
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 }
@@ -117,8 +117,8 @@ pub struct SwapArguments {
     /// The swap.
     #[command(flatten)]
     pub make: MakeSwap,
-    /// What holds the working set: lgalloc, lgalloc-published (the crate), mapped (mappings that are
-    /// kept), or an allocator of the catalogue, preloaded; all experiments are run under each
+    /// What holds the working set: lgalloc, lgalloc-published (the crate), mapped (mappings that
+    /// are kept), or an allocator of the catalogue, preloaded; all experiments are run under each
     #[arg(
         short,
         long,

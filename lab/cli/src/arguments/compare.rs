@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::arguments::OutputArguments;
+use super::output::OutputArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,8 +24,8 @@ compared; 4 something could not be written. See docs/ci.md.";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArguments {
-    /// The result to compare with, as written by --json of race, suite or survive, compressed by gzip or
-    /// not; `-` reads one of the two from standard input
+    /// The result to compare with, as written by --json of race, suite or survive, compressed by
+    /// gzip or not; `-` reads one of the two from standard input
     #[arg(value_name = "OLD.json")]
     pub old: PathBuf,
     /// The result that is compared with it: the same command or suite

@@ -4,19 +4,22 @@
 use heapdrome_record::{Bytes, Survival, Table, Trial};
 use heapdrome_statistics::{Slowdown, slowdown};
 
-use super::report::kind;
-
 /// Marks of a bar for each time that a command takes as long as without a limit.
 const MARKS: f64 = 4.0;
 /// The marks of the longest bar.
 const LONGEST: usize = 40;
+
+/// Whether there was swap, in words.
+pub fn kind(swap: bool) -> &'static str {
+    if swap { "with swap" } else { "without swap" }
+}
 
 /// How many times as long the runs under a limit took; `None` where one did not finish.
 fn measured(row: &Survival, trial: &Trial) -> Option<Slowdown> {
     slowdown(&trial.wall_s, &row.unlimited_s).filter(|_| trial.survived())
 }
 
-/// The same where there are enough runs to show it.
+/// The slowdown of `trial`, if there are enough runs to show one.
 pub fn shown(row: &Survival, trial: &Trial) -> Option<Slowdown> {
     measured(row, trial).filter(|_| row.shows_slowdown(trial))
 }
@@ -59,7 +62,7 @@ fn lines(row: &Survival) -> Vec<Vec<String>> {
     tried.iter().map(|trial| line(row, trial)).collect()
 }
 
-/// The runs without a limit, which is told as zero.
+/// The runs without a limit, as a trial whose limit is zero.
 fn unlimited(row: &Survival) -> Trial {
     Trial {
         wall_s: row.unlimited_s.clone(),

@@ -1,0 +1,46 @@
+//! The command lines of `heapdrome man` and `heapdrome completions`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::Shell;
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  heapdrome man
+  heapdrome man race
+  heapdrome man --dir ~/.local/share/man/man1
+
+What is printed is written for man, which shows it: heapdrome man race | man -l -";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  heapdrome completions bash
+  heapdrome completions zsh
+  heapdrome completions fish
+
+Put what is printed where your shell looks for it: for bash into
+~/.local/share/bash-completion/completions/heapdrome, for fish into
+~/.config/fish/completions/heapdrome.fish, for zsh into _heapdrome in a folder of $fpath.";
+
+/// `heapdrome man`.
+#[derive(Args, Debug)]
+#[command(after_help = MAN_EXAMPLES)]
+pub struct ManArguments {
+    /// The subcommand, such as `race` or `paging random`; without it, heapdrome itself
+    #[arg(value_name = "SUBCOMMAND", conflicts_with = "dir")]
+    pub subcommand: Vec<String>,
+    /// Write the pages of heapdrome and of every subcommand into this folder, which is made if it
+    /// is missing
+    #[arg(long, value_name = "FOLDER")]
+    pub dir: Option<PathBuf>,
+}
+
+/// `heapdrome completions`.
+#[derive(Args, Debug)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}

@@ -1,0 +1,41 @@
+//! The command line of `heapdrome survive`.
+
+use clap::Args;
+
+use super::output::OutputArguments;
+use super::paging::MakeSwap;
+use crate::values::percentage;
+
+/// `heapdrome survive`.
+#[derive(Args, Debug)]
+pub struct SurviveArguments {
+    /// Allocators: names, paths of shared objects, or groups as for `race`
+    #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
+    pub allocators: Vec<String>,
+    /// The swap.
+    #[command(flatten)]
+    pub make: MakeSwap,
+    /// Runs that must all finish under a limit; fewer than three show no slowdown
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: u32,
+    /// How well the smallest limit is to be known
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percentage)]
+    pub precision: f64,
+    /// A run that takes this many times as long as without a limit, and 10 s at the least, counts
+    /// as not finished
+    #[arg(long, value_name = "TIMES", default_value_t = 20.0, value_parser = times)]
+    pub patience: f64,
+    /// Where to write the result.
+    #[command(flatten)]
+    pub output: OutputArguments,
+    /// The command, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+fn times(text: &str) -> Result<f64, String> {
+    match text.trim().parse() {
+        Ok(times) if (1.0..=1e6).contains(&times) => Ok(times),
+        _ => Err("write a number of times, such as 20".to_owned()),
+    }
+}

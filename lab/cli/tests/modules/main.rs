@@ -1,0 +1,247 @@
+//! No import cycles: within a crate, modules that stand side by side use each other in one
+//! direction only.
+//!
+//! A module and its own children are one room: a child may use what its parent defines, and a
+//! parent calls its children. Between rooms the arrows point one way, at every level. What a module
+//! uses is read from `use` and from the paths in its code, and counts as a use of the file that
+//! defines it, through whatever re-exports it is named.
+
+mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use source::{Crate, Module};
+
+/// Cycles that are known, as pairs of rooms: the first uses the second, and is reached from it.
+/// None may be added.
+const KNOWN: &[&str] = &[
+    "lab/catalog/src/lib.rs: command -> count",
+    "lab/catalog/src/lib.rs: command -> generation",
+    "lab/catalog/src/lib.rs: count -> command",
+    "lab/catalog/src/lib.rs: generation -> count",
+    "lab/cli/src/main.rs: race::assembling -> race::deciding",
+    "lab/cli/src/main.rs: race::assembling -> race::judging",
+    "lab/cli/src/main.rs: race::cell -> race::planning",
+    "lab/cli/src/main.rs: race::contest -> race::assembling",
+    "lab/cli/src/main.rs: race::contest -> race::deciding",
+    "lab/cli/src/main.rs: race::contest -> race::judging",
+    "lab/cli/src/main.rs: race::contest -> race::proving",
+    "lab/cli/src/main.rs: race::deciding -> race::assembling",
+    "lab/cli/src/main.rs: race::deciding -> race::contest",
+    "lab/cli/src/main.rs: race::deciding -> race::judging",
+    "lab/cli/src/main.rs: race::judging -> race::assembling",
+    "lab/cli/src/main.rs: race::planning -> race::cell",
+    "lab/cli/src/main.rs: race::proving -> race::contest",
+    "lab/cli/src/main.rs: race::resuming -> race::sweep",
+    "lab/cli/src/main.rs: race::sweep -> race::resuming",
+    "lab/measure/src/lib.rs: race -> runner",
+    "lab/measure/src/lib.rs: runner -> race",
+    "lab/paging/src/lib.rs: item -> setting",
+    "lab/paging/src/lib.rs: ledger -> item",
+    "lab/paging/src/lib.rs: setting -> item",
+    "lab/paging/src/lib.rs: setting -> ledger",
+    "lab/report/src/lib.rs: grid -> sheet",
+    "lab/report/src/lib.rs: memory -> prose",
+    "lab/report/src/lib.rs: memory -> sheet",
+    "lab/report/src/lib.rs: notes -> sheet",
+    "lab/report/src/lib.rs: plot -> memory",
+    "lab/report/src/lib.rs: plot -> sheet",
+    "lab/report/src/lib.rs: plot::canvas -> plot::look",
+    "lab/report/src/lib.rs: plot::curves -> plot::canvas",
+    "lab/report/src/lib.rs: plot::curves -> plot::look",
+    "lab/report/src/lib.rs: plot::look -> plot::canvas",
+    "lab/report/src/lib.rs: plot::look -> plot::rates",
+    "lab/report/src/lib.rs: plot::rates -> plot::canvas",
+    "lab/report/src/lib.rs: plot::rates -> plot::curves",
+    "lab/report/src/lib.rs: plot::rates -> plot::look",
+    "lab/report/src/lib.rs: prose -> grid",
+    "lab/report/src/lib.rs: prose -> sheet",
+    "lab/report/src/lib.rs: sheet -> notes",
+    "lab/report/src/lib.rs: sheet -> plot",
+    "lab/witness/src/lib.rs: proof -> session",
+    "lab/witness/src/lib.rs: session -> proof",
+];
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().expect("the repository is there")
+}
+
+/// The root file of every crate that is held to this. `allocators/elfmalloc` is not yet.
+fn roots() -> Vec<PathBuf> {
+    let mut folders = vec![
+        root().join("allocators/bumpmalloc"),
+        root().join("allocators/lgalloc"),
+        root().join("lab/witness/interpose"),
+    ];
+    folders.extend(entries(&root().join("lab")));
+    folders.sort();
+    let mut roots = Vec::new();
+    for source in folders.iter().map(|folder| folder.join("src")) {
+        roots.extend(["lib.rs", "main.rs"].map(|name| source.join(name)));
+        for program in entries(&source.join("bin")) {
+            roots.push(program.join("main.rs"));
+            roots.push(program);
+        }
+    }
+    roots.retain(|file| file.is_file());
+    roots
+}
+
+/// Entries of a folder; none if there is no folder.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// One room that uses another beside it, with the files in which it does.
+type Uses = BTreeMap<(Module, Module), BTreeSet<(PathBuf, PathBuf)>>;
+
+/// Uses between rooms that stand side by side, at every level of a crate.
+fn uses(whole: &Crate) -> Uses {
+    let mut uses = Uses::new();
+    for (from, to) in whole.references() {
+        let shared = from.iter().zip(&to).take_while(|(one, other)| one == other);
+        let level = shared.count();
+        if level < from.len() && level < to.len() {
+            let rooms = (from[..=level].to_vec(), to[..=level].to_vec());
+            let files = (whole.files[&from].clone(), whole.files[&to].clone());
+            uses.entry(rooms).or_default().insert(files);
+        }
+    }
+    uses
+}
+
+/// Whether `to` is reached from `from` along uses.
+fn reaches(uses: &Uses, from: &Module, to: &Module) -> bool {
+    let mut seen = BTreeSet::from([from]);
+    let mut open = vec![from];
+    while let Some(room) = open.pop() {
+        let next = uses.keys().filter(|(user, _)| user == room);
+        for used in next.map(|(_, used)| used) {
+            if used == to {
+                return true;
+            }
+            if seen.insert(used) {
+                open.push(used);
+            }
+        }
+    }
+    false
+}
+
+/// The uses that are part of a cycle, in words, each with the files in which it stands.
+fn cycles(root_file: &Path, below: &Path) -> BTreeMap<String, Vec<String>> {
+    let whole = Crate::read(root_file);
+    let uses = uses(&whole);
+    let name = |file: &Path| {
+        file.strip_prefix(below)
+            .unwrap_or(file)
+            .display()
+            .to_string()
+    };
+    let circular = uses
+        .iter()
+        .filter(|((from, to), _)| reaches(&uses, to, from));
+    let told = circular.map(|((from, to), files)| {
+        let rooms = format!(
+            "{}: {} -> {}",
+            name(root_file),
+            from.join("::"),
+            to.join("::")
+        );
+        let file = |(from, to): &(PathBuf, PathBuf)| format!("{} uses {}", name(from), name(to));
+        (rooms, files.iter().map(file).collect())
+    });
+    told.collect()
+}
+
+#[test]
+fn no_two_rooms_of_a_crate_use_each_other() {
+    let roots = roots();
+    assert!(roots.len() > 20, "{roots:?}");
+    let found: BTreeMap<String, Vec<String>> = roots
+        .iter()
+        .flat_map(|file| cycles(file, &root()))
+        .collect();
+    let new = found
+        .iter()
+        .filter(|(rooms, _)| !KNOWN.contains(&rooms.as_str()));
+    let new: Vec<String> = new
+        .map(|(rooms, files)| format!("{rooms}\n    {}", files.join("\n    ")))
+        .collect();
+    assert!(new.is_empty(), "import cycles:\n{}", new.join("\n"));
+    let gone = KNOWN.iter().filter(|rooms| !found.contains_key(**rooms));
+    let gone: Vec<_> = gone.collect();
+    assert!(
+        gone.is_empty(),
+        "no longer cycles; remove them from KNOWN: {gone:#?}"
+    );
+}
+
+/// A crate of these files, and the cycles in it.
+fn cycles_of(files: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("written");
+    }
+    cycles(&folder.path().join("lib.rs"), folder.path())
+}
+
+#[test]
+fn a_cycle_is_found_with_its_files() {
+    let found = cycles_of(&[
+        ("lib.rs", "mod a; mod b; mod c;"),
+        ("a.rs", "use crate::b::{self, X as Y}; fn f() { b::g() }"),
+        ("b/mod.rs", "mod inner;"),
+        (
+            "b/inner.rs",
+            "fn f() -> u8 { assert!(super::super::c::g()) }",
+        ),
+        ("c.rs", "pub fn g() { crate::a::f() }"),
+    ]);
+    let rooms: Vec<&String> = found.keys().collect();
+    assert_eq!(
+        rooms,
+        ["lib.rs: a -> b", "lib.rs: b -> c", "lib.rs: c -> a"]
+    );
+    assert_eq!(found["lib.rs: b -> c"], ["b/inner.rs uses c.rs"]);
+}
+
+#[test]
+fn a_re_export_counts_as_what_it_stands_for() {
+    let lib = "mod a; mod b; pub use a::Thing as Other; pub use b::f;";
+    let a = ("a.rs", "pub struct Thing; fn g() { crate::f() }");
+    let apart = ("b.rs", "pub fn f() {}");
+    assert_eq!(cycles_of(&[("lib.rs", lib), a, apart]).len(), 0);
+    let circular = ("b.rs", "use crate::Other; pub fn f() {}");
+    assert_eq!(cycles_of(&[("lib.rs", lib), a, circular]).len(), 2);
+}
+
+#[test]
+fn parents_and_children_and_tests_are_no_cycles() {
+    let found = cycles_of(&[
+        (
+            "lib.rs",
+            "mod a; mod b { pub fn h() { super::f() } } fn f() { a::g(); b::h() }",
+        ),
+        (
+            "a.rs",
+            "pub fn g() { crate::f() } #[cfg(test)] mod tests { use super::*; use crate::b::h; }
+             #[cfg(test)] #[path = \"none.rs\"] mod elsewhere; #[path = \"there.rs\"] mod here;",
+        ),
+        (
+            "there.rs",
+            "// use crate::b\nconst S: &str = \"crate::b::h()\"; use super::g;",
+        ),
+    ]);
+    assert_eq!(found, BTreeMap::new());
+    let found = cycles_of(&[
+        ("lib.rs", "mod a; mod b { use crate::a::g; }"),
+        ("a.rs", "mod c { pub fn f() { crate::b::h() } }"),
+    ]);
+    assert_eq!(found.len(), 2);
+}

@@ -1,0 +1,48 @@
+//! Rows of a result, and their samples by the names of figures.
+
+use crate::{EntrantResult, RaceResult, Role, Series, Status};
+
+impl EntrantResult {
+    /// The samples of a figure in the order of the rounds: one of [`COMMON_FIGURES`](crate::COMMON_FIGURES), or one that
+    /// the command or the workload reported. `None` where no run has it.
+    pub fn samples(&self, figure: &str) -> Option<Vec<f64>> {
+        let all = |series: &Option<Series>| series.as_ref().map(|series| series.samples.clone());
+        let found = match figure {
+            "wall_s" => all(&self.wall_s),
+            "user_s" => all(&self.user_s),
+            "system_s" => all(&self.system_s),
+            "cpu_s" => {
+                let (user, system) = (all(&self.user_s)?, all(&self.system_s)?);
+                Some(user.iter().zip(&system).map(|(a, b)| a + b).collect())
+            }
+            "peak_rss_bytes" => all(&self.peak_rss_bytes),
+            "peak_tree_bytes" => all(&self.peak_tree_bytes),
+            "minor_faults" => all(&self.minor_faults),
+            "major_faults" => all(&self.major_faults),
+            "voluntary_switches" => all(&self.voluntary_switches),
+            "involuntary_switches" => all(&self.involuntary_switches),
+            name => self.metrics.get(name).map(|one| one.samples.clone()),
+        };
+        found.filter(|samples| samples.iter().any(|sample| sample.is_finite()))
+    }
+}
+
+impl RaceResult {
+    /// Of samples in the order of the rounds, those of the rounds that every entrant ran. Where who
+    /// is decided runs no more, the others' later rounds are there because of what the earlier ones
+    /// showed. An interval that is for one look does not allow that.
+    pub fn first_rounds(&self, mut samples: Vec<f64>) -> Vec<f64> {
+        let least = self.least_rounds.map(usize::try_from);
+        samples.truncate(least.and_then(Result::ok).unwrap_or(usize::MAX));
+        samples
+    }
+
+    /// The row of an allocator, if it counts; the baseline's second name is nobody's row.
+    pub fn row(&self, allocator: &str) -> Option<&EntrantResult> {
+        let mut own = self
+            .entrants
+            .iter()
+            .filter(|row| row.role != Role::Twin && row.status == Status::Ok);
+        own.find(|row| row.allocator == allocator)
+    }
+}
