@@ -1,6 +1,6 @@
-//! The global allocators of the workload's two binaries.
+//! The global allocator of the workload's binary.
 //!
-//! Both pass every request on to the C library's `malloc`, so that a preloaded allocator serves it.
+//! It passes every request on to the C library's `malloc`, so that a preloaded allocator serves it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,31 +12,53 @@ use crate::stats::INNER;
 #[cfg(not(feature = "stats"))]
 static INNER: System = System;
 
-/// The allocator of the measured binary: the system's, and a process that ends with status 1 and
-/// one line when it has no block to give. That costs a comparison per call; without it, Rust
-/// would abort.
+/// The system's allocator, which ends the process with status 1 and one line when it has no block to
+/// give; Rust would abort. Each thread counts the bytes that it has requested and not given back,
+/// which gen-data reads. A call costs a comparison and an addition more than the system's.
 #[derive(Debug)]
 pub struct Allocator;
+
+thread_local! {
+    /// Bytes that this thread requested, less those that it gave back. Without a destructor and
+    /// with a constant first value, so that its use never allocates.
+    static LIVE: Cell<i64> = const { Cell::new(0) };
+}
+
+impl Allocator {
+    /// Bytes that this thread requested, less those that it gave back.
+    pub(crate) fn live() -> i64 {
+        LIVE.with(Cell::get)
+    }
+}
+
+#[inline]
+fn count(change: i64) {
+    LIVE.with(|live| live.set(live.get() + change));
+}
 
 // SAFETY: every call is passed on as it came, and what it returned is returned; so this allocator
 // keeps what the inner one promises.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
         // SAFETY: the caller's promises are the same as those asked for here.
         or_end(unsafe { INNER.alloc(layout) }, layout.size(), layout)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
         // SAFETY: the caller's promises are the same as those asked for here.
         or_end(unsafe { INNER.alloc_zeroed(layout) }, layout.size(), layout)
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
         // SAFETY: the block came from the inner allocator with this layout, as the caller promises.
         unsafe { INNER.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as i64 - layout.size() as i64);
         // SAFETY: as for `dealloc`; the new size is checked by the caller.
         or_end(unsafe { INNER.realloc(block, layout, size) }, size, layout)
     }
@@ -68,60 +90,5 @@ fn end(size: usize, alignment: usize) -> ! {
     unsafe {
         libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), length);
         libc::_exit(1)
-    }
-}
-
-thread_local! {
-    /// Bytes that this thread requested, less those that it gave back. Without a destructor and
-    /// with a constant first value, so that its use never allocates.
-    static LIVE: Cell<i64> = const { Cell::new(0) };
-}
-
-/// The allocator of the counting binary: each thread counts the bytes that it has requested and
-/// not given back. It is no part of the measured binary, which counting would slow down.
-#[derive(Debug)]
-pub struct CountingAllocator;
-
-impl CountingAllocator {
-    /// Bytes that this thread requested, less those that it gave back.
-    pub(crate) fn live() -> i64 {
-        LIVE.with(Cell::get)
-    }
-}
-
-fn count(change: i64) {
-    // A thread that ends may free after its counters are gone; nobody reads them then.
-    let _ = LIVE.try_with(|live| live.set(live.get() + change));
-}
-
-// SAFETY: every call is passed on to the system's allocator as it came; counting touches a plain
-// cell of the thread only.
-unsafe impl GlobalAlloc for CountingAllocator {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: the caller's promises are the same as those asked for here.
-        or_end(unsafe { System.alloc(layout) }, layout.size(), layout)
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: the caller's promises are the same as those asked for here.
-        or_end(
-            unsafe { System.alloc_zeroed(layout) },
-            layout.size(),
-            layout,
-        )
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: the block came from the system's allocator with this layout.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size as i64 - layout.size() as i64);
-        // SAFETY: as for `dealloc`; the new size is checked by the caller.
-        or_end(unsafe { System.realloc(block, layout, size) }, size, layout)
     }
 }

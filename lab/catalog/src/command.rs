@@ -1,16 +1,17 @@
 //! The command line.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 
+use heapdrome_system::{companion, interrupt, room};
+
 use crate::error::CatalogError;
 use crate::generation::{self, Written};
 use crate::settings::{Settings, expected_peak, with_margin};
-use crate::{available, interrupt, measure, sizes};
+use crate::{measure, sizes};
 
 /// The catalog workload: loads data sets in parallel on an async executor, joins them, formats
 /// names and URLs, and drops everything across threads.
@@ -69,32 +70,19 @@ enum Task {
 
 /// Runs the command line of the workload's binary.
 pub fn main() -> ExitCode {
-    end("heapdrome-catalog", run())
+    let outcome = run().map_err(|error| (error.exit_status(), error.to_string()));
+    companion::end(PROGRAM, outcome)
 }
 
-/// Runs the command line of the counting binary.
-pub fn count_main() -> ExitCode {
-    end("heapdrome-catalog-count", crate::count::main())
-}
+const PROGRAM: &str = "heapdrome-catalog";
 
-fn end(program: &str, result: Result<(), CatalogError>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tell(&format!("{program}: {error}"));
-            ExitCode::from(error.exit_status())
-        }
-    }
-}
-
-/// One line on standard error; nobody is left to hear that it is closed.
 fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    companion::tell(PROGRAM, line);
 }
 
 /// The arguments; help is printed, and what is wrong is said in one line with exit status 2.
-pub(crate) fn parse<T: Parser>() -> T {
-    T::try_parse().unwrap_or_else(|error| {
+fn parse() -> Arguments {
+    Arguments::try_parse().unwrap_or_else(|error| {
         if !error.use_stderr() {
             error.exit();
         }
@@ -104,27 +92,23 @@ pub(crate) fn parse<T: Parser>() -> T {
         let first = lines.split(|line| line.is_empty()).next().unwrap_or(&[]);
         let line = first.join(" ");
         let what = line.strip_prefix("error: ").unwrap_or(&line);
-        tell(&format!("heapdrome-catalog: {what}; see --help"));
+        tell(&format!("{what}; see --help"));
         std::process::exit(2)
     })
 }
 
 /// Prints a value as one line of JSON.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CatalogError> {
-    let print = || {
-        let line = serde_json::to_string(value)?;
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{line}")?;
-        out.flush()
-    };
-    print().map_err(|source| CatalogError::Machine {
+fn print_json(value: &impl Serialize) -> Result<(), CatalogError> {
+    let line = serde_json::to_string(value).map_err(std::io::Error::from);
+    let printed = line.and_then(|line| companion::print(&line));
+    printed.map_err(|source| CatalogError::Machine {
         what: "write to standard output",
         source,
     })
 }
 
 fn run() -> Result<(), CatalogError> {
-    match parse::<Arguments>().command {
+    match parse().command {
         Task::GenData {
             folder,
             n,
@@ -171,25 +155,21 @@ fn run() -> Result<(), CatalogError> {
 }
 
 fn generate(folder: &std::path::Path, settings: &Settings) -> Result<(), CatalogError> {
-    let stop = interrupt::flag()?;
+    let stop = interrupt::flag().map_err(|source| CatalogError::Machine {
+        what: "handle signals",
+        source,
+    })?;
     let shown = folder.display();
     match generation::write(folder, settings, &stop)? {
-        Written::Before(manifest) => tell(&format!(
-            "heapdrome-catalog: {shown} already holds these data ({} sets); they are kept",
-            manifest.sets.len()
+        Written::Before(sets) => tell(&format!(
+            "{shown} already holds these data ({sets} sets); they are kept"
         )),
-        Written::Now(_, unknown) => {
+        Written::Now => {
             let sizes = sizes::sizes(folder, settings.n, settings.parallel)?;
             tell(&format!(
-                "heapdrome-catalog: {shown} holds {} data sets: {} serialised, {} on the disk",
+                "{shown} holds {} data sets: {} serialised, {} on the disk",
                 sizes.n, sizes.data_bytes, sizes.file_bytes
             ));
-            if let Some(reason) = unknown {
-                tell(&format!(
-                    "heapdrome-catalog: what they request of an allocator was not counted, so \
-                     overhead will not be reported: {reason}"
-                ));
-            }
         }
     }
     Ok(())
@@ -202,14 +182,17 @@ fn test(
 ) -> Result<(), CatalogError> {
     let prepared = measure::prepare(folder, settings, seed)?;
     let (settings, peak) = (&prepared.settings, expected_peak(&prepared.settings));
-    let room = available::available();
+    let room = room::available();
     tell(&format!(
-        "heapdrome-catalog: {} takes about {peak} of memory at its peak under glibc's malloc, up \
+        "{} takes about {peak} of memory at its peak under glibc's malloc, up \
          to {} under others; {} can be had",
         settings.words(),
         with_margin(peak),
-        room.map_or_else(|| "an unknown amount".to_owned(), |bytes| bytes.to_string())
+        room.map_or_else(
+            || "an unknown amount".to_owned(),
+            |room| room.bytes.to_string()
+        )
     ));
     crate::settings::check(settings)?;
-    print_json(&measure::measure(folder, &prepared)?)
+    print_json(&measure::measure(&prepared)?)
 }

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! magic 8 | version 4 | set 4 | seed 8 | size 4 | blocks 4
+//! entries 8 | records 8 | checksum of records 8 | requested bytes 8
 //! per block: packed length 8 | plain length 8 | checksum 8
 //! checksum of all above 8
 //! blocks
@@ -19,10 +20,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::error::CatalogError;
-use crate::manifest::VERSION;
+use crate::join::Tally;
 
 const MAGIC: &[u8; 8] = b"HDCATSET";
-const HEAD: usize = 32;
+const HEAD: usize = 64;
+/// The version of the data format.
+const VERSION: u32 = 2;
 const ROW: usize = 24;
 
 /// The largest block that is believed; a real one has a few MiB at the default size.
@@ -32,11 +35,41 @@ const LARGEST_BLOCK: u64 = 1 << 28;
 const MOST_BLOCKS: u32 = 1 << 16;
 
 /// Which data set a file must hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) seed: u64,
     pub(crate) size: u32,
     pub(crate) set: u32,
+}
+
+/// Where a data set is, and which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    pub(crate) identity: Identity,
+}
+
+/// What was found of a data set when it was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Entries.
+    pub(crate) entries: u64,
+    /// Its records, which are the items of all chapters of all entries, and the checksum over their
+    /// names and URLs.
+    pub(crate) tally: Tally,
+    /// Bytes requested of the allocator and not given back when it is loaded and joined.
+    pub(crate) requested_bytes: u64,
+}
+
+/// A data set, as the header of its file describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Set {
+    pub(crate) place: Place,
+    pub(crate) facts: Facts,
+    /// The length of its blocks, serialised and not compressed.
+    pub(crate) data_bytes: u64,
+    /// The length of its file.
+    pub(crate) file_bytes: u64,
 }
 
 /// A row of the table.
@@ -87,16 +120,29 @@ impl Writer {
         Ok(())
     }
 
-    /// The length of all blocks, serialised and not compressed.
-    pub(crate) fn data_bytes(&self) -> u64 {
-        self.rows.iter().map(|row| row.plain).sum()
-    }
-
-    /// Writes the file, and returns its length once it is on the disk.
+    /// Writes the file. It is on the disk afterwards.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(crate) fn write(&self, path: &Path) -> Result<u64, std::io::Error> {
+    pub(crate) fn write(&self, path: &Path, facts: &Facts) -> Result<(), std::io::Error> {
+        let mut file = File::create_new(path)?;
+        file.write_all(&self.head(facts))?;
+        file.write_all(&self.packed)?;
+        file.sync_all()
+    }
+
+    /// Writes what was found of the data set into the file that [`Writer::write`] wrote.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn correct(&self, path: &Path, facts: &Facts) -> Result<(), std::io::Error> {
+        let mut file = File::options().write(true).open(path)?;
+        file.write_all(&self.head(facts))?;
+        file.sync_all()
+    }
+
+    /// Header, table and their checksum.
+    fn head(&self, facts: &Facts) -> Vec<u8> {
         let mut head = Vec::with_capacity(HEAD + self.rows.len() * ROW + 8);
         head.extend_from_slice(MAGIC);
         head.extend_from_slice(&VERSION.to_le_bytes());
@@ -104,16 +150,14 @@ impl Writer {
         head.extend_from_slice(&self.identity.seed.to_le_bytes());
         head.extend_from_slice(&self.identity.size.to_le_bytes());
         head.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
-        for row in &self.rows {
-            let numbers = [row.packed, row.plain, row.checksum];
-            head.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        }
+        let Tally { records, checksum } = facts.tally;
+        let facts = [facts.entries, records, checksum, facts.requested_bytes];
+        let rows = self.rows.iter();
+        let rows = rows.flat_map(|row| [row.packed, row.plain, row.checksum]);
+        let numbers = facts.into_iter().chain(rows);
+        head.extend(numbers.flat_map(u64::to_le_bytes));
         head.extend_from_slice(&xxh3_64(&head).to_le_bytes());
-        let mut file = File::create_new(path)?;
-        file.write_all(&head)?;
-        file.write_all(&self.packed)?;
-        file.sync_all()?;
-        Ok((head.len() + self.packed.len()) as u64)
+        head
     }
 }
 
@@ -124,58 +168,50 @@ fn checksum(packed: &[u8], block: usize) -> u64 {
 
 /// A file of a data set that is being read, block by block.
 pub(crate) struct Reader {
-    path: PathBuf,
+    /// What the header says.
+    pub(crate) set: Set,
     file: File,
     rows: Vec<Row>,
     next: usize,
 }
 
 impl Reader {
-    /// Opens a file and checks its header.
+    /// Opens a file and checks its header and its length.
     ///
     /// # Errors
-    /// When it cannot be read, is foreign, of another version, of another data set, or damaged.
-    pub(crate) fn open(path: &Path, identity: Identity) -> Result<Self, CatalogError> {
+    /// When it cannot be read, is foreign, of another version, of another data set than the one that
+    /// is wanted, or damaged.
+    pub(crate) fn open(path: &Path, wanted: Option<Identity>) -> Result<Self, CatalogError> {
         let mut file = File::open(path).map_err(|source| read_error(path, source))?;
-        let mut head = vec![0; HEAD];
-        fill(path, &mut file, &mut head)?;
-        if !head.starts_with(MAGIC) {
-            return Err(CatalogError::Foreign {
-                path: path.to_owned(),
-                reason: "it begins otherwise".to_owned(),
-            });
-        }
-        let found = number(&head, 8, 4) as u32;
-        if found != VERSION {
-            return Err(CatalogError::OtherVersion {
-                path: path.to_owned(),
-                found,
-                expected: VERSION,
-            });
-        }
-        let blocks = number(&head, 28, 4) as u32;
-        if blocks == 0 || blocks > MOST_BLOCKS {
-            return Err(damaged(path, format!("it claims to have {blocks} blocks")));
-        }
-        head.resize(HEAD + blocks as usize * ROW, 0);
-        fill(path, &mut file, &mut head[HEAD..])?;
-        let mut written = [0; 8];
-        fill(path, &mut file, &mut written)?;
-        if xxh3_64(&head) != u64::from_le_bytes(written) {
-            return Err(damaged(path, "the checksum of its header does not match"));
-        }
+        let head = read_head(path, &mut file)?;
         let inside = Identity {
             set: number(&head, 12, 4) as u32,
             seed: number(&head, 16, 8),
             size: number(&head, 24, 4) as u32,
         };
-        if inside != identity {
+        if wanted.is_some_and(|wanted| inside != wanted) {
             return Err(damaged(path, "it holds another data set"));
         }
+        let rows: Vec<Row> = head[HEAD..].chunks_exact(ROW).map(row).collect();
+        let sum = |of: fn(&Row) -> u64| rows.iter().map(of).fold(0, u64::saturating_add);
+        let set = Set {
+            place: Place {
+                path: path.to_owned(),
+                identity: inside,
+            },
+            facts: facts(&head),
+            data_bytes: sum(|row| row.plain),
+            file_bytes: (head.len() as u64 + 8).saturating_add(sum(|row| row.packed)),
+        };
+        let length = file.metadata().map_err(|source| read_error(path, source))?;
+        if length.len() != set.file_bytes {
+            let reason = format!("it has {} bytes, not {}", length.len(), set.file_bytes);
+            return Err(damaged(path, reason));
+        }
         Ok(Self {
-            path: path.to_owned(),
+            set,
             file,
-            rows: head[HEAD..].chunks_exact(ROW).map(row).collect(),
+            rows,
             next: 0,
         })
     }
@@ -190,13 +226,17 @@ impl Reader {
             return Ok(None);
         };
         if row.packed > LARGEST_BLOCK || row.plain > LARGEST_BLOCK {
-            return Err(damaged(&self.path, format!("block {block} is too large")));
+            return Err(damaged(
+                &self.set.place.path,
+                format!("block {block} is too large"),
+            ));
         }
         let mut bytes = vec![0; row.packed as usize];
-        fill(&self.path, &mut self.file, &mut bytes)?;
+        let path = &self.set.place.path;
+        fill(path, &mut self.file, &mut bytes)?;
         if checksum(&bytes, block) != row.checksum {
             let reason = format!("the checksum of block {block} does not match");
-            return Err(damaged(&self.path, reason));
+            return Err(damaged(path, reason));
         }
         self.next += 1;
         Ok(Some(Packed { bytes, row, block }))
@@ -223,6 +263,38 @@ impl Packed {
             Err(error) => Err(changed(error.to_string())),
         }
     }
+}
+
+/// Reads header and table, whose checksum must match.
+fn read_head(path: &Path, file: &mut File) -> Result<Vec<u8>, CatalogError> {
+    let mut head = vec![0; HEAD];
+    fill(path, file, &mut head)?;
+    if !head.starts_with(MAGIC) {
+        return Err(CatalogError::Foreign {
+            path: path.to_owned(),
+            reason: "it begins otherwise".to_owned(),
+        });
+    }
+    let found = number(&head, 8, 4) as u32;
+    if found != VERSION {
+        return Err(CatalogError::OtherVersion {
+            path: path.to_owned(),
+            found,
+            expected: VERSION,
+        });
+    }
+    let blocks = number(&head, 28, 4) as u32;
+    if blocks == 0 || blocks > MOST_BLOCKS {
+        return Err(damaged(path, format!("it claims to have {blocks} blocks")));
+    }
+    head.resize(HEAD + blocks as usize * ROW, 0);
+    fill(path, file, &mut head[HEAD..])?;
+    let mut written = [0; 8];
+    fill(path, file, &mut written)?;
+    if xxh3_64(&head) != u64::from_le_bytes(written) {
+        return Err(damaged(path, "the checksum of its header does not match"));
+    }
+    Ok(head)
 }
 
 /// Reads as many bytes as there is room for.
@@ -253,6 +325,16 @@ fn number(bytes: &[u8], place: usize, length: usize) -> u64 {
     digits.fold(0, |number, digit| number << 8 | u64::from(*digit))
 }
 
+fn facts(head: &[u8]) -> Facts {
+    let [entries, records, checksum, requested_bytes] =
+        [32, 40, 48, 56].map(|place| number(head, place, 8));
+    Facts {
+        entries,
+        tally: Tally { records, checksum },
+        requested_bytes,
+    }
+}
+
 fn row(bytes: &[u8]) -> Row {
     Row {
         packed: number(bytes, 0, 8),
@@ -271,6 +353,15 @@ mod tests {
         set: 3,
     };
 
+    const FACTS: Facts = Facts {
+        entries: 1,
+        tally: Tally {
+            records: 2,
+            checksum: 3,
+        },
+        requested_bytes: 4,
+    };
+
     /// A file of three blocks, in a folder that must be kept.
     fn written() -> (tempfile::TempDir, PathBuf, Vec<u8>) {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -279,15 +370,14 @@ mod tests {
         for block in 0..3_u32 {
             writer.push(&vec![block; 40]).expect("serialised");
         }
-        let length = writer.write(&path).expect("written");
+        writer.write(&path, &Facts::default()).expect("written");
+        writer.correct(&path, &FACTS).expect("written");
         let bytes = std::fs::read(&path).expect("readable");
-        assert_eq!(bytes.len() as u64, length);
-        assert_eq!(writer.data_bytes(), 3 * 41);
         (folder, path, bytes)
     }
 
     fn read(path: &Path) -> Result<Vec<Vec<u32>>, CatalogError> {
-        let mut reader = Reader::open(path, IDENTITY)?;
+        let mut reader = Reader::open(path, Some(IDENTITY))?;
         let mut blocks = Vec::new();
         while let Some(packed) = reader.next_block()? {
             blocks.push(packed.unpack()?);
@@ -297,7 +387,13 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let (_folder, path, _) = written();
+        let (_folder, path, bytes) = written();
+        let set = Reader::open(&path, None).expect("whole").set;
+        assert_eq!((set.place.identity, set.facts), (IDENTITY, FACTS));
+        assert_eq!(
+            (set.data_bytes, set.file_bytes),
+            (3 * 41, bytes.len() as u64)
+        );
         let expected = vec![vec![0; 40], vec![1; 40], vec![2; 40]];
         assert_eq!(read(&path).expect("whole"), expected);
     }
@@ -320,7 +416,8 @@ mod tests {
         for length in 0..bytes.len() {
             std::fs::write(&path, &bytes[..length]).expect("written");
             let error = read(&path).expect_err("cut").to_string();
-            assert!(error.contains("is damaged: it is cut short"), "{error}");
+            let told = ["is damaged: it is cut short", "is damaged: it has"];
+            assert!(told.iter().any(|told| error.contains(told)), "{error}");
         }
     }
 
@@ -333,7 +430,7 @@ mod tests {
         let half = writer.packed.len() / 2;
         writer.packed.rotate_left(half);
         std::fs::remove_file(&path).expect("removed");
-        writer.write(&path).expect("written");
+        writer.write(&path, &FACTS).expect("written");
         let error = read(&path).expect_err("swapped").to_string();
         assert!(error.contains("checksum of block 0"), "{error}");
     }
@@ -342,13 +439,13 @@ mod tests {
     fn another_data_set_version_or_program_is_told_apart() {
         let (_folder, path, bytes) = written();
         let other = Identity { set: 4, ..IDENTITY };
-        let error = Reader::open(&path, other).err().expect("another set");
+        let error = Reader::open(&path, Some(other)).err().expect("another set");
         assert!(error.to_string().contains("another data set"));
         let mut newer = bytes;
         newer[8] += 1;
         std::fs::write(&path, newer).expect("written");
         let error = read(&path).expect_err("newer").to_string();
-        assert!(error.contains("data format 2"), "{error}");
+        assert!(error.contains("data format 3"), "{error}");
         std::fs::write(&path, [0x7f; 200]).expect("written");
         let error = read(&path).expect_err("foreign").to_string();
         assert!(
@@ -360,7 +457,7 @@ mod tests {
     #[test]
     fn a_whole_block_that_cannot_be_unpacked_is_the_fault_of_memory() {
         let (_folder, path, _) = written();
-        let mut reader = Reader::open(&path, IDENTITY).expect("whole");
+        let mut reader = Reader::open(&path, Some(IDENTITY)).expect("whole");
         let mut packed = reader.next_block().expect("whole").expect("a block");
         packed.bytes.truncate(3);
         let error = packed.unpack::<Vec<u32>>().expect_err("changed");

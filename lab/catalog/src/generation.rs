@@ -1,32 +1,32 @@
-//! Writes a data folder: draws the data sets, counts what they request, and puts all in place at
-//! once.
+//! Writes a data folder: draws the data sets, and counts what each requests.
 
-use std::io::Write;
+use std::io::ErrorKind;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
 
 use heapdrome_record::Bytes;
+use heapdrome_system::interrupt;
+use smol::Executor;
+use smol::future::{block_on, or, yield_now};
 
-use crate::count::Count;
+use crate::allocator::Allocator;
+use crate::data::{self, UNFINISHED, set_path};
 use crate::error::CatalogError;
-use crate::file::{Identity, Writer};
+use crate::file::{Facts, Identity, Place, Set, Writer};
 use crate::generate::Generator;
 use crate::join::{Tally, tally_of_details};
-use crate::manifest::{self, Manifest, SetHeader};
+use crate::load::load_and_join;
 use crate::settings::{Settings, expected_peak, with_margin};
-use crate::staging::{Staging, set_file, set_path};
-use crate::{interrupt, work};
+use crate::work;
 
 /// What became of a request to write data.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// They were there already.
-    Before(Manifest),
-    /// They were written. The reason says why what they request is not known, if so.
-    Now(Manifest, Option<String>),
+    /// They were there already, with this number of data sets.
+    Before(usize),
+    /// They were written.
+    Now,
 }
 
 /// Writes a data folder, unless it is there already.
@@ -40,37 +40,47 @@ pub(crate) fn write(
     stop: &AtomicBool,
 ) -> Result<Written, CatalogError> {
     settings.check_limits()?;
-    if let Some(manifest) = existing(target, settings)? {
-        return Ok(Written::Before(manifest));
+    if let Some(sets) = existing(target, settings)? {
+        return Ok(Written::Before(sets.len()));
     }
     let threads = work::threads(settings.n as usize, peak_of_one(settings), "gen-data")?;
-    let staging = Staging::beside(target)?;
-    let sets = write_sets(staging.path(), settings, threads, stop)?;
-    let mut manifest = Manifest {
-        size: settings.size,
-        seed: settings.seed,
-        sets,
-    };
-    write_header(staging.path(), &manifest)?;
-    let unknown = match count(staging.path(), &mut manifest, stop)? {
-        Ok(()) => {
-            write_header(staging.path(), &manifest)?;
-            None
-        }
-        Err(reason) => Some(reason),
-    };
-    match staging.put_in_place(target) {
-        Ok(()) => Ok(Written::Now(manifest, unknown)),
-        // Another run may have put the same data there meanwhile.
-        Err(error) => match existing(target, settings) {
-            Ok(Some(manifest)) => Ok(Written::Before(manifest)),
-            _ => Err(error),
-        },
+    claim(target)?;
+    let unfinished = target.join(UNFINISHED);
+    let written = write_sets(target, settings, threads, stop).and_then(|()| {
+        std::fs::remove_file(&unfinished).map_err(|source| write_error(&unfinished, source))
+    });
+    if written.is_err() {
+        // The first error is the one to report; what cannot be removed stays unfinished.
+        let _ = std::fs::remove_dir_all(target);
     }
+    written.map(|()| Written::Now)
+}
+
+/// Makes the folder, if there is none, and puts a file into it that only one process can make.
+fn claim(target: &Path) -> Result<(), CatalogError> {
+    match std::fs::create_dir(target) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(write_error(target, error));
+        }
+        _ => {}
+    }
+    let unfinished = target.join(UNFINISHED);
+    let made = std::fs::File::create_new(&unfinished);
+    let alone = made.is_ok() && std::fs::read_dir(target).is_ok_and(|all| all.count() == 1);
+    if alone {
+        return Ok(());
+    }
+    if made.is_ok() {
+        // Another process has written its data since this one looked.
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    Err(CatalogError::InTheWay {
+        path: target.to_owned(),
+    })
 }
 
 /// The data that are already there, if they are those asked for; `None` if there is room for them.
-fn existing(target: &Path, settings: &Settings) -> Result<Option<Manifest>, CatalogError> {
+fn existing(target: &Path, settings: &Settings) -> Result<Option<Vec<Set>>, CatalogError> {
     let path = target.to_owned();
     let Ok(found) = std::fs::symlink_metadata(target) else {
         return Ok(None);
@@ -79,95 +89,103 @@ fn existing(target: &Path, settings: &Settings) -> Result<Option<Manifest>, Cata
     if found.is_dir() && empty() {
         return Ok(None);
     }
-    let manifest = match manifest::open(target) {
+    let sets = match data::open(target) {
         Err(CatalogError::NoData { .. }) => return Err(CatalogError::InTheWay { path }),
         other => other?,
     };
-    let enough = manifest.sets.len() >= settings.n as usize;
-    if enough && manifest.size == settings.size && manifest.seed == settings.seed {
-        return Ok(Some(manifest));
+    if data::serve(&sets, settings) {
+        return Ok(Some(sets));
     }
-    let (n, size, seed) = (manifest.sets.len(), manifest.size, manifest.seed);
+    let Identity { seed, size, .. } = sets[0].place.identity;
     Err(CatalogError::OtherData {
         path,
-        found: format!("n={n} size={size} seed={seed}"),
+        found: format!("n={} size={size} seed={seed}", sets.len()),
     })
 }
 
-/// What drawing one data set may take: its blocks, compressed, are gathered before they are
-/// written, and come to about an eighth of what they become; the buffer may be twice as large.
+/// The most that one data set takes: it is loaded and joined once it is drawn.
 fn peak_of_one(settings: &Settings) -> Bytes {
-    Bytes(with_margin(expected_peak(&Settings { n: 1, ..*settings })).0 / 3)
+    with_margin(expected_peak(&Settings { n: 1, ..*settings }))
 }
 
-/// Draws and writes all data sets, some at a time.
+/// Draws, writes and counts all data sets, some at a time.
 fn write_sets(
     folder: &Path,
     settings: &Settings,
     threads: usize,
     stop: &AtomicBool,
-) -> Result<Vec<SetHeader>, CatalogError> {
+) -> Result<(), CatalogError> {
     let next = AtomicU32::new(0);
     // Raised by the first thread that fails, so that the others do not work for nothing.
     let failed = AtomicBool::new(false);
-    // Relaxed, here and below: the counter only deals out numbers, and the flags stand for
-    // themselves; results go through the channel.
-    let ended = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
-    let take = || {
-        let set = next.fetch_add(1, Ordering::Relaxed);
-        Some(set).filter(|set| *set < settings.n && !ended())
+    // Relaxed: the counter only deals out numbers, and the flags stand for themselves.
+    let ended = || interrupt::raised(stop) || failed.load(Ordering::Relaxed);
+    let work = || {
+        loop {
+            let set = next.fetch_add(1, Ordering::Relaxed);
+            if set >= settings.n {
+                return Ok(());
+            }
+            let written = write_set(folder, settings, set, &ended);
+            if written.is_err() {
+                failed.store(true, Ordering::Relaxed);
+                return written;
+            }
+        }
     };
-    let (sender, receiver) = mpsc::channel();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            let sender = sender.clone();
-            let (take, ended, failed) = (&take, &ended, &failed);
-            scope.spawn(move || {
-                while let Some(set) = take() {
-                    let written = write_set(folder, settings, set, ended);
-                    failed.fetch_or(written.is_err(), Ordering::Relaxed);
-                    // The receiver lives until all threads have ended.
-                    let _ = sender.send((set, written));
-                }
-            });
-        }
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, _>| {
+            let ended = worker.join();
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().map(join).collect()
     });
-    drop(sender);
-    let mut written: Vec<_> = receiver.into_iter().collect();
-    written.sort_unstable_by_key(|(set, _)| *set);
-    let mut sets = Vec::new();
-    for (_, result) in written {
-        match result {
-            Ok(set) => sets.push(set),
-            // Either everybody was stopped, or this one by another's error, which is told then.
-            Err(CatalogError::Interrupted) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    match sets.len() == settings.n as usize {
-        true => Ok(sets),
-        false => Err(CatalogError::Interrupted),
-    }
+    // A thread that was stopped by another's error counts as interrupted: that error goes first.
+    let (stopped, errors): (Vec<_>, Vec<_>) = results
+        .into_iter()
+        .filter_map(Result::err)
+        .partition(|error| matches!(error, CatalogError::Interrupted));
+    errors.into_iter().chain(stopped).next().map_or(Ok(()), Err)
 }
 
-/// Draws and writes one data set.
+/// Draws and writes one data set, and counts what it requests.
 fn write_set(
     folder: &Path,
     settings: &Settings,
     set: u32,
     ended: &dyn Fn() -> bool,
-) -> Result<SetHeader, CatalogError> {
-    let path = set_path(folder, set);
-    let identity = Identity {
-        seed: settings.seed,
-        size: settings.size,
-        set,
+) -> Result<(), CatalogError> {
+    let place = Place {
+        path: set_path(folder, set as usize),
+        identity: Identity {
+            seed: settings.seed,
+            size: settings.size,
+            set,
+        },
     };
-    let (mut generator, index) = Generator::start(settings.seed, settings.size, set);
-    let unwritable = |error: postcard::Error| write_error(&path, std::io::Error::other(error));
-    let mut writer = Writer::new(identity);
+    let path = &place.path;
+    let failed = |source| write_error(path, source);
+    let (writer, mut facts) = draw(&place, ended)?;
+    writer.write(path, &facts).map_err(failed)?;
+    let (requested, found) = requested(&place, ended)?;
+    if found != facts.tally {
+        return Err(CatalogError::Corrupted {
+            what: format!("{} is not read back as it was written", path.display()),
+        });
+    }
+    facts.requested_bytes = requested;
+    writer.correct(path, &facts).map_err(failed)
+}
+
+/// Draws the blocks of a data set.
+fn draw(place: &Place, ended: &dyn Fn() -> bool) -> Result<(Writer, Facts), CatalogError> {
+    let Identity { seed, size, set } = place.identity;
+    let (mut generator, index) = Generator::start(seed, size, set);
+    let unwritable =
+        |error: postcard::Error| write_error(&place.path, std::io::Error::other(error));
+    let mut writer = Writer::new(place.identity);
     writer.push(&index).map_err(unwritable)?;
-    let entries = index.entries.len() as u64;
     let mut tally = Tally::default();
     while let Some(block) = generator.block() {
         if ended() {
@@ -177,18 +195,31 @@ fn write_set(
         // From what was drawn, not from what was written: reading it back must come to the same.
         tally.add(tally_of_details(&index, block));
     }
-    let file_bytes = writer
-        .write(&path)
-        .map_err(|source| write_error(&path, source))?;
-    Ok(SetHeader {
-        file: set_file(set),
-        file_bytes,
-        data_bytes: writer.data_bytes(),
-        entries,
-        records: tally.records,
-        checksum: tally.checksum,
-        requested_bytes: None,
-    })
+    let facts = Facts {
+        entries: index.entries.len() as u64,
+        tally,
+        requested_bytes: 0,
+    };
+    Ok((writer, facts))
+}
+
+/// Loads and joins a data set on this thread alone, and reads what its allocations came to.
+fn requested(place: &Place, ended: &dyn Fn() -> bool) -> Result<(u64, Tally), CatalogError> {
+    let stopped = async {
+        while !ended() {
+            yield_now().await;
+        }
+        Err(CatalogError::Interrupted)
+    };
+    let before = Allocator::live();
+    let joined = {
+        let pool = Arc::new(Executor::new());
+        let task = load_and_join(Arc::clone(&pool), place.clone());
+        block_on(pool.run(or(task, stopped)))?
+    };
+    // Read when the executor is gone again: what is left is the data set.
+    let live = Allocator::live() - before;
+    Ok((live.max(0) as u64, joined.tally()))
 }
 
 fn write_error(path: &Path, source: std::io::Error) -> CatalogError {
@@ -198,95 +229,10 @@ fn write_error(path: &Path, source: std::io::Error) -> CatalogError {
     }
 }
 
-fn write_header(folder: &Path, manifest: &Manifest) -> Result<(), CatalogError> {
-    let path = folder.join(manifest::FILE);
-    let write = || {
-        let text = manifest::text(manifest)?;
-        let mut file = std::fs::File::create(&path)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|source| write_error(&path, source))
-}
-
-/// Fills in what each data set requests, as the counting binary says; or returns why that is not
-/// known.
-fn count(
-    folder: &Path,
-    manifest: &mut Manifest,
-    stop: &AtomicBool,
-) -> Result<Result<(), String>, CatalogError> {
-    let text = match run_counter(folder, stop)? {
-        Ok(text) => text,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    let counts: Result<Vec<Count>, _> = text.lines().map(serde_json::from_str).collect();
-    let Ok(counts) = counts else {
-        return Ok(Err("the counting program printed something else".to_owned()));
-    };
-    if counts.len() != manifest.sets.len() {
-        return Ok(Err("the counting program missed data sets".to_owned()));
-    }
-    for (set, count) in manifest.sets.iter_mut().zip(counts) {
-        if (count.records, count.checksum) != (set.records, set.checksum) {
-            return Err(CatalogError::Corrupted {
-                what: format!("{} is not read back as it was written", set.file),
-            });
-        }
-        set.requested_bytes = Some(count.requested_bytes);
-    }
-    Ok(Ok(()))
-}
-
-/// Runs the binary beside this one whose name ends in `-count`.
-fn run_counter(folder: &Path, stop: &AtomicBool) -> Result<Result<String, String>, CatalogError> {
-    let machine = |what| move |source| CatalogError::Machine { what, source };
-    let own = std::env::current_exe().map_err(machine("find this program's own file"))?;
-    let mut name = own.file_name().unwrap_or_default().to_owned();
-    name.push("-count");
-    let program = own.with_file_name(name);
-    let mut output = tempfile::tempfile().map_err(machine("make a temporary file"))?;
-    let stdout = output
-        .try_clone()
-        .map_err(machine("use a temporary file"))?;
-    let mut child = match Command::new(&program)
-        .arg(folder)
-        .stdin(Stdio::null())
-        .stdout(stdout)
-        .spawn()
-    {
-        Ok(child) => child,
-        Err(error) => return Ok(Err(format!("{} does not run: {error}", program.display()))),
-    };
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(machine("wait for a program"))? {
-            break status;
-        }
-        if interrupt::raised(stop) {
-            // It may have ended by itself; both is well.
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(CatalogError::Interrupted);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    if interrupt::raised(stop) {
-        return Err(CatalogError::Interrupted);
-    }
-    if !status.success() {
-        return Ok(Err(format!("{} ended with {status}", program.display())));
-    }
-    let mut text = String::new();
-    std::io::Seek::rewind(&mut output)
-        .and_then(|()| std::io::Read::read_to_string(&mut output, &mut text))
-        .map_err(machine("read a temporary file"))?;
-    Ok(Ok(text))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::data_is_complete;
+    use crate::data::data_is_complete;
 
     const TINY: Settings = Settings {
         n: 2,
@@ -306,17 +252,12 @@ mod tests {
         let folder = root.path().join("data");
         assert!(!data_is_complete(&folder, &TINY));
         let first = written(&folder, &TINY).expect("written");
-        let Written::Now(manifest, unknown) = first else {
-            panic!("there was nothing before");
-        };
-        // No counting binary lies beside this test.
-        assert!(unknown.is_some() && manifest.sets[0].requested_bytes.is_none());
+        assert_eq!(first, Written::Now);
+        let sets = data::open(&folder).expect("whole");
+        assert!(sets.iter().all(|set| set.facts.requested_bytes > 0));
         assert!(data_is_complete(&folder, &TINY));
         let fewer = Settings { n: 1, ..TINY };
-        assert_eq!(
-            written(&folder, &fewer).expect("kept"),
-            Written::Before(manifest)
-        );
+        assert_eq!(written(&folder, &fewer).expect("kept"), Written::Before(2));
         for other in [
             Settings { n: 3, ..TINY },
             Settings { size: 3, ..TINY },
@@ -328,12 +269,13 @@ mod tests {
         }
         std::fs::remove_file(folder.join("set-001.bin")).expect("removed");
         assert!(!data_is_complete(&folder, &TINY));
-        let refused = written(&folder, &TINY).expect_err("damaged data");
-        assert!(
-            refused
-                .to_string()
-                .contains("set-001.bin is damaged: it is missing")
-        );
+        let refused = written(&folder, &TINY).expect_err("a set is missing");
+        assert!(matches!(refused, CatalogError::OtherData { .. }));
+        assert!(data_is_complete(&folder, &fewer));
+        std::fs::write(folder.join(UNFINISHED), "").expect("written");
+        assert!(!data_is_complete(&folder, &fewer));
+        let refused = written(&folder, &TINY).expect_err("what a killed run left");
+        assert!(refused.to_string().contains("not written to the end"));
     }
 
     #[test]
@@ -350,7 +292,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a temporary folder");
         let folder = root.path().join("empty one");
         std::fs::create_dir(&folder).expect("made");
-        assert!(matches!(written(&folder, &TINY), Ok(Written::Now(..))));
+        assert!(matches!(written(&folder, &TINY), Ok(Written::Now)));
         let file = root.path().join("file");
         std::fs::write(&file, "thesis").expect("written");
         let refused = written(&file, &TINY).expect_err("a file");

@@ -15,8 +15,8 @@
 //! and its number alone.
 //!
 //! It is serialised with postcard in blocks of 16 entries, each compressed with LZ4; the index is
-//! a block too. A folder has one file per set and a header; both have checksums (XXH3), so that a
-//! change of any byte is seen before anything is made of it.
+//! a block too. A folder has one file per set, with checksums (XXH3), so that a change of any byte is
+//! seen before anything is made of it.
 //!
 //! # A run
 //!
@@ -40,55 +40,53 @@
 //!
 //! # What is requested
 //!
-//! The peak of the bytes requested is not counted while the workload runs, since that would slow
-//! it down, nor computed by hand, since the nodes of maps cannot be seen. Instead gen-data runs a
-//! second binary, whose allocator counts: it loads and joins each set on one thread and takes the
-//! bytes that are live then, which is exact and the same in every run. All sets of a chunk live at
-//! the same time, so the peak of a run is the largest sum over a chunk, whatever the number of sets,
-//! sets at a time and threads. What is left out is what the executor and the blocks being unpacked
-//! take beside it; in builds with the feature `stats`, which count during the run, the counted peak
-//! is reported beside the sum. docs/workloads/catalog.md has the difference.
-//!
-//! Where the second binary is not there, the figure and `overhead` are left out.
+//! The peak of the bytes requested cannot be computed by hand, since the nodes of maps cannot be seen.
+//! gen-data loads and joins each set on one thread and takes the bytes that are live then, which is
+//! exact and the same in every run: the program's allocator counts for each thread what it requests
+//! and gives back. All sets of a chunk live at the same time, so the peak of a run is the largest sum
+//! over a chunk, whatever the number of sets, sets at a time and threads. What is left out is what the
+//! executor and the blocks being unpacked take beside it; in builds with the feature `stats`, which
+//! count over all threads, the counted peak is reported beside the sum. docs/workloads/catalog.md has
+//! the difference.
 //!
 //! # What gen-data leaves
 //!
-//! A whole folder or nothing. Files are written into a temporary folder beside the one asked for,
-//! which is renamed at the end. Errors and the first Ctrl-C remove it. A killed run leaves it; the
-//! next run for the same folder removes it if nobody holds its lock and nothing else is in it.
+//! A whole folder or nothing. Errors and the first Ctrl-C remove what was written. A killed run leaves
+//! a folder that says that it is unfinished, and that no run uses.
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 compile_error!("heapdrome supports Linux with glibc only so far");
 
 mod allocator;
-mod available;
 mod command;
-mod count;
+mod data;
+mod description;
 mod error;
 mod file;
 mod generate;
 mod generation;
-mod interrupt;
 mod join;
 mod load;
-mod manifest;
 mod measure;
 mod model;
 mod process;
 mod run;
 mod settings;
 mod sizes;
-mod staging;
 #[cfg(feature = "stats")]
 mod stats;
 mod text;
 mod work;
 
-pub use allocator::{Allocator, CountingAllocator};
-pub use command::{count_main, main};
+/// What is requested is counted in tests too.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+pub use allocator::Allocator;
+pub use command::main;
+pub use data::data_is_complete;
+pub use description::DESCRIPTION;
 pub use error::CatalogError;
-pub use settings::{
-    DEFAULT_SIZE, MOST_SETS, MOST_SIZE, MOST_THREADS, Settings, check, data_folder_name,
-    data_is_complete, expected_peak,
-};
+pub use settings::{DEFAULT_SIZE, Settings, data_folder_name, expected_peak};
 pub use sizes::{Sizes, sizes};

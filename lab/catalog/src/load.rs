@@ -1,7 +1,6 @@
 //! Loads one data set on an executor: one task reads blocks ahead, another makes maps of them, a
 //! third joins the maps.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use smol::Executor;
@@ -9,7 +8,7 @@ use smol::channel::{self, Sender};
 use smol::future::yield_now;
 
 use crate::error::CatalogError;
-use crate::file::{Identity, Packed, Reader};
+use crate::file::{Packed, Place, Reader};
 use crate::join::{Joined, Loaded, join};
 use crate::model::Details;
 
@@ -18,13 +17,6 @@ pub(crate) type Pool = Arc<Executor<'static>>;
 
 /// Blocks that are read before they are needed.
 const READ_AHEAD: usize = 2;
-
-/// Where a data set is, and which.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) path: PathBuf,
-    pub(crate) identity: Identity,
-}
 
 /// Loads and joins a data set.
 ///
@@ -37,7 +29,7 @@ pub(crate) async fn load_and_join(pool: Pool, place: Place) -> Result<Joined, Ca
 
 /// Loads a data set into ordered maps.
 async fn load(pool: Pool, place: Place) -> Result<Loaded, CatalogError> {
-    let reader = Reader::open(&place.path, place.identity)?;
+    let reader = Reader::open(&place.path, Some(place.identity))?;
     let (sender, receiver) = channel::bounded(READ_AHEAD);
     let reading = pool.spawn(read_ahead(reader, sender));
     let mut loaded: Option<Loaded> = None;

@@ -6,19 +6,20 @@ use std::time::Instant;
 
 use heapdrome_record::WorkloadReport;
 
+use crate::data;
 use crate::error::CatalogError;
+use crate::file::Set;
 use crate::join::Tally;
-use crate::manifest::{self, Manifest};
 use crate::process::{self, Used};
 use crate::run::{Outcome, Workers};
 use crate::settings::Settings;
-use crate::sizes::{Sizes, first, sizes};
+use crate::sizes::{Sizes, sizes};
 
 /// A run that can be done: its settings with those of the data, and the data's sizes.
 pub(crate) struct Prepared {
     pub(crate) settings: Settings,
     pub(crate) sizes: Sizes,
-    manifest: Manifest,
+    sets: Vec<Set>,
     expected: Tally,
 }
 
@@ -33,32 +34,28 @@ pub(crate) fn prepare(
     seed: Option<u64>,
 ) -> Result<Prepared, CatalogError> {
     asked.check_limits()?;
-    let manifest = manifest::open(folder)?;
-    if let Some(asked) = seed.filter(|seed| *seed != manifest.seed) {
+    let sets = data::first(folder, asked.n)?;
+    let found = sets[0].place.identity;
+    if let Some(asked) = seed.filter(|seed| *seed != found.seed) {
         return Err(CatalogError::OtherSeed {
             path: folder.to_owned(),
-            found: manifest.seed,
+            found: found.seed,
             asked,
         });
     }
     let mut expected = Tally::default();
-    for set in first(folder, &manifest, asked.n)? {
-        expected.add(Tally {
-            records: set.records,
-            checksum: set.checksum,
-        });
-    }
+    sets.iter().for_each(|set| expected.add(set.facts.tally));
     let settings = Settings {
-        size: manifest.size,
-        seed: manifest.seed,
+        size: found.size,
+        seed: found.seed,
         ..asked
     };
-    // The manifest's size counts too: a header can claim anything.
+    // The size of the data counts too: a header can claim anything.
     settings.check_limits()?;
     Ok(Prepared {
         sizes: sizes(folder, settings.n, settings.parallel)?,
         settings,
-        manifest,
+        sets,
         expected,
     })
 }
@@ -67,13 +64,13 @@ pub(crate) fn prepare(
 ///
 /// # Errors
 /// When a data file cannot be read or is damaged, or memory does not hold what was put into it.
-pub(crate) fn measure(folder: &Path, prepared: &Prepared) -> Result<WorkloadReport, CatalogError> {
+pub(crate) fn measure(prepared: &Prepared) -> Result<WorkloadReport, CatalogError> {
     let settings = &prepared.settings;
     let workers = Workers::start(settings.threads)?;
     #[cfg(feature = "stats")]
     let counts = crate::stats::Counts::start();
     let (started, before) = (Instant::now(), Used::now());
-    let outcome = workers.run(folder, &prepared.manifest, settings.n, settings.parallel)?;
+    let outcome = workers.run(&prepared.sets, settings.parallel)?;
     let (wall, used) = (started.elapsed().as_secs_f64(), before.since());
     compare(&outcome, &prepared.expected)?;
     let mut figures = figures(prepared, &outcome, wall, used);
@@ -115,6 +112,10 @@ fn figures(prepared: &Prepared, outcome: &Outcome, wall: f64, used: Used) -> BTr
         ("user_s".to_owned(), used.user),
         ("system_s".to_owned(), used.system),
         ("data_bytes".to_owned(), prepared.sizes.data_bytes.as_f64()),
+        (
+            "peak_requested_bytes".to_owned(),
+            prepared.sizes.peak_requested_bytes.as_f64(),
+        ),
         ("dropped_elsewhere_share".to_owned(), share),
     ]);
     if cpu > 0.0 {
@@ -122,9 +123,6 @@ fn figures(prepared: &Prepared, outcome: &Outcome, wall: f64, used: Used) -> BTr
     }
     if let Some(bytes) = process::peak_resident() {
         figures.insert("peak_resident_bytes".to_owned(), bytes.as_f64());
-    }
-    if let Some(bytes) = prepared.sizes.peak_requested_bytes {
-        figures.insert("peak_requested_bytes".to_owned(), bytes.as_f64());
     }
     figures
 }

@@ -1,6 +1,5 @@
 //! The measured part: all data sets through the executor, chunk by chunk.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -9,10 +8,9 @@ use smol::channel::{self, Receiver};
 use smol::future::{block_on, yield_now};
 
 use crate::error::CatalogError;
-use crate::file::Identity;
+use crate::file::{Place, Set};
 use crate::join::{Joined, Shelf, Tally};
-use crate::load::{Place, Pool, load_and_join};
-use crate::manifest::Manifest;
+use crate::load::{Pool, load_and_join};
 
 /// What came out of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,19 +59,13 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Runs the first `n` data sets, `parallel` at a time.
+    /// Runs data sets, `parallel` at a time.
     ///
     /// # Errors
     /// When a file cannot be read, is foreign or damaged, or memory does not hold what was put
     /// into it.
-    pub(crate) fn run(
-        &self,
-        folder: &Path,
-        manifest: &Manifest,
-        n: u32,
-        parallel: u32,
-    ) -> Result<Outcome, CatalogError> {
-        let places: Vec<_> = places(folder, manifest).take(n as usize).collect();
+    pub(crate) fn run(&self, sets: &[Set], parallel: u32) -> Result<Outcome, CatalogError> {
+        let places: Vec<Place> = sets.iter().map(|set| set.place.clone()).collect();
         let mut outcome = Outcome::default();
         for chunk in places.chunks(parallel as usize) {
             block_on(self.chunk(chunk, &mut outcome))?;
@@ -125,22 +117,6 @@ fn serve(pool: &Pool, stopped: &Receiver<()>) {
     let _ = block_on(pool.run(stopped.recv()));
 }
 
-/// Where the data sets of a folder are.
-pub(crate) fn places<'a>(
-    folder: &'a Path,
-    manifest: &'a Manifest,
-) -> impl Iterator<Item = Place> + 'a {
-    let place = |(set, header): (usize, &crate::manifest::SetHeader)| Place {
-        path: folder.join(&header.file),
-        identity: Identity {
-            seed: manifest.seed,
-            size: manifest.size,
-            set: set as u32,
-        },
-    };
-    manifest.sets.iter().enumerate().map(place)
-}
-
 /// Deals the categories of all sets out to as many hands, so that each hand has some of each set.
 fn deal(sets: Vec<Joined>) -> Result<Vec<Vec<Shelf>>, CatalogError> {
     let count = sets.len();
@@ -175,7 +151,8 @@ async fn retire(shelves: Vec<Shelf>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generation::{Written, write};
+    use crate::data;
+    use crate::generation::write;
     use crate::settings::Settings;
     use std::sync::atomic::AtomicBool;
 
@@ -187,68 +164,58 @@ mod tests {
         seed: 11,
     };
 
-    fn data(seed: u64) -> (tempfile::TempDir, Manifest) {
+    fn data(seed: u64) -> (tempfile::TempDir, Vec<Set>) {
         let root = tempfile::tempdir().expect("a temporary folder");
         let settings = Settings { seed, ..SETTINGS };
-        let stop = AtomicBool::new(false);
-        match write(&root.path().join("data"), &settings, &stop).expect("written") {
-            Written::Now(manifest, _) => (root, manifest),
-            Written::Before(_) => panic!("there was nothing before"),
-        }
+        let folder = root.path().join("data");
+        write(&folder, &settings, &AtomicBool::new(false)).expect("written");
+        (root, data::open(&folder).expect("whole"))
     }
 
-    fn run(data: &(tempfile::TempDir, Manifest), threads: u32, n: u32, parallel: u32) -> Outcome {
+    fn run(sets: &[Set], threads: u32, parallel: u32) -> Outcome {
         let workers = Workers::start(threads).expect("started");
-        let folder = data.0.path().join("data");
-        workers.run(&folder, &data.1, n, parallel).expect("run")
-    }
-
-    fn expected(manifest: &Manifest, n: usize) -> Tally {
-        let mut sum = Tally::default();
-        for set in &manifest.sets[..n] {
-            sum.add(Tally {
-                records: set.records,
-                checksum: set.checksum,
-            });
-        }
-        sum
+        workers.run(sets, parallel).expect("run")
     }
 
     #[test]
     fn the_outcome_is_that_of_the_data_however_they_are_loaded() {
-        let data = data(11);
+        let (_root, sets) = data(11);
         for (threads, n, parallel) in [(1, 5, 1), (1, 5, 8), (4, 5, 2), (16, 5, 8), (3, 2, 8)] {
-            let outcome = run(&data, threads, n, parallel);
-            assert_eq!(outcome.tally, expected(&data.1, n as usize));
+            let outcome = run(&sets[..n], threads, parallel);
+            let mut expected = Tally::default();
+            sets[..n]
+                .iter()
+                .for_each(|set| expected.add(set.facts.tally));
+            assert_eq!(outcome.tally, expected);
             assert_eq!(outcome.strays, 0);
-            assert!(outcome.dropped >= u64::from(n));
+            assert!(outcome.dropped >= n as u64);
         }
     }
 
     #[test]
     fn another_seed_has_another_checksum() {
         let (one, other) = (data(11), data(12));
-        let checksum = |data| run(data, 2, 1, 1).tally.checksum;
-        assert_ne!(checksum(&one), checksum(&other));
+        let checksum = |sets: &[Set]| run(&sets[..1], 2, 1).tally.checksum;
+        assert_ne!(checksum(&one.1), checksum(&other.1));
     }
 
     #[test]
     fn what_one_thread_made_others_drop() {
-        let data = data(11);
-        assert_eq!(run(&data, 1, 5, 5).dropped_elsewhere, 0);
+        let (_root, sets) = data(11);
+        assert_eq!(run(&sets, 1, 5).dropped_elsewhere, 0);
         // Which thread takes a task is chance, and that all tasks go to one is rare.
-        let crossed = (0..20).any(|_| run(&data, 4, 5, 5).dropped_elsewhere > 0);
+        let crossed = (0..20).any(|_| run(&sets, 4, 5).dropped_elsewhere > 0);
         assert!(crossed, "nothing was dropped by another thread in 20 runs");
     }
 
     #[test]
     fn all_sets_of_a_chunk_are_dealt_to_all_hands() {
-        let data = data(11);
-        let folder = data.0.path().join("data");
+        let (_root, sets) = data(11);
         let pool = Arc::new(Executor::new());
-        let sets: Vec<_> = places(&folder, &data.1)
-            .map(|place| {
-                let task = load_and_join(Arc::clone(&pool), place);
+        let sets: Vec<_> = sets
+            .into_iter()
+            .map(|set| {
+                let task = load_and_join(Arc::clone(&pool), set.place);
                 block_on(pool.run(task)).expect("loaded")
             })
             .collect();
@@ -260,11 +227,10 @@ mod tests {
 
     #[test]
     fn a_missing_file_ends_the_run() {
-        let data = data(11);
-        let folder = data.0.path().join("data");
-        std::fs::remove_file(folder.join("set-002.bin")).expect("removed");
+        let (_root, sets) = data(11);
+        std::fs::remove_file(&sets[2].place.path).expect("removed");
         let workers = Workers::start(2).expect("started");
-        let error = workers.run(&folder, &data.1, 5, 5).expect_err("missing");
+        let error = workers.run(&sets, 5).expect_err("missing");
         assert!(matches!(error, CatalogError::Read { .. }));
     }
 }

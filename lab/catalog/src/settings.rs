@@ -1,23 +1,21 @@
 //! What a person can choose, and whether it can be done here.
 
-use std::path::Path;
-
 use heapdrome_record::Bytes;
+use heapdrome_system::room;
 
 use crate::error::CatalogError;
-use crate::{available, manifest};
 
 /// The size to which all others relate.
 pub const DEFAULT_SIZE: u32 = 100;
 
 /// The most data sets that can be asked for.
-pub const MOST_SETS: u32 = 256;
+pub(crate) const MOST_SETS: u32 = 256;
 
 /// The greatest size.
-pub const MOST_SIZE: u32 = 1000;
+pub(crate) const MOST_SIZE: u32 = 1000;
 
 /// The most threads, and the most sets at a time.
-pub const MOST_THREADS: u32 = 1024;
+pub(crate) const MOST_THREADS: u32 = 1024;
 
 /// What one data set of the default size takes while it is loaded and joined, resident under
 /// glibc's malloc. Measured; only the estimate depends on it.
@@ -93,10 +91,27 @@ impl Settings {
 ///
 /// # Errors
 /// When a value is out of its limits, or the memory would not do.
-pub fn check(settings: &Settings) -> Result<(), CatalogError> {
+pub(crate) fn check(settings: &Settings) -> Result<(), CatalogError> {
     settings.check_limits()?;
     let needed = with_margin(expected_peak(settings));
-    available::require(&settings.words(), needed)
+    require(&settings.words(), needed)
+}
+
+/// Whether so much memory is available for `what`. Where nothing says how much is, it counts as
+/// available.
+///
+/// # Errors
+/// When it is not.
+pub(crate) fn require(what: &str, needed: Bytes) -> Result<(), CatalogError> {
+    match room::available() {
+        Some(room) if room.bytes < needed => Err(CatalogError::Memory {
+            what: what.to_owned(),
+            needed,
+            available: room.bytes,
+            limit: room.limit,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The name of the folder with the data that these settings need.
@@ -105,16 +120,6 @@ pub fn data_folder_name(settings: &Settings) -> String {
         "catalog-s{}-seed{}-n{}",
         settings.size, settings.seed, settings.n
     )
-}
-
-/// Whether a folder holds all data that these settings need, as far as its header and the sizes of
-/// its files tell. Contents are checked when they are read.
-pub fn data_is_complete(folder: &Path, settings: &Settings) -> bool {
-    manifest::open(folder).is_ok_and(|manifest| {
-        manifest.size == settings.size
-            && manifest.seed == settings.seed
-            && manifest.sets.len() >= settings.n as usize
-    })
 }
 
 /// The memory that a run takes at its peak, as an estimate: resident, under glibc's malloc.
@@ -190,6 +195,14 @@ mod tests {
             ..Settings::default()
         };
         assert!(matches!(check(&huge), Err(CatalogError::Memory { .. })));
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_refused_with_its_reason() {
+        require("nothing", Bytes(0)).expect("nothing can always be had");
+        let refused = require("n=8", Bytes(u64::MAX)).expect_err("too much");
+        assert!(refused.to_string().starts_with("n=8 may take up to"));
+        assert_eq!(refused.exit_status(), 2);
     }
 
     #[test]

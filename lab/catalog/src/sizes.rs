@@ -1,12 +1,13 @@
-//! How large data sets are, as their header says.
+//! How large data sets are, as the heads of their files say.
 
 use std::path::Path;
 
 use heapdrome_record::Bytes;
 use serde::Serialize;
 
+use crate::data;
 use crate::error::CatalogError;
-use crate::manifest::{self, Manifest};
+use crate::file::Set;
 
 /// The size of the first data sets of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -26,8 +27,8 @@ pub struct Sizes {
     /// Bytes on the disk.
     pub file_bytes: Bytes,
     /// Bytes requested of the allocator and not given back when `parallel` sets at a time are
-    /// loaded and joined, at the peak; `None` if that was not counted when they were written.
-    pub peak_requested_bytes: Option<Bytes>,
+    /// loaded and joined, at the peak.
+    pub peak_requested_bytes: Bytes,
 }
 
 /// How large the first `n` data sets of a folder are, and what loading `parallel` of them at a
@@ -36,44 +37,23 @@ pub struct Sizes {
 /// # Errors
 /// When there are no data, or not as many, or they are foreign or damaged.
 pub fn sizes(folder: &Path, n: u32, parallel: u32) -> Result<Sizes, CatalogError> {
-    let manifest = manifest::open(folder)?;
-    let sets = first(folder, &manifest, n)?;
-    let sum = |of: fn(&manifest::SetHeader) -> u64| sets.iter().map(of).sum::<u64>();
+    let sets = data::first(folder, n)?;
+    let sum = |of: fn(&Set) -> u64| sets.iter().map(of).sum::<u64>();
+    let identity = sets
+        .first()
+        .map_or_else(Default::default, |set| set.place.identity);
     // All sets of a chunk live at the same time, and nothing of the one before: the peak is the
     // largest chunk.
     let chunks = sets.chunks(parallel.max(1) as usize);
-    let requested = chunks.map(|chunk| {
-        let bytes = chunk.iter().map(|set| set.requested_bytes);
-        bytes.sum::<Option<u64>>()
-    });
-    let requested: Option<Vec<u64>> = requested.collect();
+    let requested = chunks.map(|chunk| chunk.iter().map(|set| set.facts.requested_bytes).sum());
     Ok(Sizes {
         n,
-        size: manifest.size,
-        seed: manifest.seed,
-        entries: sum(|set| set.entries),
-        records: sum(|set| set.records),
+        size: identity.size,
+        seed: identity.seed,
+        entries: sum(|set| set.facts.entries),
+        records: sum(|set| set.facts.tally.records),
         data_bytes: Bytes(sum(|set| set.data_bytes)),
         file_bytes: Bytes(sum(|set| set.file_bytes)),
-        peak_requested_bytes: requested.map(|all| Bytes(all.into_iter().max().unwrap_or(0))),
+        peak_requested_bytes: Bytes(requested.max().unwrap_or(0)),
     })
-}
-
-/// The first `n` data sets.
-///
-/// # Errors
-/// When there are fewer.
-pub(crate) fn first<'a>(
-    folder: &Path,
-    manifest: &'a Manifest,
-    n: u32,
-) -> Result<&'a [manifest::SetHeader], CatalogError> {
-    manifest
-        .sets
-        .get(..n as usize)
-        .ok_or_else(|| CatalogError::TooFewSets {
-            asked: n,
-            have: manifest.sets.len(),
-            path: folder.to_owned(),
-        })
 }

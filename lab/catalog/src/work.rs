@@ -1,18 +1,19 @@
 //! How many threads can work on data sets at the same time.
 
 use heapdrome_record::Bytes;
+use heapdrome_system::room;
 
-use crate::available;
 use crate::error::CatalogError;
+use crate::settings::require;
 
 /// As many as there are processors, jobs, and memory for, `each` taking that much.
 ///
 /// # Errors
 /// When the memory would not do for one.
 pub(crate) fn threads(jobs: usize, each: Bytes, what: &str) -> Result<usize, CatalogError> {
-    available::require(what, each)?;
+    require(what, each)?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let fitting = available::available().map_or(1, |room| (room.0 / each.0.max(1)) as usize);
+    let fitting = room::available().map_or(1, |room| (room.bytes.0 / each.0.max(1)) as usize);
     Ok(processors.min(jobs).min(fitting).max(1))
 }
 

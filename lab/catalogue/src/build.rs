@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use heapdrome_packages::{Cache, Shelf, fetch_crate, fetch_debian_source, sha256_of_bytes};
 
+use heapdrome_system::FileError;
+
 use crate::entry::{Entry, OPTIMISATION, Recipe, Source};
-use crate::error::file_error;
 use crate::{CatalogueError, embedded};
 
 mod compile;
@@ -143,10 +144,10 @@ pub(crate) fn install(
     let library = work.finished_library(file_name(recipe))?;
     cache.shelf(Shelf::Allocators)?;
     let result = staging.path().join("result");
-    std::fs::create_dir(&result).map_err(file_error("make the folder", &result))?;
+    std::fs::create_dir(&result).map_err(FileError::of("make the folder", &result))?;
     move_into(&library, &result.join(file_name(recipe)))?;
     let kept = result.join(LOG);
-    std::fs::copy(&log, &kept).map_err(file_error("write", &kept))?;
+    std::fs::copy(&log, &kept).map_err(FileError::of("write", &kept))?;
     lock.place(&result, &folder)?;
     let path = folder.join(file_name(recipe));
     let took = started.elapsed();
@@ -187,15 +188,15 @@ fn fetch(
     })
 }
 
-fn start_log(log: &Path, entry: &Entry) -> Result<(), CatalogueError> {
+fn start_log(log: &Path, entry: &Entry) -> Result<(), FileError> {
     let version = entry.version.as_deref().unwrap_or_default();
     let flags = OPTIMISATION.join(" ");
     let text = format!("{} {version}, optimised with {flags}\n", entry.name);
-    std::fs::write(log, text).map_err(file_error("write", log))
+    std::fs::write(log, text).map_err(FileError::of("write", log))
 }
 
 /// Moves the library itself where a build leaves a link to it.
-fn move_into(from: &Path, to: &Path) -> Result<(), CatalogueError> {
-    let real = std::fs::canonicalize(from).map_err(file_error("read", from))?;
-    std::fs::rename(&real, to).map_err(file_error("move", real))
+fn move_into(from: &Path, to: &Path) -> Result<(), FileError> {
+    let real = std::fs::canonicalize(from).map_err(FileError::of("read", from))?;
+    std::fs::rename(&real, to).map_err(FileError::of("move", real))
 }

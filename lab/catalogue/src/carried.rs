@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use heapdrome_packages::{Cache, Shelf, sha256_of_bytes};
 
+use heapdrome_system::FileError;
+
 use crate::CatalogueError;
 use crate::build::Installed;
 use crate::entry::Entry;
-use crate::error::file_error;
 
 /// The folder of a library. Its name changes with the contents, so that a heapdrome of another
 /// version never takes this one's.
@@ -40,9 +41,9 @@ pub(crate) fn install(
     if installed(cache, file).is_none() {
         let staging = lock.staging()?;
         let result = staging.path().join("result");
-        std::fs::create_dir(&result).map_err(file_error("make the folder", &result))?;
+        std::fs::create_dir(&result).map_err(FileError::of("make the folder", &result))?;
         let path = result.join(file);
-        std::fs::write(&path, library.bytes).map_err(file_error("write", &path))?;
+        std::fs::write(&path, library.bytes).map_err(FileError::of("write", &path))?;
         cache.shelf(Shelf::Allocators)?;
         lock.place(&result, &folder)?;
     }

@@ -1,15 +1,15 @@
 //! The catalogue: entries, and what of them is here.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use heapdrome_packages::{Cache, sha256_of_file};
 use heapdrome_record::{Entrant, Role};
 
+use heapdrome_system::FileError;
+
 use crate::build::{self, BuildEvent, Installed};
 use crate::entry::{Entry, Recipe, Source};
-use crate::error::file_error;
 use crate::requires::Surroundings;
 use crate::system::{Loader, Packages, has_program, libc_version};
 use crate::{CatalogueError, carried, config, embedded, library};
@@ -278,7 +278,7 @@ impl Catalogue {
     }
 
     fn entrant_of_file(&self, spec: &str) -> Result<Entrant, CatalogueError> {
-        let path = std::path::absolute(spec).map_err(file_error("find", spec))?;
+        let path = std::path::absolute(spec).map_err(FileError::of("find", spec))?;
         inspect(&path)?;
         let version = self.packages.version_of(&path);
         Ok(Entrant {
@@ -288,11 +288,7 @@ impl Catalogue {
             sha256: Some(digest(&path)?),
             library: Some(path.clone()),
             preload: vec![path],
-            settings: BTreeMap::new(),
-            hardened: false,
-            known_faults: Vec::new(),
-            faults_of_new: Vec::new(),
-            as_is: false,
+            ..Entrant::default()
         })
     }
 
@@ -381,8 +377,8 @@ fn inspect(path: &Path) -> Result<(), CatalogueError> {
     })
 }
 
-fn digest(path: &Path) -> Result<String, CatalogueError> {
-    sha256_of_file(path).map_err(file_error("read", path))
+fn digest(path: &Path) -> Result<String, FileError> {
+    sha256_of_file(path).map_err(FileError::of("read", path))
 }
 
 #[cfg(test)]

@@ -7,15 +7,14 @@ use std::time::Duration;
 
 use heapdrome_packages::{Cache, last_lines};
 use heapdrome_record::{Ending, Entrant};
+use heapdrome_system::FileError;
+use heapdrome_system::child::{Ended, Limits};
 
 use crate::CatalogueError;
 use crate::entry::Language;
-use crate::error::file_error;
 
-pub(crate) mod child;
 pub(crate) mod compiled;
 
-use child::{Ended, Limits};
 use compiled::{Compiled, Program, Set};
 
 /// How long a program may take; each takes less than a second under a healthy allocator.
@@ -103,17 +102,14 @@ impl Checks {
     }
 
     fn run_one(&self, program: &Program, entrant: &Entrant) -> Result<CheckResult, CatalogueError> {
-        let scratch = tempfile::tempdir().map_err(file_error("make a folder in", "/tmp"))?;
+        let scratch = tempfile::tempdir().map_err(FileError::of("make a folder in", "/tmp"))?;
         let (output, errors) = (scratch.path().join("output"), scratch.path().join("errors"));
-        let create = |path: &Path| std::fs::File::create(path).map_err(file_error("write", path));
-        let mut command = child::command(&self.0.path(program), entrant, scratch.path());
+        let create =
+            |path: &Path| std::fs::File::create(path).map_err(FileError::of("write", path));
+        let mut command = self.0.command(program, entrant, scratch.path());
         command.stdout(create(&output)?).stderr(create(&errors)?);
-        let limits = Limits {
-            time: LIMIT,
-            memory: None,
-        };
-        let interrupt = self.0.cache.interrupt();
-        let outcome = match child::run(&mut command, &entrant.name, limits, interrupt)? {
+        let limits = Limits::of_time(LIMIT);
+        let outcome = match self.0.run(&mut command, &entrant.name, limits)? {
             Ended::OverLimit => CheckOutcome::Hung(LIMIT),
             Ended::Itself(status) => outcome_of(status, last_lines(&errors, 1).concat()),
         };

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use heapdrome_system::FileError;
+
 use crate::CatalogueError;
-use crate::error::file_error;
 
 /// The file's name in heapdrome's configuration folder.
 pub(crate) const FILE: &str = "allocators.toml";
@@ -40,7 +41,7 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Own>, CatalogueError> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
         }
-        Err(error) => return Err(file_error("read", path)(error)),
+        Err(error) => return Err(FileError::of("read", path)(error).into()),
     };
     let file: OwnFile = toml::from_str(&text).map_err(|error| broken(&path, &text, &error))?;
     Ok(file.allocator)
@@ -64,15 +65,16 @@ fn broken(path: &Path, text: &str, error: &toml::de::Error) -> CatalogueError {
 /// Writes the file whole or not at all.
 pub(crate) fn write(folder: &Path, allocators: Vec<Own>) -> Result<(), CatalogueError> {
     let path = folder.join(FILE);
-    std::fs::create_dir_all(folder).map_err(file_error("make the folder", folder))?;
+    std::fs::create_dir_all(folder).map_err(FileError::of("make the folder", folder))?;
     let list = toml::to_string(&OwnFile {
         allocator: allocators,
     })
-    .map_err(|error| file_error("write", &path)(std::io::Error::other(error)))?;
+    .map_err(|error| FileError::of("write", &path)(std::io::Error::other(error)))?;
     let text =
         format!("# Allocators of your own, as `heapdrome allocators add` writes them.\n\n{list}");
     heapdrome_record::write_atomically(&path, text.as_bytes())
-        .map_err(|error| file_error("write", &path)(error.source))
+        .map_err(|error| FileError::of("write", &path)(error.source))?;
+    Ok(())
 }
 
 #[cfg(test)]

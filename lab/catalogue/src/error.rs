@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use heapdrome_system::FileError;
+
 use heapdrome_packages::{CacheError, FetchError};
 
 /// What is wrong with a file that should be an allocator's library.
@@ -141,15 +143,8 @@ pub enum CatalogueError {
         setting: String,
     },
     /// A file could not be read or written.
-    #[error("cannot {doing} {path}: {source}")]
-    File {
-        /// What was tried.
-        doing: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// An entry that came with heapdrome is wrong.
     #[error("the entry {name} that came with heapdrome is broken: {reason}; please report it")]
     BrokenEntry {
@@ -165,18 +160,5 @@ fn or_nearest(nearest: &[String]) -> String {
         [] => String::new(),
         [one] => format!(" (did you mean {one}?)"),
         [most @ .., last] => format!(" (did you mean {} or {last}?)", most.join(", ")),
-    }
-}
-
-/// A closure for `map_err` that says what was done to which file.
-pub(crate) fn file_error(
-    doing: &'static str,
-    path: impl Into<PathBuf>,
-) -> impl FnOnce(std::io::Error) -> CatalogueError {
-    let path = path.into();
-    move |source| CatalogueError::File {
-        doing,
-        path,
-        source,
     }
 }

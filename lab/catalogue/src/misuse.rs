@@ -1,24 +1,25 @@
 //! Misuses an allocator on purpose, and says what it did about it.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use heapdrome_packages::Cache;
 use heapdrome_record::{Bytes, Ending, Entrant, MisuseOutcome, MisuseRun};
+use heapdrome_system::FileError;
+use heapdrome_system::child::{Ended, Limits};
 
 use crate::CatalogueError;
-use crate::check::child::{self, Ended, Limits};
-use crate::check::compiled::{Compiled, Program, Set};
+use crate::check::compiled::{Compiled, PAUSE, Program, Set};
 use crate::check::{COMMON, OTHER_ALLOCATOR};
 use crate::entry::Language;
-use crate::error::file_error;
 
 mod reading;
 
 const LIMITS: Limits = Limits {
-    time: Misuses::TIME,
+    time: Some(Misuses::TIME),
     memory: Some(Misuses::MEMORY),
+    pause: PAUSE,
 };
 
 /// The kind that is no misuse: where it does not end well, nothing can be said of the others.
@@ -98,26 +99,20 @@ impl Misuses {
         } else {
             &IN_C
         };
-        let scratch = tempfile::tempdir().map_err(file_error("make a folder in", "/tmp"))?;
+        let scratch = tempfile::tempdir().map_err(FileError::of("make a folder in", "/tmp"))?;
         let output = scratch.path().join("output");
         // Both streams append to one file, so that its lines stand in the order of the events.
         let open = || {
             let mut options = std::fs::OpenOptions::new();
             let file = options.create(true).append(true).open(&output);
-            file.map_err(file_error("write", &output))
+            file.map_err(FileError::of("write", &output))
         };
-        let mut command = child::command(&self.0.path(program), entrant, scratch.path());
+        let mut command = self.0.command(program, entrant, scratch.path());
         command.arg(kind).stdout(open()?).stderr(open()?);
-        command.stdin(Stdio::null());
         // Some versions of glibc speak to the terminal otherwise.
         command.env("LIBC_FATAL_STDERR_", "1");
-        let ended = child::run(
-            &mut command,
-            &entrant.name,
-            LIMITS,
-            self.0.cache.interrupt(),
-        )?;
-        let text = std::fs::read(&output).map_err(file_error("read", &output))?;
+        let ended = self.0.run(&mut command, &entrant.name, LIMITS)?;
+        let text = std::fs::read(&output).map_err(FileError::of("read", &output))?;
         let ending = ending_of(ended);
         let found = reading::read(&String::from_utf8_lossy(&text), ending);
         Ok(MisuseRun {

@@ -65,12 +65,10 @@ fn lines(row: &Survival) -> Vec<Vec<String>> {
 /// The runs without a limit, as a trial whose limit is zero.
 fn unlimited(row: &Survival) -> Trial {
     Trial {
-        limit_bytes: 0,
         wall_s: row.unlimited_s.clone(),
         // What fails without a limit is tried under none.
         failure: row.failure.clone().filter(|_| row.trials.is_empty()),
-        limit_hits: 0,
-        oom_kills: 0,
+        ..Trial::default()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Runs one program under one allocator, watched.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -113,15 +112,9 @@ impl Bench {
         let entrant = Entrant {
             name: allocator.to_owned(),
             role: Role::Rival,
-            version: String::new(),
             library: Some(library.clone()),
-            sha256: None,
             preload: vec![library],
-            settings: BTreeMap::new(),
-            hardened: false,
-            known_faults: Vec::new(),
-            faults_of_new: Vec::new(),
-            as_is: false,
+            ..Entrant::default()
         };
         let home = folder.as_os_str().to_owned();
         let environment: [(&str, OsString); 5] = [

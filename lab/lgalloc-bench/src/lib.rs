@@ -21,6 +21,7 @@ mod times;
 use std::process::ExitCode;
 
 use heapdrome_paging::{Instructions, Job, Report, own_tally, seen_limit};
+use heapdrome_system::companion;
 
 use failure::Failure;
 
@@ -32,28 +33,13 @@ pub use drive::{Operation, Outcome, drive};
 /// Prints the [`Report`] as one line of JSON and returns 0; or one line on standard error, and 1 where
 /// the experiment failed, 2 where the instructions did.
 pub fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args_os()
-        .skip(1)
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    match run(&words).and_then(|report| say(&report)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            use std::io::Write;
-            // Where the line cannot be written, the status must still tell.
-            let _ = writeln!(std::io::stderr(), "heapdrome-lgalloc-bench: {failure}");
-            ExitCode::from(failure.status())
-        }
-    }
-}
-
-fn say(report: &Report) -> Result<(), Failure> {
-    use std::io::Write;
-    let line = serde_json::to_string(report).map_err(|error| Failure::Answer(error.into()))?;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")
-        .and_then(|()| out.flush())
-        .map_err(Failure::Answer)
+    let outcome = run(&companion::words()).and_then(|report| {
+        let line = serde_json::to_string(&report);
+        let line = line.map_err(|error| Failure::Answer(error.into()))?;
+        companion::print(&line).map_err(Failure::Answer)
+    });
+    let outcome = outcome.map_err(|failure| (failure.status(), failure.to_string()));
+    companion::end("heapdrome-lgalloc-bench", outcome)
 }
 
 fn run(words: &[String]) -> Result<Report, Failure> {

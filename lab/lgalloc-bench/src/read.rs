@@ -1,7 +1,6 @@
 //! Reads of random pages, each timed, by one of several strategies.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::time::Duration;
 
 use heapdrome_paging::{Counters, Holder, Order, Read, Report, Strategy};
 
@@ -88,7 +87,6 @@ fn faults_are_known(job: &Read) -> bool {
 }
 
 fn check(job: &Read) -> Result<(), Failure> {
-    let sane = |seconds: f64| (0.0..=86_400.0).contains(&seconds);
     let wrong = match job.strategy {
         Strategy::Batch { pages } => pages == 0 || pages > 1 << 20,
         Strategy::Reader { pages } => {
@@ -99,9 +97,6 @@ fn check(job: &Read) -> Result<(), Failure> {
     };
     if wrong || job.threads == 0 || job.threads > 1024 || job.total > 1 << 46 {
         return Err(Failure::Instructions("a number is out of range".into()));
-    }
-    if !sane(job.seconds) || !sane(job.warm_up) {
-        return Err(Failure::Instructions("seconds are out of range".into()));
     }
     Ok(())
 }
@@ -166,12 +161,12 @@ fn perform(stage: &Stage<'_>, readers: &mut [ReadThread], job: &Read) -> Result<
 }
 
 fn watch(stage: &Stage<'_>, job: &Read, reads: impl Fn() -> u64) -> Result<Watched, Failure> {
-    let settled = settle::wait(Duration::from_secs_f64(job.warm_up), reads);
+    let settled = settle::wait(job.warm_up, reads);
     let first = stage.set.resident_share()?;
     let before = Counters::now();
     // Relaxed: the phase stands for itself.
     stage.phase.store(MEASURE, Ordering::Relaxed);
-    std::thread::sleep(Duration::from_secs_f64(job.seconds));
+    std::thread::sleep(job.seconds);
     stage.phase.store(STOP, Ordering::Relaxed);
     let counters = Counters::now().since(&before);
     let last = stage.set.resident_share()?;
@@ -184,6 +179,8 @@ fn watch(stage: &Stage<'_>, job: &Read, reads: impl Fn() -> u64) -> Result<Watch
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn job(strategy: Strategy, threads: usize) -> Read {
@@ -194,8 +191,8 @@ mod tests {
             holder: Holder::Mapped,
             order: Order::Uniform,
             seed: 5,
-            warm_up: 0.3,
-            seconds: 0.2,
+            warm_up: Duration::from_millis(300),
+            seconds: Duration::from_millis(200),
         }
     }
 
@@ -266,12 +263,6 @@ mod tests {
         }
         assert!(matches!(
             run(&job(Strategy::Baseline, 0), || false),
-            Err(Failure::Instructions(_))
-        ));
-        let mut forever = job(Strategy::Baseline, 1);
-        forever.seconds = f64::INFINITY;
-        assert!(matches!(
-            run(&forever, || false),
             Err(Failure::Instructions(_))
         ));
     }

@@ -49,10 +49,9 @@ impl Pool {
 /// Runs the job. `lock` keeps what the process has at that moment from being swapped, if it can.
 pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<Report, Failure> {
     let sane = job.threads.iter().all(|count| (1..=1024).contains(count));
-    if !sane || !(0.0..=86_400.0).contains(&job.seconds) || job.total > 1 << 46 {
+    if !sane || job.total > 1 << 46 {
         return Err(Failure::Instructions("a number is out of range".into()));
     }
-    let seconds = Duration::from_secs_f64(job.seconds);
     let (mut cold, mut hot) = (Times::new(), Distribution::default());
     let mut report = harness::report(lock());
     let mut regions = WorkingSet::make(job.holder, job.total, job.seed)?.into_regions();
@@ -65,10 +64,10 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<Report, Failure
     regions.drain(..half).for_each(|region| pool.put(region));
     std::thread::sleep(REST);
     let before = Counters::now();
-    let taken = use_cold(&mut pool, half, seconds, &mut cold)?;
+    let taken = use_cold(&mut pool, half, job.seconds, &mut cold)?;
     taken.into_iter().for_each(|region| pool.put(region));
     for threads in &job.threads {
-        let (times, rate) = use_hot(&mut pool, *threads, seconds)?;
+        let (times, rate) = use_hot(&mut pool, *threads, job.seconds)?;
         report.figures.insert(Recycle::rate_figure(*threads), rate);
         // The distribution is that of one thread, or of the only number of threads.
         if *threads == 1 || job.threads.len() == 1 {
@@ -182,7 +181,7 @@ mod tests {
                     threads: vec![1, 2],
                     holder,
                     seed: 3,
-                    seconds: 0.1,
+                    seconds: Duration::from_millis(100),
                 },
                 || false,
             )

@@ -11,16 +11,11 @@ use crate::regions::{Region, malloc_once, take_and_return};
 
 /// Runs a variant.
 pub fn run(job: &Throughput) -> Result<Report, Failure> {
-    let span = |seconds: f64| {
-        Duration::try_from_secs_f64(seconds)
-            .map_err(|error| Failure::Instructions(format!("{seconds} seconds: {error}")))
-    };
-    let (warm_up, measured) = (span(job.warm_up)?, span(job.seconds)?);
     if job.threads == 0 || job.threads > 1024 {
         return Err(Failure::Instructions("threads must be 1 to 1024".into()));
     }
     let before = Counters::now();
-    let outcome = variant(job.variant, job.threads, warm_up, measured)
+    let outcome = variant(job.variant, job.threads, job.warm_up, job.seconds)
         .map_err(|failure| failure.unwrap_or(Failure::Thread))?;
     let mut report = Report {
         figures: Counters::now().since(&before),

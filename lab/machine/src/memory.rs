@@ -11,7 +11,7 @@ pub(crate) fn examine() -> Vec<Condition> {
         huge_pages(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref()),
         free_memory(&meminfo),
         overcommit(read("/proc/sys/vm/overcommit_memory").as_deref()),
-        address_space(crate::system::address_space_limit()),
+        address_space(heapdrome_system::room::address_space_limit()),
     ]
 }
 
@@ -100,17 +100,12 @@ fn overcommit(mode: Option<&str>) -> Condition {
 }
 
 /// The limit of a process's address space.
-fn address_space(limit: Option<u64>) -> Condition {
+fn address_space(limit: Option<Bytes>) -> Condition {
     const NAME: &str = "address space limit (ulimit -v)";
     const MEANING: &str = "allocators that reserve large spans fail under a limit that others pass";
     match limit {
         None => good(NAME, "none", MEANING),
-        Some(bytes) => warning(
-            NAME,
-            Bytes(bytes).to_string(),
-            MEANING,
-            "ulimit -v unlimited",
-        ),
+        Some(bytes) => warning(NAME, bytes.to_string(), MEANING, "ulimit -v unlimited"),
     }
 }
 
@@ -174,7 +169,7 @@ mod tests {
     fn limits_that_break_allocators_are_warnings() {
         assert_eq!(overcommit(Some("2")).level, Level::Warning);
         assert_eq!(overcommit(Some("0")).level, Level::Good);
-        assert_eq!(address_space(Some(4 << 30)).value, "4.00 GiB");
+        assert_eq!(address_space(Some(Bytes(4 << 30))).value, "4.00 GiB");
         assert_eq!(free_disk("x", Some(1 << 20)).level, Level::Warning);
     }
 }

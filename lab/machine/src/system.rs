@@ -23,17 +23,6 @@ pub(crate) fn usable_processors() -> usize {
     }
 }
 
-/// The limit of the address space in bytes; `None` where there is none.
-pub(crate) fn address_space_limit() -> Option<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
-    };
-    // SAFETY: the pointer is to a whole rlimit that outlives the call.
-    let status = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
-    (status == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
-}
-
 /// Whether this process may write into `path`.
 pub(crate) fn may_write(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {

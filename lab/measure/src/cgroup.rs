@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use heapdrome_record::Bytes;
+use heapdrome_system::group::{self, Group, Version};
 
 use crate::launcher::CgroupFiles;
 use crate::tree;
@@ -16,22 +17,6 @@ use crate::tree;
 const PREFIX: &str = "heapdrome-";
 /// For how long a group that seems to be nobody's may be one that was just made.
 const FRESH: Duration = Duration::from_secs(60);
-
-/// The two kinds of hierarchy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    One,
-    Two,
-}
-
-/// A place where groups can be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Parent {
-    version: Version,
-    folder: PathBuf,
-    /// The group that this process is in.
-    own: PathBuf,
-}
 
 /// A group made for one run; it is removed when this is dropped.
 #[derive(Debug)]
@@ -44,23 +29,22 @@ pub(crate) struct Cgroup {
 impl Cgroup {
     /// Makes a group, if this machine and the rights of this process allow it.
     pub(crate) fn make() -> Option<Self> {
-        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        parents(&groups, &mounts)
-            .into_iter()
-            .find_map(Self::make_in)
+        Group::both("memory").find_map(|own| {
+            let mut parents = own.parents("memory").into_iter();
+            parents.find_map(|parent| Self::make_in(&parent, &own))
+        })
     }
 
-    fn make_in(parent: Parent) -> Option<Self> {
-        remove_leftovers(&parent.folder);
+    fn make_in(parent: &Path, own: &Group) -> Option<Self> {
+        remove_leftovers(parent);
         let pid = tree::own_pid();
         let name = format!("{PREFIX}{pid}-{}", tree::start_of(pid)?);
-        let folder = parent.folder.join(name);
+        let folder = parent.join(name);
         fs::create_dir(&folder).ok()?;
         let group = Self {
-            version: parent.version,
+            version: own.version,
             folder,
-            own: parent.own,
+            own: own.folder.clone(),
         };
         group.anonymous().map(|_| group)
     }
@@ -83,12 +67,11 @@ impl Cgroup {
 
     /// The anonymous memory of all processes in the group and in groups below it.
     pub(crate) fn anonymous(&self) -> Option<Bytes> {
-        let text = fs::read_to_string(self.folder.join("memory.stat")).ok()?;
         let key = match self.version {
             Version::One => "total_rss",
             Version::Two => "anon",
         };
-        stat_field(&text, key).map(Bytes)
+        group::field(&self.folder, "memory.stat", key).map(Bytes)
     }
 
     /// The method's name for the report.
@@ -110,11 +93,6 @@ impl Drop for Cgroup {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
-}
-
-fn stat_field(text: &str, key: &str) -> Option<u64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.parse().ok())
 }
 
 /// Removes groups whose heapdrome is gone. A group with processes in it cannot be removed. A new
@@ -147,104 +125,9 @@ fn owner_of(name: &str) -> Option<(libc::pid_t, u64)> {
     Some((pid.parse().ok()?, started.parse().ok()?))
 }
 
-/// Where groups with a memory controller might be made, the best place first.
-fn parents(groups: &str, mounts: &str) -> Vec<Parent> {
-    let mut found = Vec::new();
-    for line in groups.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
-            continue;
-        };
-        if controllers.is_empty() {
-            found.extend(parents_v2(mounts, path));
-        } else if controllers
-            .split(',')
-            .any(|controller| controller == "memory")
-        {
-            let own = mounted_at(mounts, "cgroup", Some("memory"), path);
-            found.extend(own.map(|own| Parent {
-                version: Version::One,
-                folder: own.clone(),
-                own,
-            }));
-        }
-    }
-    found
-}
-
-/// A group of version 2 that holds processes can have no groups below it that count memory, so
-/// the places are beside this process's group, or beside one above it: where the parent hands
-/// the memory controller down. Whether this process may is seen by trying.
-fn parents_v2(mounts: &str, path: &str) -> Vec<Parent> {
-    let Some(own) = mounted_at(mounts, "cgroup2", None, path) else {
-        return Vec::new();
-    };
-    let hands_down = |folder: &&Path| {
-        fs::read_to_string(folder.join("cgroup.subtree_control")).is_ok_and(|list| {
-            list.split_whitespace()
-                .any(|controller| controller == "memory")
-        })
-    };
-    let above = own
-        .ancestors()
-        .take_while(|folder| folder.join("cgroup.procs").exists());
-    let places = above.filter(hands_down);
-    places
-        .map(|folder| Parent {
-            version: Version::Two,
-            folder: folder.to_owned(),
-            own: own.clone(),
-        })
-        .collect()
-}
-
-/// The folder of the group `path` in the hierarchy of this type and controller.
-fn mounted_at(mounts: &str, kind: &str, controller: Option<&str>, path: &str) -> Option<PathBuf> {
-    mounts.lines().find_map(|line| {
-        let (before, after) = line.split_once(" - ")?;
-        let mut after = after.split(' ');
-        let (found, options) = (after.next()?, after.nth(1)?);
-        let has = |wanted| options.split(',').any(|option| option == wanted);
-        if found != kind || !controller.is_none_or(has) {
-            return None;
-        }
-        let mut fields = before.split(' ').skip(3);
-        let (root, point) = (fields.next()?, fields.next()?);
-        let below = Path::new(path).strip_prefix(root).ok()?;
-        Some(Path::new(point).join(below))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MOUNTS: &str = "\
-        30 25 0:26 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n\
-        31 30 0:27 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu\n\
-        32 30 0:28 /docker/x /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,memory\n\
-        33 30 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-
-    #[test]
-    fn the_group_of_this_process_is_found_through_its_mount() {
-        let found = parents("4:memory:/docker/x/y\n1:cpu:/\n", MOUNTS);
-        let own: PathBuf = "/sys/fs/cgroup/memory/y".into();
-        assert_eq!(
-            found,
-            [Parent {
-                version: Version::One,
-                folder: own.clone(),
-                own
-            }]
-        );
-        assert!(parents("4:memory:/elsewhere\n", MOUNTS).is_empty());
-    }
-
-    #[test]
-    fn only_whole_names_are_fields() {
-        assert_eq!(stat_field("anon_thp 5\nanon 7\n", "anon"), Some(7));
-        assert_eq!(stat_field("rss 5\n", "total_rss"), None);
-    }
 
     #[test]
     fn only_groups_that_heapdrome_made_are_its_own() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use heapdrome_record::{Bytes, Entrant, Machine, Nanoseconds, Options, Plan, Role, Run, Stopping};
+use heapdrome_record::{Bytes, Entrant, Machine, Nanoseconds, Plan, Role, Run, Stopping};
 
 use crate::launcher::{LauncherProgram, child_usage};
 use crate::{Interrupt, MeasureError, Race};
@@ -116,11 +116,7 @@ fn run_true(
 fn plan() -> Plan {
     Plan {
         command: vec![TRUE.to_owned()],
-        asked: Vec::new(),
-        part: None,
         started_in: Path::new("/").to_owned(),
-        started: String::new(),
-        notes: Vec::new(),
         entrants: vec![Entrant {
             name: "system".to_owned(),
             role: Role::Baseline,
@@ -134,13 +130,12 @@ fn plan() -> Plan {
             faults_of_new: Vec::new(),
             as_is: false,
         }],
-        seed: 0,
-        options: Options::default(),
         stopping: Stopping {
             min_rounds: 1,
             max_rounds: 1,
             ..Stopping::default()
         },
         alpha: 0.05,
+        ..Plan::default()
     }
 }

@@ -12,14 +12,7 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
             Role::Rival
         },
         version: "1".to_owned(),
-        library: None,
-        sha256: None,
-        preload: Vec::new(),
-        settings: Default::default(),
-        hardened: false,
-        known_faults: Vec::new(),
-        faults_of_new: Vec::new(),
-        as_is: false,
+        ..Entrant::default()
     };
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),

@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::AtomicBool;
+
+use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
 /// Why a child process did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ impl<'a> Job<'a> {
     /// A job that runs `program` without a terminal, in plain English and in a group of its own.
     pub fn new(program: impl AsRef<OsStr>, log: &'a Path) -> Self {
         let mut command = Command::new(program);
-        command.stdin(Stdio::null()).process_group(0);
+        child::in_own_group(&mut command);
         // Messages are quoted to the person and searched for words, so they must not be translated.
         command.env("LC_ALL", "C").env("CARGO_TERM_COLOR", "never");
         // A build must not run under an allocator that the person preloads.
@@ -84,12 +84,13 @@ impl<'a> Job<'a> {
             program: program.clone(),
             source,
         };
-        let child = self.command.spawn().map_err(start)?;
-        let status = wait(child, interrupt)?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(ChildError::Failed { program, status })
+        let mut child = self.command.spawn().map_err(start)?;
+        match child::wait(&mut child, Limits::NONE, interrupt) {
+            Ok(Ended::Itself(status)) if status.success() => Ok(()),
+            Ok(Ended::Itself(status)) => Err(ChildError::Failed { program, status }),
+            // It has no limits.
+            Ok(Ended::OverLimit) | Err(WaitError::Interrupted) => Err(ChildError::Interrupted),
+            Err(WaitError::Io(source)) => Err(start(source)),
         }
     }
 }
@@ -102,53 +103,21 @@ fn open_log(path: &Path) -> std::io::Result<File> {
 fn in_words(command: &Command) -> String {
     let mut words = Vec::new();
     if let Some(folder) = command.get_current_dir() {
-        words.push(format!("cd {} &&", quoted(folder.as_os_str())));
+        words.push(format!("cd {} &&", quoted(&folder.to_string_lossy())));
     }
-    words.push(quoted(command.get_program()));
-    words.extend(command.get_args().map(quoted));
+    let all = std::iter::once(command.get_program()).chain(command.get_args());
+    words.extend(all.map(|word| quoted(&word.to_string_lossy())));
     words.join(" ")
 }
 
-fn quoted(word: &OsStr) -> String {
-    let text = word.to_string_lossy();
+/// A word for a shell; plain words stay as they are.
+pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./,:@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
-        text.into_owned()
+        text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
-}
-
-/// Waits for the child, and kills its whole group when interrupted.
-fn wait(mut child: Child, interrupt: &AtomicBool) -> Result<ExitStatus, ChildError> {
-    let mut pause = Duration::from_millis(1);
-    loop {
-        if interrupt.load(Ordering::Relaxed) {
-            kill_group(&child);
-            let _ = child.wait();
-            return Err(ChildError::Interrupted);
-        }
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) => std::thread::sleep(pause),
-            Err(source) => {
-                return Err(ChildError::Start {
-                    program: "the child".to_owned(),
-                    source,
-                });
-            }
-        }
-        pause = (pause * 2).min(Duration::from_millis(50));
-    }
-}
-
-fn kill_group(child: &Child) {
-    let Ok(group) = libc::pid_t::try_from(child.id()) else {
-        return;
-    };
-    // SAFETY: kill takes plain numbers. The group is the child's own, since it was started with
-    // process_group(0), and its number is not reused before the child is waited for.
-    unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
 /// The last `count` lines of a file that are not empty, for an error message.
@@ -169,7 +138,8 @@ pub fn last_lines(path: &Path, count: usize) -> Vec<String> {
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use std::time::Instant;
+    use std::sync::atomic::Ordering;
+    use std::time::{Duration, Instant};
 
     fn log_in(folder: &tempfile::TempDir) -> PathBuf {
         folder.path().join("job log")

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::child::{ChildError, Job, last_lines};
-use crate::{Cache, CacheError, FetchError, Shelf};
+use heapdrome_system::FileError;
+
+use crate::child::Job;
+use crate::fetch::{Fetcher, fetched};
+use crate::{Cache, FetchError};
 
 /// A crate, pinned so that nothing else can come in its place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,34 +38,18 @@ impl CratePin {
 /// When cargo is missing or fails, when the checksum is not the pinned one, or when the cache cannot
 /// be written to.
 pub fn fetch_crate(cache: &Cache, pin: &CratePin) -> Result<PathBuf, FetchError> {
-    let label = pin.label();
-    let short = pin.sha256.get(..12).unwrap_or(&pin.sha256);
-    let place = cache.path(Shelf::Sources).join(format!("{label}-{short}"));
-    if place.is_dir() {
-        return Ok(place);
-    }
-    let lock = cache.lock(&label)?;
-    if place.is_dir() {
-        return Ok(place);
-    }
-    let staging = lock.staging()?;
-    let vendored = vendor(cache, pin, staging.path())?;
-    verify(pin, &vendored)?;
-    cache.shelf(Shelf::Sources)?;
-    lock.place(&vendored, &place)?;
-    Ok(place)
+    fetched(cache, &pin.label(), &pin.sha256, |staging, log| {
+        let vendored = vendor(cache, pin, staging, log)?;
+        verify(pin, &vendored)?;
+        Ok(vendored)
+    })
 }
 
 /// Lets cargo fetch the crate and what it depends on, and gives back the crate's own folder.
-fn vendor(cache: &Cache, pin: &CratePin, folder: &Path) -> Result<PathBuf, FetchError> {
+fn vendor(cache: &Cache, pin: &CratePin, folder: &Path, log: &Path) -> Result<PathBuf, FetchError> {
     write_manifest(pin, folder)?;
-    let log = cache
-        .shelf(Shelf::Logs)?
-        .join(format!("fetch-{}.log", pin.label()));
-    // A log of an earlier attempt would be quoted in the message about this one.
-    let _ = std::fs::remove_file(&log);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut job = Job::new(cargo, &log);
+    let mut job = Job::new(cargo, log);
     job.command()
         .current_dir(folder)
         .args(["vendor", "--versioned-dirs", "vendor"]);
@@ -75,8 +62,14 @@ fn vendor(cache: &Cache, pin: &CratePin, folder: &Path) -> Result<PathBuf, Fetch
     ] {
         job.command().env_remove(name);
     }
-    job.run(cache.interrupt())
-        .map_err(|error| failure(pin, &log, error))?;
+    let fetcher = Fetcher {
+        package: pin.label(),
+        program: "cargo",
+        advice: "install Rust, or put cargo's folder into PATH",
+        log,
+        telling: telling_line,
+    };
+    fetcher.run(job, cache)?;
     find(pin, &folder.join("vendor"))
 }
 
@@ -89,36 +82,13 @@ fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
         pin.requirement()
     );
     let source = folder.join("src");
-    std::fs::create_dir(&source).map_err(FetchError::file("make the folder", &source))?;
+    std::fs::create_dir(&source).map_err(FileError::of("make the folder", &source))?;
     let files = [("src/lib.rs", ""), ("Cargo.toml", manifest.as_str())];
     for (name, text) in files {
         let path = folder.join(name);
-        std::fs::write(&path, text).map_err(FetchError::file("write", &path))?;
+        std::fs::write(&path, text).map_err(FileError::of("write", &path))?;
     }
     Ok(())
-}
-
-fn failure(pin: &CratePin, log: &Path, error: ChildError) -> FetchError {
-    let package = pin.label();
-    match error {
-        ChildError::Interrupted => FetchError::Interrupted { package },
-        ChildError::Start { .. } => FetchError::ProgramMissing {
-            package,
-            program: "cargo".to_owned(),
-            advice: "install Rust, or put cargo's folder into PATH".to_owned(),
-        },
-        ChildError::Log { path, source } => FetchError::Cache(CacheError::File {
-            doing: "write",
-            path,
-            source,
-        }),
-        ChildError::Failed { .. } => FetchError::Failed {
-            package,
-            program: "cargo".to_owned(),
-            reason: telling_line(&last_lines(log, 40)),
-            log: log.to_owned(),
-        },
-    }
 }
 
 /// The line that says why: cargo's chain of causes ends with the first one, which says most.
@@ -135,7 +105,7 @@ fn find(pin: &CratePin, vendor: &Path) -> Result<PathBuf, FetchError> {
     if exact.is_dir() {
         return Ok(exact);
     }
-    let entries = std::fs::read_dir(vendor).map_err(FetchError::file("read", vendor))?;
+    let entries = std::fs::read_dir(vendor).map_err(FileError::of("read", vendor))?;
     let names = entries
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -154,9 +124,9 @@ fn find(pin: &CratePin, vendor: &Path) -> Result<PathBuf, FetchError> {
 /// Compares the checksum that cargo verified the download against with the pinned one.
 fn verify(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
     let path = folder.join(".cargo-checksum.json");
-    let text = std::fs::read(&path).map_err(FetchError::file("read", &path))?;
+    let text = std::fs::read(&path).map_err(FileError::of("read", &path))?;
     let value: serde_json::Value = serde_json::from_slice(&text)
-        .map_err(|error| FetchError::file("read", &path)(error.into()))?;
+        .map_err(|error| FileError::of("read", &path)(error.into()))?;
     let found = value
         .get("package")
         .and_then(serde_json::Value::as_str)

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::child::{ChildError, Job, last_lines};
-use crate::{Cache, CacheError, FetchError, Shelf, sha256_of_file};
+use heapdrome_system::FileError;
+
+use crate::child::Job;
+use crate::fetch::{Fetcher, fetched};
+use crate::{Cache, FetchError, sha256_of_file};
 
 mod sources;
 
@@ -34,31 +37,16 @@ impl DebianPin {
 /// When apt-get is missing or fails, when Debian has moved on to another version, when the checksum
 /// is not the pinned one, or when the cache cannot be written to.
 pub fn fetch_debian_source(cache: &Cache, pin: &DebianPin) -> Result<PathBuf, FetchError> {
-    let label = pin.label();
-    let short = pin.sha256.get(..12).unwrap_or(&pin.sha256);
-    let place = cache.path(Shelf::Sources).join(format!("{label}-{short}"));
-    if place.is_dir() {
-        return Ok(place);
-    }
-    let lock = cache.lock(&label)?;
-    if place.is_dir() {
-        return Ok(place);
-    }
-    let staging = lock.staging()?;
-    let log = cache.shelf(Shelf::Logs)?.join(format!("fetch-{label}.log"));
-    // A log of an earlier attempt would be quoted in the message about this one.
-    let _ = std::fs::remove_file(&log);
-    let fetch = Fetch {
-        cache,
-        pin,
-        folder: staging.path(),
-        log: &log,
-    };
-    let archive = fetch.download()?;
-    let unpacked = fetch.unpack(&archive)?;
-    cache.shelf(Shelf::Sources)?;
-    lock.place(&unpacked, &place)?;
-    Ok(place)
+    fetched(cache, &pin.label(), &pin.sha256, |folder, log| {
+        let fetch = Fetch {
+            cache,
+            pin,
+            folder,
+            log,
+        };
+        let archive = fetch.download()?;
+        fetch.unpack(&archive)
+    })
 }
 
 /// One attempt to fetch one package, in one staging folder.
@@ -78,7 +66,7 @@ impl Fetch<'_> {
         let entries = sources::source_entries(Path::new("/etc/apt"));
         for (index, (kind, text)) in entries.iter().enumerate() {
             let path = parts.join(format!("{index}.{kind}"));
-            std::fs::write(&path, text).map_err(FetchError::file("write", &path))?;
+            std::fs::write(&path, text).map_err(FileError::of("write", &path))?;
         }
         // A third party's archive that does not answer is no reason to give up.
         match self.apt_get(&["update"], &downloads) {
@@ -97,7 +85,7 @@ impl Fetch<'_> {
 
     fn make_folder(&self, name: &str) -> Result<PathBuf, FetchError> {
         let path = self.folder.join(name);
-        std::fs::create_dir_all(&path).map_err(FetchError::file("make the folder", &path))?;
+        std::fs::create_dir_all(&path).map_err(FileError::of("make the folder", &path))?;
         Ok(path)
     }
 
@@ -121,8 +109,7 @@ impl Fetch<'_> {
             command.arg("-o").arg(option);
         }
         command.args(arguments);
-        job.run(self.cache.interrupt())
-            .map_err(|error| self.failure("apt-get", error))
+        self.run("apt-get", job)
     }
 
     /// The upstream archive among the downloads, if it is the pinned one.
@@ -131,7 +118,7 @@ impl Fetch<'_> {
         if !archive.is_file() {
             return Err(self.other_version(downloads));
         }
-        let found = sha256_of_file(&archive).map_err(FetchError::file("read", &archive))?;
+        let found = sha256_of_file(&archive).map_err(FileError::of("read", &archive))?;
         if found == self.pin.sha256 {
             return Ok(archive);
         }
@@ -162,33 +149,19 @@ impl Fetch<'_> {
             .current_dir(&into)
             .args(["--no-same-owner", "--strip-components=1", "-xf"]);
         job.command().arg(archive);
-        job.run(self.cache.interrupt())
-            .map_err(|error| self.failure("tar", error))?;
+        self.run("tar", job)?;
         Ok(into)
     }
 
-    fn failure(&self, program: &str, error: ChildError) -> FetchError {
-        let package = format!("the Debian source package {}", self.pin.package);
-        let program = program.to_owned();
-        match error {
-            ChildError::Interrupted => FetchError::Interrupted { package },
-            ChildError::Start { .. } => FetchError::ProgramMissing {
-                package,
-                program,
-                advice: "it can be had on Debian and its relatives only".to_owned(),
-            },
-            ChildError::Log { path, source } => FetchError::Cache(CacheError::File {
-                doing: "write",
-                path,
-                source,
-            }),
-            ChildError::Failed { .. } => FetchError::Failed {
-                package,
-                program,
-                reason: telling_line(&last_lines(self.log, 60)),
-                log: self.log.to_owned(),
-            },
-        }
+    fn run(&self, program: &'static str, job: Job<'_>) -> Result<(), FetchError> {
+        let fetcher = Fetcher {
+            package: format!("the Debian source package {}", self.pin.package),
+            program,
+            advice: "it can be had on Debian and its relatives only",
+            log: self.log,
+            telling: telling_line,
+        };
+        fetcher.run(job, self.cache)
     }
 }
 

@@ -22,14 +22,17 @@ mod child;
 mod crates;
 mod debian;
 mod digest;
+mod fetch;
 
 pub use cache::{Cache, CacheError, Hold, Lock, Shelf};
-pub use child::{ChildError, Job, last_lines};
+pub use child::{ChildError, Job, last_lines, quoted};
 pub use crates::{CratePin, fetch_crate};
 pub use debian::{DebianPin, fetch_debian_source};
 pub use digest::{sha256_of_bytes, sha256_of_file};
 
 use std::path::PathBuf;
+
+use heapdrome_system::FileError;
 
 /// Why a package could not be had, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -94,28 +97,6 @@ pub enum FetchError {
         found: String,
     },
     /// A file could not be read or written.
-    #[error("cannot {doing} {path}: {source}")]
-    File {
-        /// What was tried.
-        doing: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: std::io::Error,
-    },
-}
-
-impl FetchError {
-    /// A closure for `map_err` that says what was done to which file.
-    pub(crate) fn file(
-        doing: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::File {
-            doing,
-            path,
-            source,
-        }
-    }
+    #[error(transparent)]
+    File(#[from] FileError),
 }

@@ -7,10 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use crate::process::die_with_the_parent;
+use heapdrome_system::child::{self, Limits, WaitError};
+
 use crate::{Enclosure, Error, Tally};
 
 /// How often it is asked whether the command has ended; a run's time is known no better.
@@ -62,22 +63,26 @@ pub fn contain(
     enclosure: &Enclosure,
     interrupt: &AtomicBool,
 ) -> Result<Contained, Error> {
-    let mut child = start(task, enclosure)?;
+    let mut running = start(task, enclosure)?;
     let begin = Instant::now();
-    let tail = child
+    let tail = running
         .stderr
         .take()
         .map(|pipe| std::thread::spawn(|| tail(pipe)));
-    let waited = wait(&mut child, begin + task.timeout, interrupt);
+    let limits = Limits {
+        pause: TICK,
+        ..Limits::of_time(task.timeout)
+    };
+    let waited = child::watch(&running, limits, interrupt);
     let wall = begin.elapsed();
     enclosure.empty()?;
     // Everything in the group is dead now, the child with it.
-    let status = child
+    let status = running
         .wait()
         .map_err(|error| Error::Command(error.to_string()))?;
     let said = tail.map(|reader| reader.join().unwrap_or_default());
     let tally = enclosure.tally().unwrap_or_default();
-    let ended = match (waited?, tally.oom_kills) {
+    let ended = match (waited.map_err(unwatched)?, tally.oom_kills) {
         (_, Some(kills)) if kills > 0 => Ended::OutOfMemory(kills),
         (false, _) => Ended::TooLong,
         (true, _) if status.success() => Ended::Finished,
@@ -93,19 +98,14 @@ fn start(task: &Task, enclosure: &Enclosure) -> Result<Child, Error> {
         .args(&task.words[1..])
         .env_clear()
         .envs(&task.environment)
-        .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        // A terminal's Ctrl-C is for heapdrome, which then ends all of the group.
-        .process_group(0);
+        .stderr(Stdio::piped());
+    child::dies_with_parent(child::in_own_group(&mut command));
     let doors = enclosure.join.iter().map(|path| door(path));
     let doors: Vec<CString> = doors
         .collect::<io::Result<_>>()
         .map_err(|error| Error::Command(format!("cannot be put into a control group: {error}")))?;
-    let prepare = move || {
-        die_with_the_parent()?;
-        doors.iter().try_for_each(enter)
-    };
+    let prepare = move || doors.iter().try_for_each(enter);
     // SAFETY: between fork and exec it makes system calls only, with strings that were made before.
     unsafe { command.pre_exec(prepare) };
     command.spawn().map_err(|error| {
@@ -134,22 +134,10 @@ fn enter(door: &CString) -> io::Result<()> {
     if written == 1 { Ok(()) } else { Err(error) }
 }
 
-/// Whether the child ended by itself.
-fn wait(child: &mut Child, end: Instant, interrupt: &AtomicBool) -> Result<bool, Error> {
-    loop {
-        match child.try_wait() {
-            Ok(Some(_)) => return Ok(true),
-            Ok(None) => {}
-            Err(error) => return Err(Error::Command(format!("cannot be waited for: {error}"))),
-        }
-        // Relaxed: the flag stands for itself and publishes nothing.
-        if interrupt.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
-        if Instant::now() >= end {
-            return Ok(false);
-        }
-        std::thread::sleep(TICK);
+fn unwatched(error: WaitError) -> Error {
+    match error {
+        WaitError::Interrupted => Error::Interrupted,
+        WaitError::Io(error) => Error::Command(format!("cannot be waited for: {error}")),
     }
 }
 
@@ -165,9 +153,8 @@ fn tail(mut pipe: impl Read) -> String {
 }
 
 fn ending(status: ExitStatus, said: &str) -> String {
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    match last {
-        Some(line) => format!("{status}: {}", line.trim()),
+    match child::last_line(said) {
+        Some(line) => format!("{status}: {line}"),
         None => status.to_string(),
     }
 }

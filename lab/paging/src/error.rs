@@ -1,7 +1,6 @@
 //! What can go wrong, each in one line that says what to do about it.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use heapdrome_system::FileError;
 
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -15,15 +14,8 @@ pub enum Error {
         mend: String,
     },
     /// A file or folder.
-    #[error("cannot {action} {}: {source}", path.display())]
-    File {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Something that the lab made is still there.
     #[error("{what} is still there: {reason}; `heapdrome paging clean` tries again")]
     Left {
@@ -56,16 +48,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: a file or folder.
-    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::File {
-            action,
-            path,
-            source,
-        }
-    }
-
     /// Something is missing.
     pub(crate) fn missing(missing: impl Into<String>, mend: impl Into<String>) -> Self {
         Self::Missing {

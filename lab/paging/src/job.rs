@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,10 +40,12 @@ pub struct Throughput {
     pub variant: Variant,
     /// In how many threads at once.
     pub threads: usize,
-    /// Seconds before anything counts.
-    pub warm_up: f64,
-    /// Seconds that count.
-    pub seconds: f64,
+    /// The time before anything counts.
+    #[serde(with = "as_seconds")]
+    pub warm_up: Duration,
+    /// The time that counts.
+    #[serde(with = "as_seconds")]
+    pub seconds: Duration,
 }
 
 /// The ways in which a region can be taken and returned: the document's ten, what bounds them (the
@@ -147,10 +150,12 @@ pub struct Read {
     pub order: Order,
     /// The seed of contents and draws.
     pub seed: u64,
-    /// Seconds after which the warm-up ends although write-back has not settled.
-    pub warm_up: f64,
-    /// Seconds that count.
-    pub seconds: f64,
+    /// The time after which the warm-up ends although write-back has not settled.
+    #[serde(with = "as_seconds")]
+    pub warm_up: Duration,
+    /// The time that counts.
+    #[serde(with = "as_seconds")]
+    pub seconds: Duration,
 }
 
 /// How pages are drawn.
@@ -263,8 +268,9 @@ pub struct Recycle {
     pub holder: Holder,
     /// The seed of contents.
     pub seed: u64,
-    /// Seconds that count, of each part.
-    pub seconds: f64,
+    /// The time that counts, of each part.
+    #[serde(with = "as_seconds")]
+    pub seconds: Duration,
 }
 
 impl Recycle {
@@ -316,6 +322,27 @@ pub struct Report {
     pub rejected: Option<String>,
 }
 
+/// Times as a number of seconds.
+mod as_seconds {
+    use std::time::Duration;
+
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// A day: no part of an experiment takes longer.
+    const LONGEST: Duration = Duration::from_secs(86_400);
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        time.as_secs_f64().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        let time = Duration::try_from_secs_f64(f64::deserialize(from)?);
+        let time = time.ok().filter(|time| *time <= LONGEST);
+        time.ok_or_else(|| D::Error::custom("seconds are out of range"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,8 +356,8 @@ mod tests {
             holder: Holder::Lgalloc,
             order: Order::Uniform,
             seed: u64::MAX,
-            warm_up: 0.5,
-            seconds: 1.0,
+            warm_up: Duration::from_millis(500),
+            seconds: Duration::from_secs(1),
         };
         for job in [Job::Probe, Job::Read(read)] {
             let instructions = Instructions {
@@ -342,6 +369,20 @@ mod tests {
                 serde_json::from_str::<Instructions>(&text).expect("read back"),
                 instructions
             );
+        }
+    }
+    #[test]
+    fn times_are_numbers_of_seconds_and_not_longer_than_a_day() {
+        let job = |seconds: &str| {
+            let words = r#""variant":"mmap","threads":1,"warm_up":0.5,"seconds":"#;
+            serde_json::from_str::<Throughput>(&format!("{{{words}{seconds}}}"))
+        };
+        let right = job("1.5").expect("a second and a half");
+        assert_eq!(right.seconds, Duration::from_millis(1500));
+        let text = serde_json::to_string(&right).expect("has a JSON form");
+        assert!(text.contains(r#""warm_up":0.5,"seconds":1.5"#), "{text}");
+        for wrong in ["-1", "86401", "1e300", "null"] {
+            assert!(job(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -22,7 +22,7 @@ const TRIAL: Limit = Limit {
 /// How long a child may take beside what it is told to measure.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How many bytes a child fills in a second at the least, with swap behind them.
-const FILLED_PER_SECOND: f64 = (16 << 20) as f64;
+const FILLED_PER_SECOND: u64 = 16 << 20;
 
 /// Everything that experiments need.
 pub struct Lab {
@@ -202,17 +202,21 @@ fn failure(output: &process::Output, enclosure: Option<&Enclosure>) -> Error {
 
 /// For how long a child may run.
 fn patience(job: &Job) -> Duration {
-    let fill = |total: u64| total as f64 / FILLED_PER_SECOND;
-    let seconds = match job {
-        Job::Probe => 0.0,
-        Job::Throughput(one) => one.warm_up + one.seconds,
-        Job::Read(one) => fill(one.total) + one.warm_up + one.seconds,
+    let fill = |total: u64| Duration::from_secs(total / FILLED_PER_SECOND);
+    let usual = match job {
+        Job::Probe => Duration::ZERO,
+        Job::Throughput(one) => one.warm_up.saturating_add(one.seconds),
+        Job::Read(one) => {
+            let measured = one.warm_up.saturating_add(one.seconds);
+            fill(one.total).saturating_add(measured)
+        }
         Job::Recycle(one) => {
             // A number of threads warms up for as long as it is measured, at the most.
-            2.0 * fill(one.total) + (1 + 2 * one.threads.len()) as f64 * one.seconds
+            let measured = one.seconds.saturating_mul(1 + 2 * one.threads.len() as u32);
+            fill(one.total.saturating_mul(2)).saturating_add(measured)
         }
         // Of five sizes, the largest of which is 32 MiB.
         Job::Burst(one) => fill(5 * one.threads as u64 * one.each.max(32 << 20)),
     };
-    PATIENCE + Duration::try_from_secs_f64(seconds).unwrap_or_default()
+    PATIENCE.saturating_add(usual)
 }

@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fs4::fs_std::FileExt;
 use serde::{Deserialize, Serialize};
 
+use heapdrome_system::FileError;
+
 use crate::item::Undone;
 use crate::system::System;
 use crate::{Error, Item};
@@ -87,8 +89,8 @@ impl Ledger {
             .create_new(true)
             .mode(0o600)
             .open(path)
-            .map_err(Error::file("write", path))?;
-        let locked = FileExt::try_lock_exclusive(&file).map_err(Error::file("lock", path))?;
+            .map_err(FileError::of("write", path))?;
+        let locked = FileExt::try_lock_exclusive(&file).map_err(FileError::of("lock", path))?;
         let same = |data: fs::Metadata| file.metadata().is_ok_and(|own| own.ino() == data.ino());
         if !locked || !fs::metadata(path).is_ok_and(same) {
             return Ok(None);
@@ -126,16 +128,14 @@ impl Ledger {
     }
 
     fn write(&self, line: &Line) -> Result<(), Error> {
-        let mut text = serde_json::to_vec(line).map_err(|error| Error::File {
-            action: "write",
-            path: self.path.clone(),
-            source: error.into(),
-        })?;
+        let mut text = serde_json::to_vec(line)
+            .map_err(|error| FileError::of("write", &self.path)(error.into()))?;
         text.push(b'\n');
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(&text)
             .and_then(|()| file.sync_data())
-            .map_err(Error::file("write", &self.path))
+            .map_err(FileError::of("write", &self.path))?;
+        Ok(())
     }
 }
 
@@ -243,7 +243,7 @@ fn remove_leftovers(system: &System, folder: &Path) -> Result<Leftovers, Error> 
         )
     })?;
     let mut leftovers = Leftovers::default();
-    let entries = fs::read_dir(folder).map_err(Error::file("read", folder))?;
+    let entries = fs::read_dir(folder).map_err(FileError::of("read", folder))?;
     let paths = entries.flatten().map(|entry| entry.path());
     for path in paths.filter(|path| path.extension().is_some_and(|end| end == ENDING)) {
         let Ok(file) = OpenOptions::new().read(true).append(true).open(&path) else {

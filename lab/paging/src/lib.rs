@@ -7,7 +7,6 @@
 //! Nothing that the lab did not make is ever removed or changed. It prints nothing.
 
 mod cell;
-mod claims;
 mod contained;
 mod counters;
 mod distribution;
@@ -29,11 +28,10 @@ mod survive;
 mod swap;
 mod system;
 mod tables;
-mod targets;
+mod verdicts;
 mod words;
 
 pub use cell::Cell;
-pub use claims::claims;
 pub use contained::{Contained, Ended, Task, contain};
 pub use counters::Counters;
 pub use distribution::{Distribution, Point};
@@ -47,7 +45,7 @@ pub use lab::Lab;
 pub use ledger::{Ledger, Leftovers, Made};
 pub use limit::{Attempt, Enclosure, Limit, Mechanism};
 pub use preload::Preload;
-pub use published::{Published, beside, published};
+pub use published::beside;
 pub use rounds::{Event, Plan};
 pub use setting::{HUGE_PAGES, Setting, huge_pages};
 pub use survive::{STEP, Search, patience, told_trial};
@@ -57,5 +55,5 @@ pub use tables::{
     realloc_scaling_table, realloc_table, recycle_table, scaling_table, strategy_table,
     summary_table, throughput_table,
 };
-pub use targets::{open_targets, targets};
+pub use verdicts::{claims, open_cells, targets};
 pub use words::{bytes, ratio, size, time};

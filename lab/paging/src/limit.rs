@@ -5,7 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::group::{Place, Version, limits_of, place, tally_of};
+use heapdrome_system::FileError;
+use heapdrome_system::group::{Group, Version};
+
+use crate::group::{limits_of, tally_of};
 use crate::item::PREFIX;
 use crate::ledger::unique_name;
 use crate::rights::is_root;
@@ -126,10 +129,10 @@ impl Enclosure {
     /// # Errors
     /// When some will not go.
     pub fn empty(&self) -> Result<(), Error> {
-        match &self.group {
-            None => Ok(()),
-            Some((_, folder)) => members::kill_all(folder).map_err(Error::file("empty", folder)),
+        if let Some((_, folder)) = &self.group {
+            members::kill_all(folder).map_err(FileError::of("empty", folder))?;
         }
+        Ok(())
     }
 
     fn systemd(limit: Limit) -> Self {
@@ -206,8 +209,9 @@ fn no_group(version: Version, controller: &str, why: &str) -> Error {
     )
 }
 
-fn find_place(version: Version, controller: &str) -> Result<Place, Error> {
-    place(version, controller).ok_or_else(|| no_group(version, controller, "not mounted"))
+fn find_group(version: Version, controller: &str) -> Result<Group, Error> {
+    let own = Group::of_this_process(version, controller);
+    own.ok_or_else(|| no_group(version, controller, "not mounted"))
 }
 
 /// Makes a group in the nearest place that takes one and the limits.
@@ -217,7 +221,7 @@ fn memory_group(
     limit: Limit,
     ledger: &Arc<Ledger>,
 ) -> Result<(PathBuf, Made), Error> {
-    let parents = find_place(version, "memory")?.parents("memory");
+    let parents = find_group(version, "memory")?.parents("memory");
     let mut why = "no group here hands the controller down".to_owned();
     for folder in parents.iter().map(|parent| parent.join(name)) {
         match new_group(&folder, ledger)? {
@@ -232,7 +236,7 @@ fn memory_group(
 }
 
 fn processor_group(name: &str, ledger: &Arc<Ledger>) -> Result<(PathBuf, Made), Error> {
-    let parents = find_place(Version::One, "cpu")?.parents("cpu");
+    let parents = find_group(Version::One, "cpu")?.parents("cpu");
     let mut why = String::new();
     for folder in parents.iter().map(|parent| parent.join(name)) {
         match new_group(&folder, ledger)? {

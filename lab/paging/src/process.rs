@@ -1,16 +1,13 @@
 //! A child that is watched: it ends with its parent, at a time limit, or when someone interrupts.
 
-use std::io::{self, Read};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
 use crate::Error;
-
-/// More than a child ever says.
-const MOST_OUTPUT: u64 = 64 << 20;
 
 /// What a child said.
 pub(crate) struct Output {
@@ -25,85 +22,40 @@ pub(crate) fn run(
     patience: Duration,
     interrupt: &AtomicBool,
 ) -> Result<Output, Error> {
-    command
-        .stdin(Stdio::null())
+    child::dies_with_parent(child::in_own_group(&mut command))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // SAFETY: prctl is a system call without locks or memory of its own, safe between fork and exec.
-    unsafe { command.pre_exec(die_with_the_parent) };
-    let mut child = command.spawn().map_err(|error| {
+    let mut running = command.spawn().map_err(|error| {
         let program = command.get_program().to_string_lossy();
         Error::Child(format!("{program} cannot be started: {error}"))
     })?;
-    let out = collect(child.stdout.take());
-    let err = collect(child.stderr.take());
-    let waited = wait(&mut child, patience, interrupt);
-    if waited.is_err() {
-        // Both fail only when the child has gone already.
-        let _ = child.kill();
-        let _ = child.wait();
-    }
+    let out = child::collect(running.stdout.take());
+    let err = child::collect(running.stderr.take());
+    let waited = child::wait(&mut running, Limits::of_time(patience), interrupt);
     let [out, err] = [out, err].map(|reader| reader.join().unwrap_or_default());
-    Ok(Output {
-        status: waited?,
-        out,
-        err: String::from_utf8_lossy(&err).into_owned(),
-    })
-}
-
-/// Lets the kernel kill this process when its parent dies in whatever way.
-pub(crate) fn die_with_the_parent() -> io::Result<()> {
-    // SAFETY: PR_SET_PDEATHSIG takes a number and touches no memory.
-    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe {
-            // What was read until an error is all that there is.
-            let _ = pipe.take(MOST_OUTPUT).read_to_end(&mut bytes);
-        }
-        bytes
-    })
-}
-
-fn wait(
-    child: &mut Child,
-    patience: Duration,
-    interrupt: &AtomicBool,
-) -> Result<ExitStatus, Error> {
-    let end = Instant::now() + patience;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) => {}
-            Err(error) => return Err(Error::Child(format!("cannot be waited for: {error}"))),
-        }
-        // Relaxed: the flag stands for itself and publishes nothing.
-        if interrupt.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
-        if Instant::now() >= end {
+    let status = match waited {
+        Ok(Ended::Itself(status)) => status,
+        Ok(Ended::OverLimit) => {
             let seconds = patience.as_secs();
             return Err(Error::Child(format!(
                 "took more than {seconds} s and was stopped; take a smaller working set"
             )));
         }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        Err(WaitError::Interrupted) => return Err(Error::Interrupted),
+        Err(WaitError::Io(error)) => {
+            return Err(Error::Child(format!("cannot be waited for: {error}")));
+        }
+    };
+    Ok(Output {
+        status,
+        out,
+        err: String::from_utf8_lossy(&err).into_owned(),
+    })
 }
 
 /// One line on how a child ended that did not succeed.
 pub(crate) fn ending(output: &Output) -> String {
-    let last = output
-        .err
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty());
+    let last = child::last_line(&output.err);
     match (output.status.signal(), last) {
         (Some(signal), _) => format!("died of signal {signal}"),
         (None, Some(line)) => format!("failed: {line}"),
@@ -114,6 +66,7 @@ pub(crate) fn ending(output: &Output) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("/bin/sh");

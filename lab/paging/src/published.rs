@@ -22,43 +22,23 @@ struct Entry {
     notes: Vec<String>,
 }
 
-/// A table of the document.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Published {
-    /// What tells it from another of the same experiment, such as `NVMe`.
-    pub label: String,
-    /// Its figures.
-    pub table: Table,
-}
-
 /// The published tables of this experiment; several where the document has one for each machine.
-///
-/// # Panics
-/// Never: a test reads the data that are part of the program.
-#[must_use]
-pub fn published(id: &str) -> Vec<Published> {
+fn published(id: &str) -> Vec<Entry> {
     let file: File = toml::from_str(TEXT).expect("the program's own data");
-    let wanted = file.tables.into_iter().filter(|entry| entry.id == id);
-    let made = wanted.map(|entry| Published {
-        label: entry.label,
-        table: Table {
-            title: id.to_owned(),
-            published: Some(format!("{}; {}", entry.sizes, entry.machine)),
-            heads: entry.heads,
-            rows: entry.rows,
-            notes: entry.notes,
-        },
-    });
-    made.collect()
+    let mut tables = file.tables;
+    tables.retain(|entry| entry.id == id);
+    tables
 }
 
 /// A table of ours with the published figures beside it: each row of ours gets the cells of the
 /// published row that has the same text under the head `key`. Rows that only the document has follow,
 /// with dashes for ours. Below the table stands which sizes the document ran, and on which machine.
+///
+/// # Panics
+/// Never: a test reads the data that are part of the program.
 #[must_use]
 pub fn beside(mut ours: Table, id: &str, key: &str) -> Table {
-    for one in published(id) {
-        let theirs = &one.table;
+    for theirs in published(id) {
         let place = |heads: &[String]| heads.iter().position(|head| head == key);
         let (Some(our_key), Some(their_key)) = (place(&ours.heads), place(&theirs.heads)) else {
             continue;
@@ -85,12 +65,13 @@ pub fn beside(mut ours: Table, id: &str, key: &str) -> Table {
         }
         let heads = figures.iter().map(|column| &theirs.heads[*column]);
         ours.heads
-            .extend(heads.map(|head| format!("{}: {head}", one.label)));
-        let machine = theirs.published.as_deref().unwrap_or_default();
-        let notes = theirs.notes.join("; ");
+            .extend(heads.map(|head| format!("{}: {head}", theirs.label)));
         ours.notes.push(format!(
-            "columns that begin with {}: as published ({machine}), not measured here; {notes}",
-            one.label
+            "columns that begin with {}: as published ({}; {}), not measured here; {}",
+            theirs.label,
+            theirs.sizes,
+            theirs.machine,
+            theirs.notes.join("; ")
         ));
     }
     ours
@@ -113,10 +94,10 @@ mod tests {
         for id in ids {
             let tables = published(id);
             assert!(!tables.is_empty(), "{id}");
-            for Published { table, label } in tables {
+            for table in tables {
                 let width = table.heads.len();
                 assert!(table.rows.iter().all(|row| row.len() == width), "{id}");
-                assert!(table.published.is_some() && !label.is_empty());
+                assert!(!table.machine.is_empty() && !table.label.is_empty());
             }
         }
         assert!(published("no such table").is_empty());

@@ -44,37 +44,13 @@ pub struct Plan {
 }
 
 impl Lab {
-    /// Runs every cell once in each round, each in a process and under a limit of its own. The order
-    /// is turned by one from round to round. Returns how many rounds were run.
+    /// Runs rounds, after `done` others: in each those cells that `wanted` names, each in a process and
+    /// under a limit of its own, until it names none. The order is turned by one from round to round.
+    /// Returns how many rounds were run.
     ///
     /// # Errors
     /// When someone interrupts; what was measured until then is in the cells.
     pub fn rounds(
-        &self,
-        cells: &mut [Cell],
-        plan: Plan,
-        tell: &mut dyn FnMut(Event<'_>),
-    ) -> Result<u32, Error> {
-        let (begin, mut longest) = (Instant::now(), Duration::ZERO);
-        for round in 1..=plan.rounds {
-            let now = Instant::now();
-            let late = |within| (now - begin) + longest > within;
-            if round > 1 && plan.within.is_some_and(late) {
-                return Ok(round - 1);
-            }
-            let all: Vec<usize> = (0..cells.len()).collect();
-            self.round(cells, &all, [round, plan.rounds], plan.mechanism, tell)?;
-            longest = longest.max(now.elapsed());
-        }
-        Ok(plan.rounds)
-    }
-
-    /// Runs more rounds, after `done` of all cells: in each those cells alone that `wanted` names, until it
-    /// names none. Of `plan`, rounds and time are those of these rounds. Returns how many were run.
-    ///
-    /// # Errors
-    /// As [`Lab::rounds`].
-    pub fn more_rounds(
         &self,
         cells: &mut [Cell],
         done: u32,
@@ -86,7 +62,8 @@ impl Lab {
         for more in 0..plan.rounds {
             let (now, these) = (Instant::now(), wanted(cells));
             let late = |within| (now - begin) + longest > within;
-            if these.is_empty() || plan.within.is_some_and(late) {
+            let begun = done + more > 0;
+            if these.is_empty() || begun && plan.within.is_some_and(late) {
                 return Ok(more);
             }
             let numbers = [done + more + 1, done + plan.rounds];

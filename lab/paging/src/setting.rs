@@ -1,11 +1,12 @@
 //! A choice of the kernel's that is changed for one run and put back.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::item::Undone;
+use heapdrome_system::FileError;
+
+use crate::item::current;
 use crate::{Error, Item, Ledger, Made};
 
 /// The kernel's choice about transparent huge pages.
@@ -21,7 +22,7 @@ impl Setting {
     /// # Errors
     /// When the file is no list of choices, or may not be written.
     pub fn choose(path: &Path, chosen: &str, ledger: &Arc<Ledger>) -> Result<Self, Error> {
-        let before = current(path).map_err(Error::file("read", path))?;
+        let before = current(path).map_err(FileError::of("read", path))?;
         if before == chosen {
             return Ok(Self(None));
         }
@@ -31,7 +32,7 @@ impl Setting {
             chosen: chosen.to_owned(),
         })?;
         // Dropped after a failure, it finds the old choice and changes nothing.
-        fs::write(path, chosen).map_err(Error::file("write", path))?;
+        fs::write(path, chosen).map_err(FileError::of("write", path))?;
         Ok(Self(Some(made)))
     }
 
@@ -51,29 +52,10 @@ pub fn huge_pages() -> Option<String> {
     current(&PathBuf::from(HUGE_PAGES)).ok()
 }
 
-/// The choice in brackets.
-fn current(path: &Path) -> io::Result<String> {
-    let text = fs::read_to_string(path)?;
-    let chosen = text.split(['[', ']']).nth(1).map(str::to_owned);
-    chosen.ok_or_else(|| io::Error::other("no choice stands in brackets in it"))
-}
-
-/// Undoes a choice, unless someone else has chosen since.
-pub(crate) fn put_back(path: &Path, before: &str, chosen: &str) -> io::Result<Undone> {
-    let now = current(path)?;
-    if now == chosen {
-        fs::write(path, before)?;
-        return Ok(Undone::Removed);
-    }
-    Ok(match now == before {
-        true => Undone::Absent,
-        false => Undone::Foreign,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::item::{Undone, put_back};
 
     /// A plain file keeps what is written, where the kernel's sets its brackets; the test sets them.
     #[test]

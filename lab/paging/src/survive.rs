@@ -133,10 +133,7 @@ impl Search {
     ) -> Result<Trial, Error> {
         let mut trial = Trial {
             limit_bytes: limit,
-            wall_s: Vec::new(),
-            failure: None,
-            limit_hits: 0,
-            oom_kills: 0,
+            ..Trial::default()
         };
         for _ in 0..self.runs {
             let one = run(Some(limit))?;

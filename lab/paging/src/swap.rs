@@ -10,6 +10,8 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use heapdrome_system::FileError;
+
 use crate::item::{PREFIX, SWAP_MARK};
 use crate::ledger::unique_name;
 use crate::rights::is_root;
@@ -98,7 +100,7 @@ impl Swap {
     }
 
     fn make_file(bytes: u64, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
-        let free = free_disk(folder).map_err(Error::file("examine", folder))?;
+        let free = free_disk(folder).map_err(FileError::of("examine", folder))?;
         if free < bytes + LEAVE_FREE {
             return Err(Error::missing(
                 format!(
@@ -114,7 +116,9 @@ impl Swap {
     }
 
     fn swap_to_new_file(bytes: u64, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
-        let folder = folder.canonicalize().map_err(Error::file("find", folder))?;
+        let folder = folder
+            .canonicalize()
+            .map_err(FileError::of("find", folder))?;
         let path = folder.join(format!("{PREFIX}swap-{}", unique_name()));
         let made = ledger.making(Item::SwapFile { path: path.clone() })?;
         let opened = OpenOptions::new()
@@ -126,12 +130,12 @@ impl Swap {
             Ok(file) => file,
             Err(error) => {
                 made.forget()?;
-                return Err(Error::file("make", &path)(error));
+                return Err(FileError::of("make", &path)(error).into());
             }
         };
         allocate(&file, bytes)
             .and_then(|()| format(&file, bytes))
-            .map_err(Error::file("write", &path))?;
+            .map_err(FileError::of("write", &path))?;
         (ledger.system().swap_on)(&path).map_err(|error| {
             refused(
                 &error,
@@ -164,7 +168,7 @@ impl Swap {
             .write(true)
             .open(&device)
             .and_then(|file| format(&file, bytes))
-            .map_err(Error::file("write", &device))?;
+            .map_err(FileError::of("write", &device))?;
         swap_on(&device).map_err(|error| refused(&error, "the kernel", "use --swap file:8G"))?;
         Ok(Self(made))
     }

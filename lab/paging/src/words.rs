@@ -1,5 +1,7 @@
 //! Sizes and times as people write them.
 
+use heapdrome_record::Nanoseconds;
+
 /// Reads a size such as `512M`, `4G` or a number of MiB.
 ///
 /// # Errors
@@ -34,21 +36,7 @@ pub fn size(bytes: u64) -> String {
 /// A time in nanoseconds with three significant digits.
 #[must_use]
 pub fn time(nanoseconds: f64) -> String {
-    match nanoseconds {
-        n if n < 999.5 => format!("{n:.0} ns"),
-        n if n < 999.5e3 => scaled(n / 1e3, "µs"),
-        n if n < 999.5e6 => scaled(n / 1e6, "ms"),
-        n => scaled(n / 1e9, "s"),
-    }
-}
-
-fn scaled(number: f64, unit: &str) -> String {
-    let decimals = if number < 9.995 {
-        2
-    } else {
-        usize::from(number < 99.95)
-    };
-    format!("{number:.decimals$} {unit}")
+    Nanoseconds(nanoseconds.round() as u64).to_string()
 }
 
 /// A rate with its thousands set apart.

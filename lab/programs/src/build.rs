@@ -8,11 +8,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use heapdrome_packages::{Cache, CratePin, Lock, Shelf, fetch_crate};
+use heapdrome_packages::{Cache, CratePin, Lock, Shelf, fetch_crate, quoted};
 
 use crate::definition::{Build, Pin};
 use crate::settings::Values;
-use crate::tools::{Tool, Wanted, quoted};
+use crate::tools::{Tool, Wanted};
 use crate::{Event, Prepared, Program, ProgramError};
 use description::Description;
 

@@ -162,21 +162,6 @@ pub enum ProgramError {
     },
 }
 
-impl ProgramError {
-    /// Whether the person asked for something that there is not, rather than something that went
-    /// wrong.
-    pub fn is_usage(&self) -> bool {
-        matches!(
-            self,
-            Self::Unknown(_)
-                | Self::NotASetting { .. }
-                | Self::UnknownSetting { .. }
-                | Self::SettingTwice { .. }
-                | Self::BadValue { .. }
-        )
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

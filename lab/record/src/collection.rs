@@ -113,7 +113,7 @@ pub struct Ccdf {
 }
 
 /// Races that belong together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Collection {
     /// The version of the schema, that of [`RaceResult`].
     pub schema: u32,

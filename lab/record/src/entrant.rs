@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// What an entrant is there for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Every other entrant is compared with this one.
@@ -14,11 +14,12 @@ pub enum Role {
     /// The baseline once more under a second name: the difference that it shows is noise.
     Twin,
     /// An allocator that is compared with the baseline.
+    #[default]
     Rival,
 }
 
 /// One allocator with one set of settings, ready to be run: nothing is left to look up or build.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entrant {
     /// The name by which it was asked for; unique within a race.
     pub name: String,

@@ -57,13 +57,3 @@ pub struct MisuseRun {
     /// The first harm that the program saw.
     pub harm: Option<String>,
 }
-
-impl MisuseRun {
-    /// Whether the allocator said that something is wrong.
-    pub fn is_detected(&self) -> bool {
-        matches!(
-            self.outcome,
-            MisuseOutcome::Detected | MisuseOutcome::Warned
-        )
-    }
-}

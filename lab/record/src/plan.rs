@@ -166,7 +166,7 @@ pub struct Part {
 }
 
 /// Everything that a race needs to know, written first into its journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The program and its arguments.
     pub command: Vec<String>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What came of one limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// The limit of memory in bytes.
     pub limit_bytes: u64,

@@ -90,26 +90,27 @@ impl fmt::Display for Bytes {
             ((1_u64 << 20) as f64, "MiB"),
             ((1_u64 << 10) as f64, "KiB"),
         ];
-        let bytes = self.as_f64();
-        for (step, unit) in STEPS {
-            if bytes >= step {
-                return write!(out, "{} {unit}", three_digits(bytes / step));
-            }
-        }
-        write!(out, "{} B", self.0)
+        scaled(out, self.0, "B", STEPS)
     }
 }
 
 impl fmt::Display for Nanoseconds {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const STEPS: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
-        let nanoseconds = self.0 as f64;
-        for (step, unit) in STEPS {
-            if nanoseconds >= step {
-                return write!(out, "{} {unit}", three_digits(nanoseconds / step));
-            }
-        }
-        write!(out, "{} ns", self.0)
+        scaled(out, self.0, "ns", [(1e9, "s"), (1e6, "ms"), (1e3, "µs")])
+    }
+}
+
+/// An amount in the largest unit of which it is one at least, to three significant digits.
+fn scaled(
+    out: &mut fmt::Formatter<'_>,
+    amount: u64,
+    smallest: &str,
+    steps: [(f64, &str); 3],
+) -> fmt::Result {
+    let fits = |(step, _): &(f64, &str)| amount as f64 >= *step;
+    match steps.into_iter().find(fits) {
+        Some((step, unit)) => write!(out, "{} {unit}", three_digits(amount as f64 / step)),
+        None => write!(out, "{amount} {smallest}"),
     }
 }
 

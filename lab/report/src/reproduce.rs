@@ -87,21 +87,8 @@ mod tests {
     fn a_collection_without_races_is_asked_for_as_it_was() {
         let collection = Collection {
             schema: heapdrome_record::SCHEMA,
-            heapdrome: String::new(),
-            started: String::new(),
             asked: ["paging", "random", "--quick"].map(str::to_owned).to_vec(),
-            name: String::new(),
-            scale: None,
-            machine: heapdrome_record::Machine::default(),
-            races: Vec::new(),
-            tables: Vec::new(),
-            ccdfs: Vec::new(),
-            misuse: Vec::new(),
-            survival: Vec::new(),
-            sweep: None,
-            claims: Vec::new(),
-            absent: Vec::new(),
-            remarks: Vec::new(),
+            ..Collection::default()
         };
         let line = collection_line(&collection);
         assert_eq!(line, ["heapdrome", "paging", "random", "--quick"]);

@@ -70,9 +70,6 @@ fn suite() -> Collection {
         }],
         tables: tables(),
         ccdfs: exceeded(),
-        misuse: Vec::new(),
-        survival: Vec::new(),
-        sweep: None,
         claims: vec![
             claim(
                 Holds::CannotBeTested,
@@ -96,6 +93,7 @@ fn suite() -> Collection {
             reason: "in no package registry".to_owned(),
         }],
         remarks: words(&["rpmalloc: what a reader should know"]),
+        ..Collection::default()
     }
 }
 

@@ -10,6 +10,7 @@ mod words;
 use std::process::ExitCode;
 
 use heapdrome_record::WorkloadReport;
+use heapdrome_system::companion;
 use heapdrome_workloads::{Failure, Libc, Lifo, Parameters, fits, fits_bytes};
 
 use words::{HeapName, Words};
@@ -28,32 +29,15 @@ enum Ending {
 /// Prints the [`WorkloadReport`] as one line of JSON and returns 0; or one line on standard error
 /// and 1 where the allocator failed, 2 where the parameters did.
 pub fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args_os()
-        .skip(1)
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    match run(&words) {
-        Ok(line) => say(&line),
-        Err(Ending::Failed(reason)) => complain(1, &reason),
-        Err(Ending::Refused(reason)) => complain(2, &reason),
-    }
-}
-
-/// Prints the result; a reader that is gone is no reason to panic.
-fn say(line: &str) -> ExitCode {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(1, &format!("cannot write the result: {error}")),
-    }
-}
-
-fn complain(status: u8, reason: &str) -> ExitCode {
-    use std::io::Write;
-    // Where the line cannot be written, the status must still tell.
-    let _ = writeln!(std::io::stderr(), "heapdrome-runner: {reason}");
-    ExitCode::from(status)
+    let printed = run(&companion::words()).and_then(|line| {
+        let failed = |error| Ending::Failed(format!("cannot write the result: {error}"));
+        companion::print(&line).map_err(failed)
+    });
+    let outcome = printed.map_err(|ending| match ending {
+        Ending::Failed(reason) => (1, reason),
+        Ending::Refused(reason) => (2, reason),
+    });
+    companion::end("heapdrome-runner", outcome)
 }
 
 fn run(words: &[String]) -> Result<String, Ending> {
@@ -76,7 +60,9 @@ fn run(words: &[String]) -> Result<String, Ending> {
 fn ending(failure: Failure) -> Ending {
     match failure {
         // What the system denies the workload itself is no fault of the allocator.
-        Failure::Bookkeeping { .. } | Failure::Thread(_) => Ending::Refused(failure.to_string()),
+        Failure::Bookkeeping { .. } | Failure::Thread(_) | Failure::Elsewhere(_) => {
+            Ending::Refused(failure.to_string())
+        }
         _ => Ending::Failed(failure.to_string()),
     }
 }

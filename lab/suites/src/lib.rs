@@ -19,12 +19,13 @@ mod results;
 mod table_plan;
 mod tables;
 
-pub use claim::{Claim, HoldsFor, Test};
-pub use claims::Decided;
+pub use claim::{Claim, HoldsFor, Range, Test};
+pub use claims::{Decided, Part, weigh, within_rounds, without};
 pub use definition::{Cell, Contender, Document, Form, Suite, Sweep};
 pub use error::SuiteError;
 pub use misuse::{Kind, MISUSE, kinds, misuse_tables};
 pub use published::PublishedTable;
+pub use racers::{ALPHA, rule};
 pub use races::{Probe, Race, Selection, probe};
 pub use results::{Evaluation, evaluate};
 pub use table_plan::{Against, Makes, Shown, TablePlan, Unit};

@@ -13,11 +13,11 @@ use crate::{Contender, Suite};
 pub(crate) type Racer<'a> = (&'a Contender, &'a str);
 
 /// Probability that any interval of one column of a table does not hold the true figure.
-pub(crate) const ALPHA: f64 = 0.05;
+pub const ALPHA: f64 = 0.05;
 
 /// The rule for so many comparisons. Its boundary is computed once: a report asks for the same rule
 /// in hundreds of races.
-pub(crate) fn rule(comparisons: usize) -> Rule {
+pub fn rule(comparisons: usize) -> Rule {
     static RULES: LazyLock<Mutex<BTreeMap<usize, Rule>>> = LazyLock::new(Mutex::default);
     let mut rules = RULES.lock().unwrap_or_else(PoisonError::into_inner);
     let known = rules.entry(comparisons);

@@ -20,6 +20,26 @@ pub struct Parameter {
     pub most: u64,
 }
 
+impl Parameter {
+    /// A parameter from its name, its unit, its default, its range and its meaning.
+    pub const fn new(
+        name: &'static str,
+        unit: &'static str,
+        default: u64,
+        [least, most]: [u64; 2],
+        meaning: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            meaning,
+            unit,
+            default,
+            least,
+            most,
+        }
+    }
+}
+
 /// How many threads work at once.
 pub(crate) const THREADS: Parameter = Parameter {
     name: "threads",
@@ -63,6 +83,29 @@ pub struct Preset {
     pub published: Option<&'static str>,
 }
 
+impl Preset {
+    /// A preset that nobody has published.
+    pub const fn own(
+        name: &'static str,
+        meaning: &'static str,
+        values: &'static [(&'static str, u64)],
+    ) -> Self {
+        Self {
+            name,
+            meaning,
+            values,
+            published: None,
+        }
+    }
+
+    /// The preset, which this document published.
+    #[must_use]
+    pub const fn published(mut self, document: &'static str) -> Self {
+        self.published = Some(document);
+        self
+    }
+}
+
 /// A figure that a workload reports besides those that every race has.
 #[derive(Clone, Copy, Debug)]
 pub struct FigureText {
@@ -72,6 +115,17 @@ pub struct FigureText {
     pub meaning: &'static str,
     /// Whether more is better; otherwise less is.
     pub more_is_better: bool,
+}
+
+impl FigureText {
+    /// A figure of which less is better.
+    pub const fn less(name: &'static str, meaning: &'static str) -> Self {
+        Self {
+            name,
+            meaning,
+            more_is_better: false,
+        }
+    }
 }
 
 /// A workload, by its code.
@@ -94,8 +148,8 @@ pub enum Workload {
 /// A workload and what it stands for.
 #[derive(Debug)]
 pub struct Description {
-    /// Which workload it is.
-    pub workload: Workload,
+    /// Its code in this crate; `None` for a workload that has a program of its own.
+    pub workload: Option<Workload>,
     /// The name by which it is raced.
     pub name: &'static str,
     /// One line.

@@ -70,6 +70,9 @@ pub enum Refusal {
 /// Why a run did not come to its end: the allocator is at fault, or the machine.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Failure {
+    /// The workload of this name has a program of its own.
+    #[error("{0} has a program of its own")]
+    Elsewhere(&'static str),
     /// The allocator returned NULL.
     #[error("the allocator returned NULL for {size} bytes with {requested} bytes in use")]
     NoMemory {

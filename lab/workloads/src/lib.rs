@@ -53,24 +53,29 @@ pub fn find(name: &str) -> Option<&'static Description> {
 }
 
 /// Returns the number of operations of a run before it is run, from which follows by what factor a
-/// short preset is shorter.
-pub fn operations(parameters: &Parameters) -> u64 {
-    match parameters.description().workload {
+/// short preset is shorter; `None` for a workload that has a program of its own.
+pub fn operations(parameters: &Parameters) -> Option<u64> {
+    Some(match parameters.description().workload? {
         Workload::Threadtest => threadtest::operations(parameters),
         Workload::Shbench => shbench::operations(parameters),
         Workload::Rptest => rptest::operations(parameters),
         Workload::Prodcons => prodcons::operations(parameters),
         Workload::Malloctest => malloctest::operations(parameters),
         Workload::Burst => burst::operations(parameters),
-    }
+    })
 }
 
 /// Runs a workload once on `heap`. Ask [`fits`] first.
 ///
 /// # Errors
-/// When the heap has no memory, or gives back other contents than were written.
+/// When the heap has no memory, or gives back other contents than were written, and for a workload
+/// that has a program of its own.
 pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
-    match parameters.description().workload {
+    let description = parameters.description();
+    let Some(workload) = description.workload else {
+        return Err(Failure::Elsewhere(description.name));
+    };
+    match workload {
         Workload::Threadtest => threadtest::run(parameters, heap),
         Workload::Shbench => shbench::run(parameters, heap),
         Workload::Rptest => rptest::run(parameters, heap),

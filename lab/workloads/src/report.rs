@@ -92,14 +92,6 @@ impl Outcome {
     }
 }
 
-const fn less(name: &'static str, meaning: &'static str) -> FigureText {
-    FigureText {
-        name,
-        meaning,
-        more_is_better: false,
-    }
-}
-
 /// The figures that every synthetic workload has; those of latency only with `latency=1`.
 pub(crate) const FIGURES: &[FigureText] = &[
     FigureText {
@@ -107,68 +99,68 @@ pub(crate) const FIGURES: &[FigureText] = &[
         meaning: "blocks allocated and blocks freed, per second of processor time of the measured part",
         more_is_better: true,
     },
-    less("wall_s", "wall time of the measured part"),
-    less("cpu_s", "processor time of the measured part, all threads"),
-    less(
+    FigureText::less("wall_s", "wall time of the measured part"),
+    FigureText::less("cpu_s", "processor time of the measured part, all threads"),
+    FigureText::less(
         "overhead",
         "peak resident memory of the process over the peak of the bytes requested",
     ),
-    less(
+    FigureText::less(
         "net_overhead",
         "growth of resident memory in the measured part over the peak of the bytes requested: \
          without the program, its libraries and the workload's own arrays",
     ),
-    less(
+    FigureText::less(
         "peak_requested_bytes",
         "the greatest sum of the sizes of all blocks in use at once: the floor of memory, the \
          same under every allocator but for the interleaving of threads",
     ),
-    less(
+    FigureText::less(
         "peak_resident_bytes",
         "peak resident memory of the process up to the end of the measured part",
     ),
-    less(
+    FigureText::less(
         "start_resident_bytes",
         "resident memory when the measured part begins",
     ),
-    less(
+    FigureText::less(
         "end_resident_bytes",
         "resident memory when the measured part ends, before its threads do",
     ),
-    less(
+    FigureText::less(
         "end_mapped_bytes",
         "address space when the measured part ends",
     ),
-    less(
+    FigureText::less(
         "bookkeeping_bytes",
         "the workload's own arrays, in pages of their own: resident, and not the allocator's",
     ),
-    less(
+    FigureText::less(
         "latency_malloc_p50_ns",
         "half of all allocations took at most this",
     ),
-    less(
+    FigureText::less(
         "latency_malloc_p90_ns",
         "90% of all allocations took at most this",
     ),
-    less(
+    FigureText::less(
         "latency_malloc_p99_ns",
         "99% of all allocations took at most this",
     ),
-    less(
+    FigureText::less(
         "latency_malloc_p999_ns",
         "99.9% of all allocations took at most this",
     ),
-    less("latency_malloc_max_ns", "the longest allocation"),
-    less("latency_free_p50_ns", "half of all frees took at most this"),
-    less("latency_free_p90_ns", "90% of all frees took at most this"),
-    less("latency_free_p99_ns", "99% of all frees took at most this"),
-    less(
+    FigureText::less("latency_malloc_max_ns", "the longest allocation"),
+    FigureText::less("latency_free_p50_ns", "half of all frees took at most this"),
+    FigureText::less("latency_free_p90_ns", "90% of all frees took at most this"),
+    FigureText::less("latency_free_p99_ns", "99% of all frees took at most this"),
+    FigureText::less(
         "latency_free_p999_ns",
         "99.9% of all frees took at most this",
     ),
-    less("latency_free_max_ns", "the longest free"),
-    less(
+    FigureText::less("latency_free_max_ns", "the longest free"),
+    FigureText::less(
         "latency_clock_ns",
         "what the clock shows for no call at all, and so part of every latency",
     ),

@@ -17,7 +17,7 @@ pub(crate) use post::{Parcel, Parcels, Post};
 pub(crate) use rest::Rest;
 pub(crate) use sizes::{Shape, Sizes};
 pub(crate) use slot::Slot;
-pub(crate) use texts::{DESCRIPTION, DISTRIBUTION, MAX, MIN, parameter};
+pub(crate) use texts::{DESCRIPTION, DISTRIBUTION, MAX, MIN};
 
 use heapdrome_record::WorkloadReport;
 

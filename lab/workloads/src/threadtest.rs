@@ -12,7 +12,7 @@ use crate::threads::{self, Halt, Team};
 use crate::{Description, Failure, Heap, Parameter, Parameters, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
-    workload: Workload::Threadtest,
+    workload: Some(Workload::Threadtest),
     name: "threadtest",
     summary: "rounds of many equal small blocks, each freed by the thread that allocated it",
     models: "Threads that work on their own: in each round every thread allocates its share of the \
@@ -29,72 +29,43 @@ pub(crate) static DESCRIPTION: Description = Description {
               ending threads is not measured.",
     parameters: &[
         THREADS,
-        Parameter {
-            name: "iterations",
-            meaning: "rounds",
-            unit: "rounds",
-            default: 100,
-            least: 1,
-            most: 1_000_000_000,
-        },
-        Parameter {
-            name: "objects",
-            meaning: "blocks in a round, divided among the threads",
-            unit: "blocks",
-            default: 100_000,
-            least: 1,
-            most: 1 << 40,
-        },
-        Parameter {
-            name: "work",
-            meaning: "steps of computation after each allocation and after each free",
-            unit: "steps",
-            default: 0,
-            least: 0,
-            most: 1_000_000_000,
-        },
-        Parameter {
-            name: "size",
-            meaning: "size of every block",
-            unit: "bytes",
-            default: 64,
-            least: 1,
-            most: 1 << 40,
-        },
+        Parameter::new("iterations", "rounds", 100, [1, 1_000_000_000], "rounds"),
+        Parameter::new(
+            "objects",
+            "blocks",
+            100_000,
+            [1, 1 << 40],
+            "blocks in a round, divided among the threads",
+        ),
+        Parameter::new(
+            "work",
+            "steps",
+            0,
+            [0, 1_000_000_000],
+            "steps of computation after each allocation and after each free",
+        ),
+        Parameter::new("size", "bytes", 64, [1, 1 << 40], "size of every block"),
         SEED,
         LATENCY,
     ],
     presets: &[
-        Preset {
-            name: "small",
-            meaning: "objects of 64 bytes",
-            values: &[],
-            published: None,
-        },
-        Preset {
-            name: "small8",
-            meaning: "objects of 8 bytes",
-            values: &[("size", 8)],
-            published: None,
-        },
-        Preset {
-            name: "medium",
-            meaning: "objects of 4 KiB",
-            values: &[("size", 4096), ("objects", 5000), ("iterations", 40)],
-            published: None,
-        },
-        Preset {
-            name: "quick-small",
-            meaning: "the small one in a tenth of the rounds",
-            values: &[("iterations", 10)],
-            published: None,
-        },
-        Preset {
-            name: "quick-medium",
-            meaning: "the medium one in 6 rounds",
-            values: &[("size", 4096), ("objects", 5000), ("iterations", 6)],
-            published: None,
-        },
+        Preset::own("small", "objects of 64 bytes", &[]),
+        Preset::own("small8", "objects of 8 bytes", &[("size", 8)]),
+        Preset::own(
+            "medium",
+            "objects of 4 KiB",
+            &[("size", 4096), ("objects", 5000), ("iterations", 40)],
+        ),
+        Preset::own(
+            "quick-small",
+            "the small one in a tenth of the rounds",
+            &[("iterations", 10)],
+        ),
+        Preset::own(
+            "quick-medium",
+            "the medium one in 6 rounds",
+            &[("size", 4096), ("objects", 5000), ("iterations", 6)],
+        ),
         Preset {
             name: "published",
             meaning: "10,000 rounds of 100,000 objects of 64 bytes, as published",

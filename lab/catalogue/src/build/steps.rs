@@ -7,8 +7,9 @@ use heapdrome_packages::{Cache, ChildError, Job, last_lines};
 
 use super::BuildEvent;
 use super::compile::{self, Unit};
+use heapdrome_system::FileError;
+
 use crate::entry::{Entry, Language, OPTIMISATION, Recipe, Step};
-use crate::error::file_error;
 use crate::{CatalogueError, embedded, library};
 
 /// One build in one staging folder.
@@ -53,14 +54,15 @@ impl<'a> Work<'a> {
         let folder = staging.join("build");
         let glue = staging.join("glue");
         for path in [&folder, &glue] {
-            std::fs::create_dir(path).map_err(file_error("make the folder", path))?;
+            std::fs::create_dir(path).map_err(FileError::of("make the folder", path))?;
         }
         for (name, text) in embedded::glue_files() {
             let path = glue.join(name);
             if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent).map_err(file_error("make the folder", parent))?;
+                std::fs::create_dir_all(parent)
+                    .map_err(FileError::of("make the folder", parent))?;
             }
-            std::fs::write(&path, text).map_err(file_error("write", &path))?;
+            std::fs::write(&path, text).map_err(FileError::of("write", &path))?;
         }
         let objects = RefCell::new(Vec::new());
         Ok(Self {
@@ -268,15 +270,15 @@ pub(crate) fn telling_line(lines: &[String]) -> String {
 
 /// Copies a folder; files become writable, as configure and make write beside them.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), CatalogueError> {
-    std::fs::create_dir_all(to).map_err(file_error("make the folder", to))?;
-    let entries = std::fs::read_dir(from).map_err(file_error("read", from))?;
+    std::fs::create_dir_all(to).map_err(FileError::of("make the folder", to))?;
+    let entries = std::fs::read_dir(from).map_err(FileError::of("read", from))?;
     for entry in entries {
-        let entry = entry.map_err(file_error("read", from))?;
+        let entry = entry.map_err(FileError::of("read", from))?;
         let (path, copy) = (entry.path(), to.join(entry.file_name()));
         if path.is_dir() {
             copy_folder(&path, &copy)?;
         } else {
-            std::fs::copy(&path, &copy).map_err(file_error("copy", &path))?;
+            std::fs::copy(&path, &copy).map_err(FileError::of("copy", &path))?;
         }
     }
     Ok(())

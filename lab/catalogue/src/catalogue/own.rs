@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use heapdrome_record::Entrant;
 
 use super::{Catalogue, inspect};
+use heapdrome_system::FileError;
+
 use crate::config::{self, Own};
 use crate::entry::{Adoption, Entry, Source};
-use crate::error::file_error;
 use crate::{CatalogueError, build, carried};
 
 /// Names that stand for several entries on a command line.
@@ -29,7 +30,7 @@ impl Catalogue {
     ) -> Result<(), CatalogueError> {
         self.check_name(name)?;
         check_settings(env)?;
-        let path = std::path::absolute(path).map_err(file_error("find", path))?;
+        let path = std::path::absolute(path).map_err(FileError::of("find", path))?;
         inspect(&path)?;
         let own = Own {
             name: name.to_owned(),

@@ -2,6 +2,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::{CheckOutcome, Checks, LibraryFault, system_libc};
 

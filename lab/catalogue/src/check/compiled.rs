@@ -1,13 +1,17 @@
 //! Programs that are compiled here, once, since they must run on this machine's C library.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use heapdrome_packages::{Cache, ChildError, Job, Shelf, last_lines, sha256_of_bytes};
+use heapdrome_record::Entrant;
+use heapdrome_system::FileError;
+use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
-use crate::CatalogueError;
 use crate::build::telling_line;
 use crate::entry::Language;
-use crate::error::file_error;
+use crate::{CatalogueError, system_libc};
 
 /// One program: its name, its file and its text.
 #[derive(Debug)]
@@ -34,16 +38,45 @@ pub(crate) struct Set {
 /// A set that has been compiled.
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    pub(crate) cache: Cache,
+    cache: Cache,
     folder: PathBuf,
 }
 
 impl Compiled {
-    /// Where a program of the set is.
-    pub(crate) fn path(&self, program: &Program) -> PathBuf {
-        self.folder.join(executable(program))
+    /// A command that runs a program of the set in a folder, under an entrant whose library it is
+    /// told to expect.
+    pub(crate) fn command(&self, program: &Program, entrant: &Entrant, folder: &Path) -> Command {
+        let mut command = Command::new(self.folder.join(executable(program)));
+        child::in_own_group(command.current_dir(folder));
+        command.env_remove("LD_PRELOAD").envs(entrant.environment());
+        let expected = entrant.library.clone().or_else(system_libc);
+        command.envs(expected.map(|library| ("HEAPDROME_EXPECTED", library)));
+        command
+    }
+
+    /// Runs such a command to its end, or to that of its limits.
+    ///
+    /// # Errors
+    /// When it cannot be started or waited for, or the person asked heapdrome to stop.
+    pub(crate) fn run(
+        &self,
+        command: &mut Command,
+        name: &str,
+        limits: Limits,
+    ) -> Result<Ended, CatalogueError> {
+        let program = Path::new(command.get_program()).to_owned();
+        let mut child = command.spawn().map_err(FileError::of("start", &program))?;
+        child::wait(&mut child, limits, self.cache.interrupt()).map_err(|error| match error {
+            WaitError::Interrupted => CatalogueError::Interrupted {
+                name: name.to_owned(),
+            },
+            WaitError::Io(source) => FileError::of("wait for", &program)(source).into(),
+        })
     }
 }
+
+/// The time between two looks at a program that may take all memory in a moment.
+pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
 impl Set {
     /// Compiles the programs into the cache, unless they are there.
@@ -79,7 +112,7 @@ impl Set {
         let _ = std::fs::remove_file(&log);
         let write = |name: &str, text: &str| {
             let path = staging.path().join(name);
-            std::fs::write(&path, text).map_err(file_error("write", path))
+            std::fs::write(&path, text).map_err(FileError::of("write", path))
         };
         for (name, text) in self.shared {
             write(name, text)?;

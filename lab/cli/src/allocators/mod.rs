@@ -80,7 +80,7 @@ pub fn failure(error: CatalogueError) -> Failure {
         CatalogueError::Fetch(_)
         | CatalogueError::Cache(_)
         | CatalogueError::Build { .. }
-        | CatalogueError::File { .. } => Failure::machine(error),
+        | CatalogueError::File(_) => Failure::machine(error),
         other => Failure::usage(other),
     }
 }

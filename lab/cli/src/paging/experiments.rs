@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use heapdrome_paging::{Cell, Plan, targets};
+use heapdrome_paging::{Cell, Mechanism, Plan, Swap, targets};
 use heapdrome_record::Scale;
 
 use super::holding::{Holding, holdings, rivals};
@@ -16,15 +16,9 @@ use crate::failure::Failure;
 use crate::output;
 
 /// How long each cell is measured.
-fn seconds(common: &CommonArguments) -> f64 {
+fn seconds(common: &CommonArguments) -> Duration {
     let usual = Duration::from_secs(if common.quick { 1 } else { 5 });
-    common.time.unwrap_or(usual).as_secs_f64()
-}
-
-fn rounds(common: &CommonArguments, usual: u32) -> u32 {
-    common
-        .rounds
-        .unwrap_or(if common.quick { 1 } else { usual })
+    common.time.unwrap_or(usual)
 }
 
 fn publication<'a>(name: &'a str, common: &'a CommonArguments) -> Publication<'a> {
@@ -43,32 +37,48 @@ fn publication<'a>(name: &'a str, common: &'a CommonArguments) -> Publication<'a
 fn measuring(arguments: &SwapArguments) -> Measuring {
     Measuring {
         seconds: seconds(&arguments.common),
-        warm_up: if arguments.common.quick { 5.0 } else { 15.0 },
+        warm_up: Duration::from_secs(if arguments.common.quick { 5 } else { 15 }),
         order: arguments.order.into(),
         seed: arguments.common.seed,
     }
 }
 
-/// Runs a part in swap that is made and removed around it, then publishes its tables.
-fn in_swap(name: &str, arguments: &SwapArguments, mut part: Part) -> Result<(), Failure> {
-    let common = &arguments.common;
+/// Opens the lab where everything that was asked for can be written.
+fn opened(common: &CommonArguments) -> Result<Session, Failure> {
     destinations(&common.output, common.data.as_deref()).check(&[])?;
     output::refuse_csv(&common.output, "the paging lab")?;
-    let mut session = Session::open()?;
-    let mechanism = session.mechanism()?;
-    let swap = session.swap(&arguments.make, part.swapped)?;
+    Session::open()
+}
+
+/// Runs a part, removes its swap, and publishes its tables.
+fn run(
+    name: &str,
+    common: &CommonArguments,
+    mut session: Session,
+    mut part: Part,
+    (mechanism, swap): (Option<Mechanism>, Option<Swap>),
+) -> Result<(), Failure> {
     let mut cells = part.take();
     let plan = Plan {
-        rounds: rounds(common, 5),
-        mechanism: Some(mechanism),
+        rounds: common.rounds.unwrap_or(if common.quick { 1 } else { 5 }),
+        mechanism,
         within: None,
     };
     let ran = session.run(&mut cells, plan);
-    let removed = swap.map_or(Ok(()), heapdrome_paging::Swap::remove);
+    let removed = swap.map_or(Ok(()), Swap::remove);
     let all: Vec<&Cell> = cells.iter().collect();
     let tables = part.tables(&cells);
     let published = session.publish(publication(name, common), tables, targets(&all), &all);
     ran.and(removed.map_err(failure)).and(published)
+}
+
+/// Runs a part in swap that is made and removed around it, then publishes its tables.
+fn in_swap(name: &str, arguments: &SwapArguments, part: Part) -> Result<(), Failure> {
+    let common = &arguments.common;
+    let mut session = opened(common)?;
+    let mechanism = session.mechanism()?;
+    let swap = session.swap(&arguments.make, part.swapped)?;
+    run(name, common, session, part, (Some(mechanism), swap))
 }
 
 /// The allocators beside lgalloc: those that were asked for, else the usual ones, or a remark.
@@ -93,32 +103,25 @@ pub fn rivals_of(asked: &[String], session: &mut Session) -> Result<Vec<Holding>
 /// When nothing could be measured or written.
 pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
     let common = &arguments.common;
-    destinations(&common.output, common.data.as_deref()).check(&[])?;
-    output::refuse_csv(&common.output, "the paging lab")?;
-    let mut session = Session::open()?;
+    let mut session = opened(common)?;
     let mechanism = match arguments.unlimited {
         true => None,
         false => session.mechanism_if_any()?,
     };
     let limit = session.limit_without_swap(mechanism, arguments.ram, arguments.processors)?;
     let (warm_up, seconds) = match common.quick {
-        true => (0.2, 0.5),
-        false => (1.0, seconds(common)),
+        true => (Duration::from_millis(200), Duration::from_millis(500)),
+        false => (Duration::from_secs(1), seconds(common)),
     };
     let rivals = rivals_of(&arguments.allocators, &mut session)?;
-    let mut part = parts::throughput(&arguments.threads, &rivals, limit, warm_up, seconds);
-    let mut cells = part.take();
-    let plan = Plan {
-        rounds: rounds(common, 5),
-        mechanism,
-        within: None,
-    };
-    let ran = session.run(&mut cells, plan);
-    let all: Vec<&Cell> = cells.iter().collect();
-    let tables = part.tables(&cells);
-    let place = publication("lgalloc throughput", common);
-    let published = session.publish(place, tables, targets(&all), &all);
-    ran.and(published)
+    let part = parts::throughput(&arguments.threads, &rivals, limit, warm_up, seconds);
+    run(
+        "lgalloc throughput",
+        common,
+        session,
+        part,
+        (mechanism, None),
+    )
 }
 
 /// Random reads, and regions that come back.

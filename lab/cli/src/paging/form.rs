@@ -8,16 +8,16 @@ use heapdrome_record::Scale;
 pub struct Form {
     /// Rounds of all cells.
     pub rounds: u32,
-    /// Rounds beyond these, of cells whose targets are open.
+    /// Rounds beyond these, of cells whose targets or sentences are open.
     pub more_rounds: u32,
     /// No round begins that would end later, from the start of heapdrome on.
     pub within: Option<Duration>,
-    /// Seconds of each cell in swap.
-    pub seconds: f64,
-    /// The longest warm-up before, in seconds.
-    pub warm_up: f64,
-    /// Seconds of each cell of the throughput benchmark, and of its warm-up.
-    pub throughput: [f64; 2],
+    /// The time of each cell in swap.
+    pub seconds: Duration,
+    /// The longest warm-up before.
+    pub warm_up: Duration,
+    /// The time of each cell of the throughput benchmark, and of its warm-up.
+    pub throughput: [Duration; 2],
     /// The limit of the paging benchmark, whose working set is three times that; under heavier pressure
     /// both are a quarter.
     pub paging: u64,
@@ -35,9 +35,9 @@ impl Form {
                 rounds: 3,
                 more_rounds: 12,
                 within: minutes(13),
-                seconds: 0.7,
-                warm_up: 3.0,
-                throughput: [0.2, 0.1],
+                seconds: Duration::from_millis(700),
+                warm_up: Duration::from_millis(3000),
+                throughput: [200, 100].map(Duration::from_millis),
                 paging: 128 << 20,
                 total: 512 << 20,
             },
@@ -45,9 +45,9 @@ impl Form {
                 rounds: 5,
                 more_rounds: 20,
                 within: minutes(38),
-                seconds: 1.5,
-                warm_up: 8.0,
-                throughput: [0.6, 0.2],
+                seconds: Duration::from_millis(1500),
+                warm_up: Duration::from_millis(8000),
+                throughput: [600, 200].map(Duration::from_millis),
                 paging: 512 << 20,
                 total: 1 << 30,
             },
@@ -55,9 +55,9 @@ impl Form {
                 rounds: 5,
                 more_rounds: 10,
                 within: None,
-                seconds: 5.0,
-                warm_up: 15.0,
-                throughput: [5.0, 1.0],
+                seconds: Duration::from_millis(5000),
+                warm_up: Duration::from_millis(15000),
+                throughput: [5000, 1000].map(Duration::from_millis),
                 paging: 512 << 20,
                 total: 4 << 30,
             },

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use heapdrome_paging::{
     Cell, Error, Event, Lab, Ledger, Leftovers, Limit, Mechanism, Plan, Swap, counters_table,
-    free_swap, open_targets, size,
+    free_swap, open_cells, size,
 };
 use heapdrome_record::{
     Ccdf, CcdfPoint, ClaimResult, Collection, Machine, Nanoseconds, SCHEMA, Scale, Table,
@@ -182,7 +182,9 @@ impl Session {
     /// When someone interrupts.
     pub fn run(&mut self, cells: &mut [Cell], plan: Plan) -> Result<u32, Failure> {
         let mut tell = telling(cells.len());
-        let ran = self.lab.rounds(cells, plan, &mut tell).map_err(failure)?;
+        let all = |cells: &[Cell]| (0..cells.len()).collect();
+        let ran = self.lab.rounds(cells, 0, plan, &all, &mut tell);
+        let ran = ran.map_err(failure)?;
         if ran < plan.rounds {
             self.remarks.push(format!(
                 "{ran} of {} rounds were run: another would have taken too long",
@@ -193,22 +195,24 @@ impl Session {
     }
 
     /// Runs further rounds, after `done` of all cells, of those alone that could decide a target that is
-    /// open, until none is.
+    /// open or that a sentence needs for an interval, until there are none.
     ///
     /// # Errors
     /// When someone interrupts.
     pub fn decide(&mut self, cells: &mut [Cell], done: u32, plan: Plan) -> Result<(), Failure> {
-        let open = open_targets(cells).len();
-        if open == 0 {
+        let processors = processors();
+        let wanted = |cells: &[Cell]| open_cells(cells, processors);
+        let open = wanted(cells).len();
+        if open == 0 || plan.rounds == 0 {
             return Ok(());
         }
         let mut tell = telling(open);
         let lab = &self.lab;
         let ran = lab
-            .more_rounds(cells, done, plan, &open_targets, &mut tell)
+            .rounds(cells, done, plan, &wanted, &mut tell)
             .map_err(failure)?;
         self.remarks.push(format!(
-            "{ran} further rounds of {open} cells or fewer, whose targets were open"
+            "{ran} further rounds of {open} cells or fewer, whose targets or sentences were open"
         ));
         Ok(())
     }
@@ -230,15 +234,11 @@ impl Session {
             name: publication.name.to_owned(),
             scale: Some(publication.scale),
             machine: self.machine.clone(),
-            races: Vec::new(),
             tables,
             ccdfs: ccdfs(cells),
-            misuse: Vec::new(),
-            survival: Vec::new(),
-            sweep: None,
             claims,
-            absent: Vec::new(),
             remarks: self.remarks.clone(),
+            ..Collection::default()
         }
     }
 
@@ -291,6 +291,11 @@ fn telling(count: usize) -> impl FnMut(Event<'_>) {
             output::tell(format!("{}: {}: {reason}", cell.part, cell.name));
         }
     }
+}
+
+/// Processors that the scheduler may use for this process.
+pub fn processors() -> usize {
+    heapdrome_machine::processors_in_order().len()
 }
 
 /// Curves of one drawing that can still be told apart.

@@ -9,7 +9,7 @@ use super::experiments::{halves, rivals_of};
 use super::form::Form;
 use super::holding::{Holding, holdings};
 use super::parts::{self, Measuring, Part, Sweep};
-use super::session::{Publication, Session, failure};
+use super::session::{Publication, Session, failure, processors};
 use crate::arguments::SuiteArguments;
 use crate::arguments::paging::{MakeSwap, PagingSuiteArguments};
 use crate::failure::Failure;
@@ -88,7 +88,7 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     ran.and(removed.map_err(failure)).and(published)
 }
 
-/// Runs all cells, and then those whose targets are open. The time that the plan has begins with the session:
+/// Runs all cells, and then those that could still decide something. The time that the plan has begins with the session:
 /// allocators may have been built since.
 fn measure(
     session: &mut Session,
@@ -276,20 +276,15 @@ fn report(
         tables.extend(part.tables(own));
         left = rest;
     }
-    let processors = heapdrome_machine::processors_in_order().len();
     let minutes = session.begun.elapsed().as_secs_f64() / 60.0;
     session.remarks.push(format!("took {minutes:.1} minutes"));
-    session.remarks.push(
-        "a sentence holds here if every round of each comparison agrees, and there are three at least"
-            .to_owned(),
-    );
     let publication = Publication {
         name: NAME,
         scale: arguments.scale(),
         output: &arguments.output,
         data: arguments.paging.data.as_deref(),
     };
-    let mut judged = claims(&all, processors);
+    let mut judged = claims(&all, processors());
     judged.extend(targets(&all));
     session.publish(publication, tables, judged, &all)
 }
@@ -358,6 +353,6 @@ mod tests {
         let all = include_str!("../../../paging/data/targets.toml");
         let cells = cells(&mut parts("suite lgalloc"));
         let told = targets(&cells.iter().collect::<Vec<_>>());
-        assert_eq!(told.len(), all.matches("[[targets]]").count());
+        assert_eq!(told.len(), all.matches("[[claims]]").count());
     }
 }

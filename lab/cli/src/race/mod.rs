@@ -32,7 +32,7 @@ use std::sync::atomic::AtomicBool;
 use heapdrome_measure::MeasureError;
 use heapdrome_record::{RaceResult, Status};
 
-use crate::arguments::{OutputArguments, RaceArguments};
+use crate::arguments::{OutputArguments, RaceArguments, is_stdout};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;

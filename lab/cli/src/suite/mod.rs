@@ -92,16 +92,7 @@ fn empty(name: &str, scale: Scale) -> Collection {
         asked: std::env::args().skip(1).collect(),
         name: name.to_owned(),
         scale: Some(scale),
-        machine: heapdrome_record::Machine::default(),
-        races: Vec::new(),
-        tables: Vec::new(),
-        ccdfs: Vec::new(),
-        misuse: Vec::new(),
-        survival: Vec::new(),
-        sweep: None,
-        claims: Vec::new(),
-        absent: Vec::new(),
-        remarks: Vec::new(),
+        ..Collection::default()
     }
 }
 

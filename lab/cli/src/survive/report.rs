@@ -32,18 +32,13 @@ pub fn publish(
         name: "survive".to_owned(),
         scale: Some(Scale::Usual),
         machine: session.machine.clone(),
-        races: Vec::new(),
         tables: vec![
             table(&rows, arguments.precision, &command),
             slowdown::table(&rows, &command),
         ],
-        ccdfs: Vec::new(),
-        misuse: Vec::new(),
         survival: rows,
-        sweep: None,
-        claims: Vec::new(),
-        absent: Vec::new(),
         remarks: session.remarks.clone(),
+        ..Collection::default()
     };
     let redaction = Folders::find()?.redaction();
     output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
@@ -214,9 +209,7 @@ mod tests {
             trial: Trial {
                 limit_bytes: 1 << 20,
                 wall_s: vec![2.0 / times; Survival::FEWEST_RUNS],
-                failure: None,
-                limit_hits: 0,
-                oom_kills: 0,
+                ..Trial::default()
             },
             slower: Some(2.0 / times),
             range: Some([1.0 / times, 3.0 / times]),

@@ -5,11 +5,27 @@ use std::path::PathBuf;
 
 use crate::failure::Failure;
 
-/// The companion that runs synthetic workloads.
-pub const RUNNER: &str = "heapdrome-runner";
+/// A companion that runs workloads of heapdrome's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Companion {
+    /// Runs synthetic workloads.
+    Runner,
+    /// Runs the catalog workload, whose data are generated once.
+    Catalog,
+}
 
-/// The companion that runs the catalog workload.
-pub const CATALOG: &str = "heapdrome-catalog";
+impl Companion {
+    /// Its path.
+    ///
+    /// # Errors
+    /// When it is not beside heapdrome.
+    pub fn find(self) -> Result<PathBuf, Failure> {
+        find(match self {
+            Self::Runner => "heapdrome-runner",
+            Self::Catalog => "heapdrome-catalog",
+        })
+    }
+}
 
 /// The path of the companion of this name, which lies beside heapdrome itself.
 ///

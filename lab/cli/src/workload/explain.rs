@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use heapdrome_programs::{Availability, Program, missing};
-use heapdrome_workloads::{Description, FigureText, Parameter, Preset};
+use heapdrome_record::Bytes;
+use heapdrome_workloads::{Description, FigureText, Parameter, Parameters, Preset};
 
-use super::{Workload, catalog};
+use super::Workload;
+use super::companion::Companion;
 use crate::arguments::{WorkloadsAction, WorkloadsArguments};
 use crate::failure::Failure;
 use crate::output;
@@ -30,8 +32,7 @@ pub fn workloads(arguments: &WorkloadsArguments) -> Result<(), Failure> {
 impl Workload {
     fn summary(&self) -> &'static str {
         match self {
-            Self::Synthetic(description) => description.summary,
-            Self::Catalog => catalog::SUMMARY,
+            Self::Own(description, _) => description.summary,
             Self::Program(program) => &program.summary,
         }
     }
@@ -47,8 +48,8 @@ fn list() -> String {
     for (kind, heading) in headings.iter().enumerate() {
         let all = Workload::all();
         let of_kind = all.iter().filter(|one| match one {
-            Workload::Synthetic(_) => kind == 0,
-            Workload::Catalog => kind == 1,
+            Workload::Own(_, Companion::Runner) => kind == 0,
+            Workload::Own(_, Companion::Catalog) => kind == 1,
             Workload::Program(_) => kind == 2,
         });
         let rows: Vec<_> = of_kind
@@ -80,19 +81,18 @@ fn lack(workload: Workload) -> String {
                 format!(" (not installed: {})", packages.join(" "))
             }
         },
-        Workload::Synthetic(_) | Workload::Catalog => String::new(),
+        Workload::Own(..) => String::new(),
     }
 }
 
 fn explained(workload: Workload) -> String {
     match workload {
-        Workload::Synthetic(description) => of_synthetic(description),
-        Workload::Catalog => of_catalog(),
+        Workload::Own(description, _) => of_own(description),
         Workload::Program(program) => of_program(program),
     }
 }
 
-fn of_synthetic(description: &Description) -> String {
+fn of_own(description: &'static Description) -> String {
     let mut page = Page::titled(description.name, description.summary);
     page.section("What it models", description.models);
     page.section("Who described it", description.origin);
@@ -112,6 +112,13 @@ fn of_synthetic(description: &Description) -> String {
     let rows: Vec<_> = description.figures.iter().map(figure_row).collect();
     page.table("Figures", ["name", "better", "meaning"], &rows);
     page.section("What it does not say", description.silence);
+    if let Ok(usual) = Parameters::parse(description, &[""; 0]) {
+        let needed = Bytes((description.needs)(&usual));
+        page.section(
+            "What it needs",
+            &format!("up to {needed} of memory with the defaults"),
+        );
+    }
     page.race(description.name);
     page.0
 }
@@ -152,45 +159,6 @@ fn figure_row(one: &FigureText) -> [String; 3] {
         better.to_owned(),
         one.meaning.to_owned(),
     ]
-}
-
-fn of_catalog() -> String {
-    let mut page = Page::titled(catalog::NAME, catalog::SUMMARY);
-    let (first, last) = catalog::TEXTS.split_at(2);
-    for (heading, text) in first {
-        page.section(heading, text);
-    }
-    let defaults = catalog::values(&heapdrome_catalog::Settings::default());
-    let parameter = |(one, default): (&catalog::Parameter, u64)| {
-        let least = u64::from(one.name != "seed");
-        [
-            one.name.to_owned(),
-            default.to_string(),
-            one.quick.to_string(),
-            format!("{least} to {}", one.most),
-            one.meaning.to_owned(),
-        ]
-    };
-    let rows: Vec<_> = catalog::PARAMETERS
-        .iter()
-        .zip(defaults)
-        .map(parameter)
-        .collect();
-    page.table(
-        "Parameters",
-        ["name", "default", "quick", "range", "meaning"],
-        &rows,
-    );
-    for (heading, text) in last {
-        page.section(heading, text);
-    }
-    let peak = heapdrome_catalog::expected_peak(&heapdrome_catalog::Settings::default());
-    page.section(
-        "What it needs",
-        &format!("about {peak} of memory with the defaults; its data are generated once"),
-    );
-    page.race(catalog::NAME);
-    page.0
 }
 
 fn of_program(program: &Program) -> String {

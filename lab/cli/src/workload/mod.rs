@@ -10,6 +10,7 @@ use heapdrome_workloads::{Description, Parameters, Refusal};
 
 use crate::failure::Failure;
 use crate::values::nearest;
+use companion::Companion;
 
 pub use explain::workloads;
 pub use ready::Ready;
@@ -20,10 +21,8 @@ pub const THREADS: &str = "threads";
 /// A workload, by who runs it.
 #[derive(Clone, Copy)]
 pub enum Workload {
-    /// A synthetic load, run by `heapdrome-runner`.
-    Synthetic(&'static Description),
-    /// The load of the alloc-perf-test document, run by `heapdrome-catalog`.
-    Catalog,
+    /// A load of heapdrome's own, and the companion that runs it.
+    Own(&'static Description, Companion),
     /// A program of the system with a load that heapdrome prepares.
     Program(&'static Program),
 }
@@ -31,11 +30,14 @@ pub enum Workload {
 impl Workload {
     /// Every workload, in the order in which a reader should meet them.
     pub fn all() -> Vec<Self> {
-        let synthetic = heapdrome_workloads::list().iter().copied();
+        let synthetic = heapdrome_workloads::list().iter();
         let programs = heapdrome_programs::list().iter();
         synthetic
-            .map(Self::Synthetic)
-            .chain([Self::Catalog])
+            .map(|one| Self::Own(one, Companion::Runner))
+            .chain([Self::Own(
+                &heapdrome_catalog::DESCRIPTION,
+                Companion::Catalog,
+            )])
             .chain(programs.map(Self::Program))
             .collect()
     }
@@ -60,15 +62,14 @@ impl Workload {
     pub fn is_installed(&self) -> bool {
         match self {
             Self::Program(program) => matches!(program.availability(), Availability::Available),
-            Self::Synthetic(_) | Self::Catalog => true,
+            Self::Own(..) => true,
         }
     }
 
     /// The name by which it is raced.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Synthetic(description) => description.name,
-            Self::Catalog => catalog::NAME,
+            Self::Own(description, _) => description.name,
             Self::Program(program) => &program.name,
         }
     }
@@ -81,8 +82,7 @@ pub struct Asked {
 }
 
 enum What {
-    Synthetic(Parameters),
-    Catalog(heapdrome_catalog::Settings),
+    Own(Parameters, Companion),
     Program(&'static Program, Settings),
 }
 
@@ -92,7 +92,7 @@ const QUICK: &str = "--quick";
 impl Asked {
     /// Whether a race of it keeps something in the cache, locked.
     pub fn keeps_something(&self) -> bool {
-        !matches!(self.what, What::Synthetic(_))
+        !matches!(self.what, What::Own(_, Companion::Runner))
     }
 
     /// Reads the parameters of the workload of this name; nothing is built or written.
@@ -101,11 +101,11 @@ impl Asked {
     /// When there is no such workload, or a parameter is wrong.
     pub fn parse(name: &str, words: &[String], quick: bool) -> Result<Self, Failure> {
         let what = match Workload::find(name)? {
-            Workload::Synthetic(description) => {
+            Workload::Own(description, companion) => {
                 let words = with_preset(description, words, quick);
-                What::Synthetic(that_fit(Parameters::parse(description, &words))?)
+                let parameters = that_fit(Parameters::parse(description, &words))?;
+                What::Own(parameters, companion)
             }
-            Workload::Catalog => What::Catalog(catalog::parse(words, quick)?),
             Workload::Program(program) => {
                 let mut settings = program.settings(words).map_err(Failure::usage)?;
                 if quick {
@@ -145,18 +145,16 @@ impl Asked {
     /// The name of the workload.
     pub fn name(&self) -> &'static str {
         match &self.what {
-            What::Synthetic(parameters) => parameters.description().name,
-            What::Catalog(_) => catalog::NAME,
+            What::Own(parameters, _) => parameters.description().name,
             What::Program(program, _) => &program.name,
         }
     }
 
-    /// The parameters as `name=value` words: all that there are of a synthetic workload, those that
+    /// The parameters as `name=value` words: all that there are of a load of heapdrome's own, those that
     /// were set of a program.
     pub fn words(&self) -> Vec<String> {
         match &self.what {
-            What::Synthetic(parameters) => parameters.words(),
-            What::Catalog(settings) => catalog::words(settings),
+            What::Own(parameters, _) => parameters.words(),
             What::Program(_, settings) => settings
                 .iter()
                 .filter(|(name, _)| *name != "quick" || !self.quick)
@@ -171,10 +169,10 @@ impl Asked {
     /// When the workload has no such parameter, or cannot run with that many.
     pub fn with_threads(&self, threads: u64) -> Result<Self, Failure> {
         let what = match &self.what {
-            What::Synthetic(parameters) if parameters.get(THREADS).is_some() => {
-                What::Synthetic(that_fit(parameters.clone().with(THREADS, threads))?)
+            What::Own(parameters, companion) if parameters.get(THREADS).is_some() => {
+                let parameters = that_fit(parameters.clone().with(THREADS, threads))?;
+                What::Own(parameters, *companion)
             }
-            What::Catalog(settings) => What::Catalog(catalog::with_threads(settings, threads)?),
             _ => {
                 return Err(Failure::Usage(format!(
                     "-t: {} has no parameter '{THREADS}'",

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use heapdrome_programs::Prepared;
 use heapdrome_record::{Better, Metric, Options, Server, is_common_figure};
-use heapdrome_workloads::Parameters;
+use heapdrome_workloads::{Description, Parameters};
 
-use super::{Asked, What, catalog, companion};
+use super::companion::Companion;
+use super::{Asked, What, catalog};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{interrupt, output};
@@ -60,8 +61,7 @@ impl Asked {
     /// When it is not.
     pub fn check_program(&self) -> Result<(), Failure> {
         match &self.what {
-            What::Synthetic(_) => companion::find(companion::RUNNER).map(|_| ()),
-            What::Catalog(_) => companion::find(companion::CATALOG).map(|_| ()),
+            What::Own(_, companion) => companion.find().map(|_| ()),
             What::Program(..) => Ok(()),
         }
     }
@@ -69,11 +69,7 @@ impl Asked {
     /// The names of the figures that the workload reports; `None` for a program, which tells them once it is prepared.
     pub fn metric_names(&self) -> Option<Vec<String>> {
         let own = match &self.what {
-            What::Synthetic(parameters) => {
-                let own = parameters.description().figures.iter();
-                figures(own.map(|figure| (figure.name, figure.more_is_better)))
-            }
-            What::Catalog(_) => figures(catalog::FIGURES.iter().map(|name| (*name, false))),
+            What::Own(parameters, _) => figures(parameters.description()),
             What::Program(..) => return None,
         };
         Some(own.iter().map(|(name, _)| metric_name(name)).collect())
@@ -85,8 +81,8 @@ impl Asked {
     /// When something that it needs cannot be had.
     pub fn ready(&self, folders: &Folders) -> Result<Ready, Failure> {
         match &self.what {
-            What::Synthetic(parameters) => synthetic(parameters),
-            What::Catalog(settings) => of_catalog(settings, folders),
+            What::Own(parameters, Companion::Runner) => synthetic(parameters),
+            What::Own(parameters, Companion::Catalog) => of_catalog(parameters, folders),
             What::Program(program, settings) => {
                 let mut say = |event| output::tell(event);
                 let prepared = program.prepare(&folders.cache, settings, &mut say);
@@ -126,34 +122,38 @@ impl Ready {
 
 fn synthetic(parameters: &Parameters) -> Result<Ready, Failure> {
     let description = parameters.description();
-    let runner = companion::find(companion::RUNNER)?;
+    let runner = Companion::Runner.find()?;
     let mut command = vec![
         runner.to_string_lossy().into_owned(),
         description.name.to_owned(),
     ];
     let program_words = command.len();
     command.extend(parameters.words());
-    let own = description.figures.iter();
-    let own = own.map(|figure| (figure.name, figure.more_is_better));
-    Ok(reporting(command, program_words, own, Kept::Nothing))
+    Ok(reporting(
+        command,
+        program_words,
+        description,
+        Kept::Nothing,
+    ))
 }
 
-fn of_catalog(settings: &heapdrome_catalog::Settings, folders: &Folders) -> Result<Ready, Failure> {
-    let data = catalog::data(settings, folders)?;
-    let (command, program_words) = data.command(settings);
-    let own = catalog::FIGURES.iter().map(|name| (*name, false));
+fn of_catalog(parameters: &Parameters, folders: &Folders) -> Result<Ready, Failure> {
+    let settings = heapdrome_catalog::Settings::of(parameters);
+    let data = catalog::data(&settings, folders)?;
+    let (command, program_words) = data.command(&settings);
     let kept = Kept::Data { _data: data };
-    Ok(reporting(command, program_words, own, kept))
+    let description = parameters.description();
+    Ok(reporting(command, program_words, description, kept))
 }
 
 /// A command that prints one report and nothing else.
-fn reporting<'a>(
+fn reporting(
     command: Vec<String>,
     program_words: usize,
-    own_figures: impl Iterator<Item = (&'a str, bool)>,
+    description: &Description,
     kept: Kept,
 ) -> Ready {
-    let metrics = metrics_of(&figures(own_figures));
+    let metrics = metrics_of(&figures(description));
     Ready {
         command,
         notes: Vec::new(),
@@ -192,11 +192,11 @@ fn program_ready(prepared: Prepared) -> Ready {
 }
 
 /// The figures of a report by name, each with its direction: the common ones first.
-fn figures<'a>(own: impl Iterator<Item = (&'a str, bool)>) -> Vec<(&'a str, bool)> {
-    let mut figures: Vec<(&str, bool)> = COMMON.to_vec();
-    for figure in own {
-        if !figures.iter().any(|(name, _)| *name == figure.0) {
-            figures.push(figure);
+fn figures(description: &Description) -> Vec<(&'static str, bool)> {
+    let mut figures = COMMON.to_vec();
+    for figure in description.figures {
+        if !figures.iter().any(|(name, _)| *name == figure.name) {
+            figures.push((figure.name, figure.more_is_better));
         }
     }
     figures

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use heapdrome_measure::launcher::{self, LauncherProgram};
 use heapdrome_measure::{Interrupt, MeasureError, Race, journal};
-use heapdrome_record::{Entrant, Machine, Options, Plan, Role, Stopping};
+use heapdrome_record::{Entrant, Machine, Plan, Role, Stopping};
 
 fn main() -> ExitCode {
     launcher::main_if_asked();
@@ -43,34 +43,22 @@ fn plan(word: &str, command: &[String]) -> Plan {
     let entrant = |name: &str, role| Entrant {
         name: format!("{word}-{name}"),
         role,
-        version: String::new(),
-        library: None,
-        sha256: None,
-        preload: Vec::new(),
-        settings: Default::default(),
-        hardened: false,
-        known_faults: Vec::new(),
-        faults_of_new: Vec::new(),
-        as_is: false,
+        ..Entrant::default()
     };
     Plan {
         command: command.to_vec(),
-        asked: Vec::new(),
-        part: None,
         started_in: "/".into(),
-        started: String::new(),
-        notes: Vec::new(),
         entrants: vec![
             entrant("system", Role::Baseline),
             entrant("again", Role::Twin),
         ],
         seed: 5,
-        options: Options::default(),
         stopping: Stopping {
             min_rounds: 1,
             max_rounds: 1,
             ..Stopping::default()
         },
         alpha: 0.05,
+        ..Plan::default()
     }
 }

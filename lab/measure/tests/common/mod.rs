@@ -21,14 +21,7 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
         name: name.to_owned(),
         role,
         version: "1".to_owned(),
-        library: None,
-        sha256: None,
-        preload: Vec::new(),
-        settings: Default::default(),
-        hardened: false,
-        known_faults: Vec::new(),
-        faults_of_new: Vec::new(),
-        as_is: false,
+        ..Entrant::default()
     };
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),

@@ -183,6 +183,8 @@ fn in_memory(reads: &Cell) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::{Holder, Limit, Read, Report, Strategy};
 
@@ -194,8 +196,8 @@ mod tests {
             holder: Holder::Lgalloc,
             order: Order::Uniform,
             seed: 1,
-            warm_up: 1.0,
-            seconds: 1.0,
+            warm_up: Duration::ZERO,
+            seconds: Duration::ZERO,
         });
         let limit = Limit {
             memory,

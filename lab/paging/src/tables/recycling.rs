@@ -82,6 +82,8 @@ pub fn recycle_table(title: &str, cells: &[&Cell], names: &[String]) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::{Holder, Report};
 
@@ -91,7 +93,7 @@ mod tests {
             threads: threads.to_vec(),
             holder: Holder::Lgalloc,
             seed: 1,
-            seconds: 1.0,
+            seconds: Duration::ZERO,
         });
         let limit = Limit {
             memory,

@@ -116,6 +116,8 @@ fn by_threads(title: &str, cells: &[&Cell], value: impl Fn(&Cell) -> Option<Stri
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::{Report, Throughput, Variant};
 
@@ -123,8 +125,8 @@ mod tests {
         let job = Job::Throughput(Throughput {
             variant,
             threads,
-            warm_up: 1.0,
-            seconds: 1.0,
+            warm_up: Duration::ZERO,
+            seconds: Duration::ZERO,
         });
         let name = format!("{} x {threads}", variant.name());
         let mut cell = Cell::new("throughput", name, job, None);

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use heapdrome_packages::quoted;
+
 use crate::definition::Build;
-use crate::tools::quoted;
 
 /// The link to the package in the folder of the build.
 pub(crate) const PACKAGE: &str = "package";

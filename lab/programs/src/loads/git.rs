@@ -5,8 +5,9 @@ mod history;
 use std::fs::File;
 use std::path::Path;
 
+use heapdrome_packages::quoted;
+
 use crate::request::{Input, Request, stream_file, words, write_error};
-use crate::tools::quoted;
 use crate::{Event, Prepared, ProgramError};
 
 /// The repository in the folder of the input.

@@ -1,9 +1,9 @@
 //! A Redis server, loaded by its own benchmark through a socket in a private folder.
 
+use heapdrome_packages::quoted;
 use heapdrome_record::{Better, Metric, Nanoseconds, Server};
 
 use crate::request::{Request, words, write_file};
-use crate::tools::quoted;
 use crate::{Event, Prepared, ProgramError};
 
 const SOCKET: &str = "redis.sock";

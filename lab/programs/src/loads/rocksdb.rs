@@ -1,9 +1,9 @@
 //! RocksDB's own benchmark, in a folder that is made anew before each run.
 
+use heapdrome_packages::quoted;
 use heapdrome_record::{Better, Metric};
 
 use crate::request::{Request, words};
-use crate::tools::quoted;
 use crate::{Event, Prepared, ProgramError};
 
 /// What is done, in this order; each has its rate as a figure.

@@ -1,8 +1,6 @@
 //! Races of a workload, alone and over numbers of threads.
 
-use heapdrome_record::{
-    Collection, Comparison, Member, RaceResult, Role, SCHEMA, Status, Table, Verdict,
-};
+use heapdrome_record::{Collection, Comparison, Member, RaceResult, Role, SCHEMA, Status, Verdict};
 
 use crate::races::{compared, series, usual};
 
@@ -88,16 +86,9 @@ pub fn sweep() -> Collection {
             .map(str::to_owned)
             .to_vec(),
         name: "sweep threads".to_owned(),
-        scale: None,
         machine: first.machine,
         races: [1, 2, 8].map(member).to_vec(),
-        ccdfs: Vec::new(),
-        misuse: Vec::new(),
-        survival: Vec::new(),
-        sweep: None,
-        claims: Vec::new(),
-        absent: Vec::new(),
-        tables: Vec::<Table>::new(),
         remarks: vec!["not raced: 16 threads".to_owned()],
+        ..Collection::default()
     }
 }

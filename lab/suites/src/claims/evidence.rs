@@ -25,13 +25,14 @@ pub(super) enum Found {
 }
 
 /// One comparison that a claim speaks of.
-pub(super) struct Part {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
     /// What is compared, and where.
-    pub(super) label: String,
+    pub label: String,
     /// The interval, or why there is none.
-    pub(super) found: Result<Interval, String>,
+    pub found: Result<Interval, String>,
     /// What the claim says of it.
-    pub(super) range: Range,
+    pub range: Range,
 }
 
 impl Part {
@@ -77,7 +78,7 @@ impl Part {
 }
 
 /// The verdict on a claim that is made of parts, with the figures that say so.
-pub(super) fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, String) {
+pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, String) {
     let of = |side: Side| -> Vec<&Part> {
         let mut of: Vec<&Part> = parts.iter().filter(|part| part.side() == side).collect();
         of.sort_by(|one, other| other.excess().total_cmp(&one.excess()));
@@ -113,7 +114,7 @@ fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
 
 /// The verdict where cells or entrants that a claim names could have been run and were not: open
 /// unless they could not overturn it.
-pub(super) fn without(
+pub fn without(
     unrun: &[&str],
     holds_for: HoldsFor,
     (holds, because): (Holds, String),

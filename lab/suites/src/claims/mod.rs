@@ -15,6 +15,8 @@ use crate::claim::{Claim, HoldsFor, Test};
 use evidence::Found;
 
 pub use decided::Decided;
+pub use evidence::{Part, weigh, without};
+pub use parts::within_rounds;
 
 /// Every target and every claim of a suite that ran at all, tested.
 pub(crate) fn judge(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<ClaimResult> {

@@ -321,7 +321,11 @@ fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>,
     found.ok_or_else(|| format!("{allocator} {}", missing(&member.result, allocator)))
 }
 
-fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
+/// The interval of an estimate from pairs of rounds, or why there is none.
+///
+/// # Errors
+/// When there are too few rounds, in words.
+pub fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
     let few = || format!("fewer than {FEWEST_ROUNDS} rounds give no interval");
     let found = found.ok_or_else(few)?;
     Ok(Interval {

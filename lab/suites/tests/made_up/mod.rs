@@ -105,21 +105,10 @@ pub fn member(cell: &str, swept: Option<u64>, rows: &[Row]) -> Member {
 pub fn collection(races: Vec<Member>) -> Collection {
     Collection {
         schema: SCHEMA,
-        heapdrome: String::new(),
-        started: String::new(),
-        asked: Vec::new(),
         name: "t".to_owned(),
         scale: Some(Scale::Quick),
-        machine: Machine::default(),
         races,
-        tables: Vec::new(),
-        ccdfs: Vec::new(),
-        misuse: Vec::new(),
-        survival: Vec::new(),
-        sweep: None,
-        claims: Vec::new(),
-        absent: Vec::new(),
-        remarks: Vec::new(),
+        ..Collection::default()
     }
 }
 

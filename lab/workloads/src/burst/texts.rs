@@ -3,11 +3,11 @@
 use super::{check, needs};
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;
-use crate::rptest::{ALIGN, DISTRIBUTION, MAX, MIN, TOUCH, parameter};
+use crate::rptest::{ALIGN, DISTRIBUTION, MAX, MIN, TOUCH};
 use crate::{Description, FigureText, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
-    workload: Workload::Burst,
+    workload: Some(Workload::Burst),
     name: "burst",
     summary: "hundreds of megabytes allocated and freed: what stays resident afterwards",
     models: "A program that needs much memory for a moment and then lives on: a server after a great \
@@ -39,7 +39,7 @@ const PARAMETERS: &[Parameter] = &[
         default: 4,
         ..THREADS
     },
-    parameter(
+    Parameter::new(
         "mebibytes",
         "MiB",
         200,
@@ -51,21 +51,21 @@ const PARAMETERS: &[Parameter] = &[
         default: 32_768,
         ..MAX
     },
-    parameter(
+    Parameter::new(
         "survivors",
         "blocks",
         64,
         [1, 1 << 30],
         "of so many blocks one survives the third burst",
     ),
-    parameter(
+    Parameter::new(
         "silence",
         "ms",
         200,
         [0, 3_600_000],
         "how long nobody calls the allocator after the first burst",
     ),
-    parameter(
+    Parameter::new(
         "activity",
         "ms",
         1000,
@@ -83,57 +83,42 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 const PRESETS: &[Preset] = &[
-    Preset {
-        name: "default",
-        meaning: "bursts of 200 MiB from four threads, blocks of 16 bytes to 32 KiB",
-        values: &[],
-        published: None,
-    },
-    Preset {
-        name: "alone",
-        meaning: "the same from one thread",
-        values: &[("threads", 1)],
-        published: None,
-    },
-    Preset {
-        name: "quick",
-        meaning: "bursts of 48 MiB and a quarter of the silence",
-        values: &[("mebibytes", 48), ("silence", 50)],
-        published: None,
-    },
+    Preset::own(
+        "default",
+        "bursts of 200 MiB from four threads, blocks of 16 bytes to 32 KiB",
+        &[],
+    ),
+    Preset::own("alone", "the same from one thread", &[("threads", 1)]),
+    Preset::own(
+        "quick",
+        "bursts of 48 MiB and a quarter of the silence",
+        &[("mebibytes", 48), ("silence", 50)],
+    ),
 ];
 
-const fn less(name: &'static str, meaning: &'static str) -> FigureText {
-    FigureText {
-        name,
-        meaning,
-        more_is_better: false,
-    }
-}
-
 const OWN: [FigureText; 6] = [
-    less(
+    FigureText::less(
         "left_silent_bytes",
         "resident memory above the start after the silence that follows the first burst",
     ),
-    less(
+    FigureText::less(
         "left_trimmed_bytes",
         "the same after malloc_trim(0), where the allocator has it",
     ),
-    less(
+    FigureText::less(
         "left_active_bytes",
         "resident memory above the start after the activity that follows the second burst",
     ),
-    less(
+    FigureText::less(
         "survivor_bytes",
         "the sizes of the blocks that survive the third burst, as requested",
     ),
-    less(
+    FigureText::less(
         "survivor_overhead",
         "resident memory above the start over survivor_bytes, after the activity that follows the \
          third burst",
     ),
-    less(
+    FigureText::less(
         "survivor_overhead_trimmed",
         "the same after malloc_trim(0), where the allocator has it",
     ),

@@ -5,7 +5,7 @@ use crate::report::FIGURES;
 use crate::{Description, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
-    workload: Workload::Malloctest,
+    workload: Some(Workload::Malloctest),
     name: "malloctest",
     summary: "a million blocks of random sizes allocated, then all freed in the same order",
     models: "A program that builds a large structure and then takes all of it down. In each repeat \
@@ -33,74 +33,62 @@ pub(crate) static DESCRIPTION: Description = Description {
     needs: super::needs,
 };
 
-const fn count(
-    name: &'static str,
-    meaning: &'static str,
-    unit: &'static str,
-    default: u64,
-) -> Parameter {
-    Parameter {
-        name,
-        meaning,
-        unit,
-        default,
-        least: 1,
-        most: 1 << 40,
-    }
-}
-
 static PARAMETERS: &[Parameter] = &[
     THREADS,
-    count("repeats", "how often all is done", "repeats", 5),
-    count(
+    Parameter::new(
+        "repeats",
+        "repeats",
+        5,
+        [1, 1 << 40],
+        "how often all is done",
+    ),
+    Parameter::new(
         "iterations",
-        "blocks of each thread in a repeat",
         "blocks",
         1_000_000,
+        [1, 1 << 40],
+        "blocks of each thread in a repeat",
     ),
-    count("lower", "least size of a block", "bytes", 10),
-    count("upper", "greatest size of a block", "bytes", 1000),
-    Parameter {
-        name: "touch",
-        meaning: "1: write every byte of every block and check its ends, 0: write nothing",
-        unit: "",
-        default: 0,
-        least: 0,
-        most: 1,
-    },
+    Parameter::new("lower", "bytes", 10, [1, 1 << 40], "least size of a block"),
+    Parameter::new(
+        "upper",
+        "bytes",
+        1000,
+        [1, 1 << 40],
+        "greatest size of a block",
+    ),
+    Parameter::new(
+        "touch",
+        "",
+        0,
+        [0, 1],
+        "1: write every byte of every block and check its ends, 0: write nothing",
+    ),
     SEED,
     LATENCY,
 ];
 
 static PRESETS: &[Preset] = &[
-    Preset {
-        name: "short",
-        meaning: "a hundredth of the published repeats",
-        values: &[],
-        published: None,
-    },
-    Preset {
-        name: "short-touch",
-        meaning: "the short one with every byte written",
-        values: &[("touch", 1)],
-        published: None,
-    },
-    Preset {
-        name: "quick",
-        meaning: "two repeats of 100,000 blocks",
-        values: &[("repeats", 2), ("iterations", 100_000)],
-        published: None,
-    },
-    Preset {
-        name: "published",
-        meaning: "malloctest 1 500 1000000 10 1000, as published",
-        values: &[("repeats", 500)],
-        published: Some("exercise 07 of Performance-oriented Computing, 2024, part B"),
-    },
-    Preset {
-        name: "published-touch",
-        meaning: "the published one with every byte written, which was not published",
-        values: &[("repeats", 500), ("touch", 1)],
-        published: None,
-    },
+    Preset::own("short", "a hundredth of the published repeats", &[]),
+    Preset::own(
+        "short-touch",
+        "the short one with every byte written",
+        &[("touch", 1)],
+    ),
+    Preset::own(
+        "quick",
+        "two repeats of 100,000 blocks",
+        &[("repeats", 2), ("iterations", 100_000)],
+    ),
+    Preset::own(
+        "published",
+        "malloctest 1 500 1000000 10 1000, as published",
+        &[("repeats", 500)],
+    )
+    .published("exercise 07 of Performance-oriented Computing, 2024, part B"),
+    Preset::own(
+        "published-touch",
+        "the published one with every byte written, which was not published",
+        &[("repeats", 500), ("touch", 1)],
+    ),
 ];

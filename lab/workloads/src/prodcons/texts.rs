@@ -3,11 +3,11 @@
 use super::{check, needs};
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;
-use crate::rptest::{ALIGN, DISTRIBUTION, MAX, MIN, TOUCH, parameter};
+use crate::rptest::{ALIGN, DISTRIBUTION, MAX, MIN, TOUCH};
 use crate::{Description, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
-    workload: Workload::Prodcons,
+    workload: Some(Workload::Prodcons),
     name: "prodcons",
     summary: "producers and consumers: every block is freed by another thread than its own",
     models: "Pipelines, in which one thread builds what another takes apart: a producer allocates a \
@@ -40,31 +40,31 @@ const PARAMETERS: &[Parameter] = &[
         default: 2,
         ..THREADS
     },
-    parameter(
+    Parameter::new(
         "producers",
         "threads",
         0,
         [0, 1024],
         "threads that allocate; 0: those that are no consumers, or half of the threads",
     ),
-    parameter(
+    Parameter::new(
         "consumers",
         "threads",
         0,
         [0, 1024],
         "threads that free; 0: those that are no producers, or half of the threads",
     ),
-    parameter(
+    Parameter::new(
         "batches",
         "batches",
         5000,
         [1, 1_000_000_000],
         "batches that each producer sends",
     ),
-    parameter("objects", "blocks", 1000, [1, 1 << 32], "blocks in a batch"),
+    Parameter::new("objects", "blocks", 1000, [1, 1 << 32], "blocks in a batch"),
     MIN,
     MAX,
-    parameter(
+    Parameter::new(
         "queue",
         "batches",
         8,
@@ -78,42 +78,29 @@ const PARAMETERS: &[Parameter] = &[
     LATENCY,
 ];
 
-const fn preset(
-    name: &'static str,
-    meaning: &'static str,
-    values: &'static [(&'static str, u64)],
-) -> Preset {
-    Preset {
-        name,
-        meaning,
-        values,
-        published: None,
-    }
-}
-
 const PRESETS: &[Preset] = &[
-    preset(
+    Preset::own(
         "default",
         "5000 batches of 1000 blocks of 16 to 1000 bytes",
         &[],
     ),
-    preset(
+    Preset::own(
         "published-like",
         "batches as large as rptest hands over, and as many as its published settings do; the \
          document printed no parameters",
         &[("batches", 40_000), ("objects", 5000)],
     ),
-    preset(
+    Preset::own(
         "many-to-one",
         "four producers, one consumer",
         &[("threads", 5), ("consumers", 1), ("batches", 500)],
     ),
-    preset(
+    Preset::own(
         "one-to-many",
         "one producer, four consumers",
         &[("threads", 5), ("producers", 1), ("batches", 2000)],
     ),
-    preset(
+    Preset::own(
         "quick",
         "a twenty-fifth of the batches",
         &[("batches", 200)],

@@ -6,7 +6,7 @@ use crate::report::FIGURES;
 use crate::{Description, FigureText, Parameter, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
-    workload: Workload::Rptest,
+    workload: Some(Workload::Rptest),
     name: "rptest",
     summary: "the rpmalloc benchmark: random sizes, scattered frees and allocations, blocks handed \
               to other threads",
@@ -45,31 +45,13 @@ pub(crate) static DESCRIPTION: Description = Description {
     needs,
 };
 
-/// A parameter with its least and greatest value.
-pub(crate) const fn parameter(
-    name: &'static str,
-    unit: &'static str,
-    default: u64,
-    range: [u64; 2],
-    meaning: &'static str,
-) -> Parameter {
-    let [least, most] = range;
-    Parameter {
-        name,
-        meaning,
-        unit,
-        default,
-        least,
-        most,
-    }
-}
-
 /// The least size of a block.
-pub(crate) const MIN: Parameter = parameter("min", "bytes", 16, [1, 1 << 30], "least size");
+pub(crate) const MIN: Parameter = Parameter::new("min", "bytes", 16, [1, 1 << 30], "least size");
 /// The greatest size of a block.
-pub(crate) const MAX: Parameter = parameter("max", "bytes", 1000, [1, 1 << 30], "greatest size");
+pub(crate) const MAX: Parameter =
+    Parameter::new("max", "bytes", 1000, [1, 1 << 30], "greatest size");
 /// How probable each size is.
-pub(crate) const DISTRIBUTION: Parameter = parameter(
+pub(crate) const DISTRIBUTION: Parameter = Parameter::new(
     "distribution",
     "",
     0,
@@ -79,7 +61,7 @@ pub(crate) const DISTRIBUTION: Parameter = parameter(
 
 const PARAMETERS: &[Parameter] = &[
     THREADS,
-    parameter(
+    Parameter::new(
         "mode",
         "",
         0,
@@ -87,28 +69,28 @@ const PARAMETERS: &[Parameter] = &[
         "0: random sizes, 1: one fixed size, the middle between min and max",
     ),
     DISTRIBUTION,
-    parameter(
+    Parameter::new(
         "cross",
         "loops",
         2,
         [0, 1_000_000_000],
         "one loop in this many hands blocks to another thread; 0: none does",
     ),
-    parameter(
+    Parameter::new(
         "loops",
         "loops",
         160,
         [1, 1_000_000_000],
         "loops of each thread in each of the four passes",
     ),
-    parameter(
+    Parameter::new(
         "blocks",
         "slots",
         50_000,
         [1, 1 << 32],
         "slots of each thread",
     ),
-    parameter(
+    Parameter::new(
         "ops",
         "blocks",
         5000,
@@ -123,36 +105,28 @@ const PARAMETERS: &[Parameter] = &[
     LATENCY,
 ];
 
-const fn less(name: &'static str, meaning: &'static str) -> FigureText {
-    FigureText {
-        name,
-        meaning,
-        more_is_better: false,
-    }
-}
-
-const OVERHEAD: FigureText = less(
+const OVERHEAD: FigureText = FigureText::less(
     "overhead",
     "resident_at_end_bytes over the peak of the bytes requested",
 );
 
 const OWN: [FigureText; 4] = [
-    less(
+    FigureText::less(
         "resident_at_end_bytes",
         "growth of resident memory from the start of the first pass to the end of the loops of the \
          pass where it is greatest, when all blocks that were handed over are freed: without the \
          program, its libraries and the workload's own arrays",
     ),
-    less(
+    FigureText::less(
         "mapped_at_end_bytes",
         "address space of the process at the same moments, without files, stacks and the workload's \
          own arrays: what the allocator has mapped or reserved",
     ),
-    less(
+    FigureText::less(
         "overhead_mapped",
         "mapped_at_end_bytes over the peak of the bytes requested, as the document has it",
     ),
-    less(
+    FigureText::less(
         "overhead_peak",
         "peak resident memory of the whole process over the peak of the bytes requested, which is \
          what other workloads call overhead",

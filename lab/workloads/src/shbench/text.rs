@@ -5,7 +5,7 @@ use crate::report::FIGURES;
 use crate::{Description, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
-    workload: Workload::Shbench,
+    workload: Some(Workload::Shbench),
     name: "shbench",
     summary: "blocks of varying sizes and lifetimes: freed newest first, oldest first, or kept",
     models: "A program whose objects differ in size and in how long they live. In each round a \
@@ -30,65 +30,47 @@ pub(crate) static DESCRIPTION: Description = Description {
     needs: super::needs,
 };
 
-/// A parameter with a wide range.
-const fn count(
-    name: &'static str,
-    meaning: &'static str,
-    unit: &'static str,
-    default: u64,
-) -> Parameter {
-    Parameter {
-        name,
-        meaning,
-        unit,
-        default,
-        least: 1,
-        most: u32::MAX as u64,
-    }
-}
-
-const fn percent(name: &'static str, meaning: &'static str, default: u64) -> Parameter {
-    Parameter {
-        name,
-        meaning,
-        unit: "percent",
-        default,
-        least: 0,
-        most: 100,
-    }
-}
+/// Greatest value of a parameter with a wide range.
+const MOST: u64 = u32::MAX as u64;
 
 static PARAMETERS: &[Parameter] = &[
     THREADS,
-    count(
+    Parameter::new(
         "iterations",
-        "rounds, divided among the threads",
         "rounds",
         10_000,
+        [1, MOST],
+        "rounds, divided among the threads",
     ),
-    count(
+    Parameter::new(
         "blocks",
-        "blocks that a thread allocates in a round",
         "blocks",
         1000,
+        [1, MOST],
+        "blocks that a thread allocates in a round",
     ),
-    count("min", "least size of a block", "bytes", 1),
-    count("max", "greatest size of a block", "bytes", 64),
-    percent(
+    Parameter::new("min", "bytes", 1, [1, MOST], "least size of a block"),
+    Parameter::new("max", "bytes", 64, [1, MOST], "greatest size of a block"),
+    Parameter::new(
         "lifo",
+        "percent",
+        40,
+        [0, 100],
         "share of the blocks that are freed newest first",
-        40,
     ),
-    percent(
+    Parameter::new(
         "fifo",
-        "share of the blocks that are freed oldest first; the others are kept",
+        "percent",
         40,
+        [0, 100],
+        "share of the blocks that are freed oldest first; the others are kept",
     ),
-    count(
+    Parameter::new(
         "kept",
-        "slots of each thread for blocks that are kept",
         "blocks",
         20_000,
+        [1, MOST],
+        "slots of each thread for blocks that are kept",
     ),
     SEED,
     LATENCY,
@@ -98,40 +80,30 @@ const MEDIUM: (&str, u64) = ("max", 4096);
 const FEWER_KEPT: (&str, u64) = ("kept", 5000);
 
 static PRESETS: &[Preset] = &[
-    Preset {
-        name: "small",
-        meaning: "sizes from 1 to 64 bytes",
-        values: &[],
-        published: None,
-    },
-    Preset {
-        name: "medium",
-        meaning: "sizes from 64 bytes to 4 KiB",
-        values: &[("min", 64), MEDIUM, FEWER_KEPT, ("iterations", 2500)],
-        published: None,
-    },
-    Preset {
-        name: "quick-small",
-        meaning: "the small one in a twentieth of the rounds",
-        values: &[("iterations", 500)],
-        published: None,
-    },
-    Preset {
-        name: "quick-medium",
-        meaning: "the medium one in a tenth of the rounds",
-        values: &[("min", 64), MEDIUM, FEWER_KEPT, ("iterations", 250)],
-        published: None,
-    },
-    Preset {
-        name: "published-small",
-        meaning: "the small one in fifty times the rounds; the document names no counts",
-        values: &[("iterations", 500_000)],
-        published: None,
-    },
-    Preset {
-        name: "published-medium",
-        meaning: "the medium one in a hundred times the rounds; the document names no counts",
-        values: &[("min", 64), MEDIUM, FEWER_KEPT, ("iterations", 250_000)],
-        published: None,
-    },
+    Preset::own("small", "sizes from 1 to 64 bytes", &[]),
+    Preset::own(
+        "medium",
+        "sizes from 64 bytes to 4 KiB",
+        &[("min", 64), MEDIUM, FEWER_KEPT, ("iterations", 2500)],
+    ),
+    Preset::own(
+        "quick-small",
+        "the small one in a twentieth of the rounds",
+        &[("iterations", 500)],
+    ),
+    Preset::own(
+        "quick-medium",
+        "the medium one in a tenth of the rounds",
+        &[("min", 64), MEDIUM, FEWER_KEPT, ("iterations", 250)],
+    ),
+    Preset::own(
+        "published-small",
+        "the small one in fifty times the rounds; the document names no counts",
+        &[("iterations", 500_000)],
+    ),
+    Preset::own(
+        "published-medium",
+        "the medium one in a hundred times the rounds; the document names no counts",
+        &[("min", 64), MEDIUM, FEWER_KEPT, ("iterations", 250_000)],
+    ),
 ];

@@ -1,5 +1,7 @@
 //! What the kernel's choice about transparent huge pages does to regions that are touched.
 
+use std::time::Duration;
+
 use heapdrome_paging::{Cell, Job, Limit, Throughput, Variant, throughput_table};
 use heapdrome_record::Table;
 
@@ -10,8 +12,8 @@ use super::Part;
 pub fn huge_pages(
     choices: &[Option<&'static str>],
     limit: Option<Limit>,
-    warm_up: f64,
-    seconds: f64,
+    warm_up: Duration,
+    seconds: Duration,
 ) -> Part {
     const PART: &str = "thp";
     let now = heapdrome_paging::huge_pages().unwrap_or_else(|| "none".to_owned());

@@ -7,6 +7,8 @@ mod strategies;
 mod sweep;
 mod throughput;
 
+use std::time::Duration;
+
 use heapdrome_paging::{Cell, Holder, Job, Limit, Order, Read, Recycle, Strategy};
 use heapdrome_record::Table;
 
@@ -59,10 +61,10 @@ impl Part {
 /// How cells are measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Measuring {
-    /// Seconds that count in each cell and round.
-    pub seconds: f64,
-    /// Seconds after which a warm-up ends although write-back has not settled.
-    pub warm_up: f64,
+    /// The time that counts in each cell and round.
+    pub seconds: Duration,
+    /// The time after which a warm-up ends although write-back has not settled.
+    pub warm_up: Duration,
     /// How pages are drawn.
     pub order: Order,
     /// The seed of contents and draws.

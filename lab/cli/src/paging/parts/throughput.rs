@@ -1,5 +1,7 @@
 //! Regions taken and returned.
 
+use std::time::Duration;
+
 use heapdrome_paging::{
     Cell, Job, Limit, Throughput, Variant, kept_table, pair_table, published_table,
     throughput_table,
@@ -17,8 +19,8 @@ pub fn throughput(
     threads: &[usize],
     rivals: &[Holding],
     limit: Option<Limit>,
-    warm_up: f64,
-    seconds: f64,
+    warm_up: Duration,
+    seconds: Duration,
 ) -> Part {
     let cell = |name: &str, threads: usize, variant: Variant| {
         let job = Job::Throughput(Throughput {

@@ -309,17 +309,7 @@ fn empty(sweep: &Sweep) -> Collection {
         started: sweep.whole.started.clone(),
         asked: sweep.whole.asked.clone(),
         name: format!("sweep {}", names.join(" and ")),
-        scale: None,
-        machine: heapdrome_record::Machine::default(),
-        races: Vec::new(),
-        ccdfs: Vec::new(),
-        misuse: Vec::new(),
-        survival: Vec::new(),
-        sweep: None,
-        claims: Vec::new(),
-        absent: Vec::new(),
-        tables: Vec::new(),
-        remarks: Vec::new(),
+        ..Collection::default()
     }
 }
 

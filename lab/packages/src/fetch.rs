@@ -1,0 +1,72 @@
+//! What fetching has in common, whichever registry a package comes from.
+
+use std::path::{Path, PathBuf};
+
+use crate::child::{ChildError, Job, last_lines};
+use crate::{Cache, CacheError, FetchError, Shelf};
+
+/// The sources of a package in the cache. Where they are not there yet, `fetch` puts them into a
+/// folder below the staging folder, with a log.
+pub(crate) fn fetched(
+    cache: &Cache,
+    label: &str,
+    sha256: &str,
+    fetch: impl FnOnce(&Path, &Path) -> Result<PathBuf, FetchError>,
+) -> Result<PathBuf, FetchError> {
+    let short = sha256.get(..12).unwrap_or(sha256);
+    let place = cache.path(Shelf::Sources).join(format!("{label}-{short}"));
+    if place.is_dir() {
+        return Ok(place);
+    }
+    let lock = cache.lock(label)?;
+    if place.is_dir() {
+        return Ok(place);
+    }
+    let staging = lock.staging()?;
+    let log = cache.shelf(Shelf::Logs)?.join(format!("fetch-{label}.log"));
+    // A log of an earlier attempt would be quoted in the message about this one.
+    let _ = std::fs::remove_file(&log);
+    let made = fetch(staging.path(), &log)?;
+    cache.shelf(Shelf::Sources)?;
+    lock.place(&made, &place)?;
+    Ok(place)
+}
+
+/// A program that fetches, as messages speak of it.
+pub(crate) struct Fetcher<'a> {
+    /// The package.
+    pub(crate) package: String,
+    /// The program.
+    pub(crate) program: &'static str,
+    /// What to do where it is not there.
+    pub(crate) advice: &'static str,
+    pub(crate) log: &'a Path,
+    /// Finds the line that says why among the last ones of the log.
+    pub(crate) telling: fn(&[String]) -> String,
+}
+
+impl Fetcher<'_> {
+    /// Runs a job of the program.
+    pub(crate) fn run(self, job: Job<'_>, cache: &Cache) -> Result<(), FetchError> {
+        let (package, program) = (self.package, self.program.to_owned());
+        job.run(cache.interrupt()).map_err(|error| match error {
+            ChildError::Interrupted => FetchError::Interrupted { package },
+            ChildError::Start { .. } => FetchError::ProgramMissing {
+                package,
+                program,
+                advice: self.advice.to_owned(),
+            },
+            ChildError::Log { path, source } => FetchError::Cache(CacheError::File {
+                doing: "write",
+                path,
+                source,
+            }),
+            ChildError::Failed { .. } => FetchError::Failed {
+                package,
+                program,
+                reason: (self.telling)(&last_lines(self.log, 60)),
+                log: self.log.to_owned(),
+            },
+        })
+    }
+}

@@ -1,0 +1,267 @@
+//! Control groups: where this process is in either kind of hierarchy, and what a group's files say.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use heapdrome_record::Bytes;
+
+/// From here on a limit of version 1 means that there is none.
+const NO_LIMIT: u64 = 1 << 60;
+
+/// The two kinds of hierarchy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// One hierarchy for each controller.
+    One,
+    /// One hierarchy for all.
+    Two,
+}
+
+/// The group of this process in a hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The kind of hierarchy.
+    pub version: Version,
+    /// The folder where the hierarchy is mounted.
+    pub mount: PathBuf,
+    /// The folder of the group.
+    pub folder: PathBuf,
+}
+
+impl Group {
+    /// The group of this process in the hierarchy of version 1 that has `controller`, or in that of
+    /// version 2, whether or not it has the controller; `None` where it is not mounted.
+    pub fn of_this_process(version: Version, controller: &str) -> Option<Self> {
+        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        Self::locate(version, controller, &groups, &mounts)
+    }
+
+    /// The groups of this process in both versions, version 1 first: a controller is in one
+    /// hierarchy only, and version 2 is mounted beside it on many machines.
+    pub fn both(controller: &str) -> impl Iterator<Item = Self> + use<'_> {
+        let versions = [Version::One, Version::Two].into_iter();
+        versions.filter_map(|version| Self::of_this_process(version, controller))
+    }
+
+    /// Finds the group in the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`. A container
+    /// sees its own group as the root of the hierarchy.
+    pub fn locate(version: Version, controller: &str, groups: &str, mounts: &str) -> Option<Self> {
+        let has = |names: &str| names.split(',').any(|name| name == controller);
+        let path = groups.lines().find_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let (names, path) = (fields.next()?, fields.next()?);
+            let right = match version {
+                Version::One => has(names),
+                Version::Two => names.is_empty(),
+            };
+            right.then_some(path)
+        })?;
+        mounts.lines().find_map(|line| {
+            let (mount, system) = line.split_once(" - ")?;
+            let mut system = system.split_whitespace();
+            let kind = system.next()?;
+            let right = match version {
+                Version::One => kind == "cgroup" && has(system.nth(1).unwrap_or_default()),
+                Version::Two => kind == "cgroup2",
+            };
+            let mut fields = mount.split_whitespace().skip(3);
+            let (root, point) = (fields.next()?, fields.next()?);
+            let inside = Path::new(path).strip_prefix(root).ok()?;
+            right.then(|| Self {
+                version,
+                mount: point.into(),
+                folder: Path::new(point).join(inside),
+            })
+        })
+    }
+
+    /// The folders of the group and of the groups above it, as far as they can be seen.
+    pub fn upwards(&self) -> impl Iterator<Item = &Path> {
+        let inside = |folder: &&Path| folder.starts_with(&self.mount);
+        self.folder.ancestors().take_while(inside)
+    }
+
+    /// The folders in which groups with `controller` may be made, the nearest first. A group of
+    /// version 2 that holds processes can have no such groups below it.
+    pub fn parents(&self, controller: &str) -> Vec<PathBuf> {
+        let may = |folder: &&Path| {
+            self.version == Version::One || lists(folder, "cgroup.subtree_control", controller)
+        };
+        self.upwards().filter(may).map(Path::to_owned).collect()
+    }
+}
+
+/// Whether a group's file is a list of words with this one among them.
+pub fn lists(folder: &Path, file: &str, word: &str) -> bool {
+    text(folder, file).is_some_and(|text| text.split_whitespace().any(|one| one == word))
+}
+
+fn text(folder: &Path, file: &str) -> Option<String> {
+    fs::read_to_string(folder.join(file)).ok()
+}
+
+/// The number that a group's file holds; `None` for a word such as `max`.
+pub fn number(folder: &Path, file: &str) -> Option<u64> {
+    text(folder, file)?.trim().parse().ok()
+}
+
+/// The number behind `key` in a group's file of such lines.
+pub fn field(folder: &Path, file: &str, key: &str) -> Option<u64> {
+    keyed(&text(folder, file)?, key)
+}
+
+/// The number behind `key` in a text of lines with a key and a number.
+pub fn keyed(text: &str, key: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next()? == key)
+            .then(|| words.next()?.parse().ok())
+            .flatten()
+    })
+}
+
+/// The limit that a group's file holds; `None` where it says that there is none.
+pub fn limit(folder: &Path, file: &str) -> Option<Bytes> {
+    let found = number(folder, file).filter(|bytes| *bytes < NO_LIMIT);
+    found.map(Bytes)
+}
+
+/// A group's limit of memory.
+pub fn memory_limit(version: Version, folder: &Path) -> Option<Bytes> {
+    limit(
+        folder,
+        match version {
+            Version::One => "memory.limit_in_bytes",
+            Version::Two => "memory.max",
+        },
+    )
+}
+
+/// A group's quota of processor time, in processors.
+pub fn quota(version: Version, folder: &Path) -> Option<f64> {
+    let both = match version {
+        Version::One => {
+            let [quota, period] =
+                ["cpu.cfs_quota_us", "cpu.cfs_period_us"].map(|file| text(folder, file));
+            format!("{} {}", quota?.trim(), period?.trim())
+        }
+        Version::Two => text(folder, "cpu.max")?,
+    };
+    let mut numbers = both.split_whitespace().map(|word| word.parse::<f64>().ok());
+    let (quota, period) = (numbers.next()??, numbers.next()??);
+    // Without a quota there is -1, or a word.
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1: &str = "4:memory:/jobs/a b\n2:cpuacct,cpu:/\n0::/\n";
+    const V1_MOUNTS: &str = "\
+        30 25 0:26 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n\
+        35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n\
+        36 31 0:33 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpuacct,cpu\n\
+        41 31 0:38 / /sys/fs/cgroup/unified rw shared:9 - cgroup2 cgroup2 rw\n";
+    const V2: &str = "0::/user.slice/user-1000.slice/session-2.scope\n";
+    const V2_MOUNTS: &str =
+        "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+
+    fn write(folder: &Path, file: &str, text: &str) {
+        fs::create_dir_all(folder).expect("a folder");
+        fs::write(folder.join(file), text).expect("written");
+    }
+
+    #[test]
+    fn the_group_of_either_version_is_found() {
+        let one = Group::locate(Version::One, "memory", V1, V1_MOUNTS).expect("mounted");
+        assert_eq!(one.folder, Path::new("/sys/fs/cgroup/memory/jobs/a b"));
+        assert_eq!(one.parents("memory").len(), 3);
+        let cpu = Group::locate(Version::One, "cpu", V1, V1_MOUNTS);
+        let cpu = cpu.expect("mounted with another controller");
+        assert_eq!(cpu.folder, Path::new("/sys/fs/cgroup/cpu"));
+        let two = Group::locate(Version::Two, "memory", V2, V2_MOUNTS).expect("mounted");
+        let scope = "/sys/fs/cgroup/user.slice/user-1000.slice/session-2.scope";
+        assert_eq!(two.folder, Path::new(scope));
+        assert_eq!(two.upwards().count(), 4);
+    }
+
+    #[test]
+    fn a_container_sees_its_own_group_as_the_root() {
+        let mounts = "35 31 0:32 /docker/x /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
+        let of = |groups| Group::locate(Version::One, "memory", groups, mounts);
+        let folder = |groups| of(groups).expect("mounted").folder;
+        assert_eq!(
+            folder("4:memory:/docker/x\n"),
+            Path::new("/sys/fs/cgroup/memory")
+        );
+        assert_eq!(
+            folder("4:memory:/docker/x/y\n"),
+            Path::new("/sys/fs/cgroup/memory/y")
+        );
+        assert_eq!(of("4:memory:/elsewhere\n"), None);
+    }
+
+    #[test]
+    fn what_is_not_mounted_is_not_found() {
+        for (groups, mounts) in [
+            (V2, V2_MOUNTS),
+            (V1, ""),
+            ("", V1_MOUNTS),
+            ("nonsense", "more - nonsense"),
+        ] {
+            assert_eq!(Group::locate(Version::One, "memory", groups, mounts), None);
+        }
+    }
+
+    #[test]
+    fn limits_are_told_from_none() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let folder = home.path();
+        assert_eq!(memory_limit(Version::Two, folder), None);
+        write(folder, "memory.max", "max\n");
+        assert_eq!(memory_limit(Version::Two, folder), None);
+        write(folder, "memory.max", "1073741824\n");
+        assert_eq!(memory_limit(Version::Two, folder), Some(Bytes(1 << 30)));
+        write(folder, "memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(memory_limit(Version::One, folder), None);
+        write(folder, "memory.limit_in_bytes", "1048576\n");
+        assert_eq!(memory_limit(Version::One, folder), Some(Bytes(1 << 20)));
+    }
+
+    #[test]
+    fn a_quota_is_told_from_none() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let both = || [Version::One, Version::Two].map(|version| quota(version, home.path()));
+        assert_eq!(both(), [None, None]);
+        write(home.path(), "cpu.max", "max 100000\n");
+        write(home.path(), "cpu.cfs_quota_us", "-1\n");
+        write(home.path(), "cpu.cfs_period_us", "100000\n");
+        assert_eq!(both(), [None, None]);
+        write(home.path(), "cpu.max", "150000 100000\n");
+        write(home.path(), "cpu.cfs_quota_us", "1600000\n");
+        assert_eq!(both(), [Some(16.0), Some(1.5)]);
+    }
+
+    #[test]
+    fn only_whole_names_are_keys() {
+        assert_eq!(keyed("anon_thp 5\nanon 7\n", "anon"), Some(7));
+        assert_eq!(keyed("MemAvailable:   7 kB\n", "MemAvailable:"), Some(7));
+        assert_eq!(keyed("rss 5\n", "total_rss"), None);
+    }
+
+    #[test]
+    fn only_a_group_that_hands_the_controller_down_is_a_parent() {
+        let mount = tempfile::tempdir().expect("a temporary folder");
+        let folder = mount.path().join("a/b");
+        write(mount.path(), "cgroup.subtree_control", "cpu memory\n");
+        write(&folder, "cgroup.subtree_control", "cpu\n");
+        let group = Group {
+            version: Version::Two,
+            mount: mount.path().to_owned(),
+            folder,
+        };
+        assert_eq!(group.parents("memory"), [mount.path()]);
+    }
+}

@@ -1,0 +1,154 @@
+//! The memory that is available to this process: what the kernel has, what control groups and limits
+//! allow.
+
+use std::path::Path;
+
+use heapdrome_record::Bytes;
+
+use crate::group::{self, Group, Version};
+
+/// An amount of memory, and what sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The amount.
+    pub bytes: Bytes,
+    /// What sets it, in a few words.
+    pub limit: &'static str,
+}
+
+/// The least that the machine, the control groups and the limits of this process leave; `None` where
+/// none of them can be read.
+pub fn available() -> Option<Room> {
+    let found = [machine(), groups(), address_space()];
+    found.into_iter().flatten().min_by_key(|one| one.bytes)
+}
+
+/// What the kernel can give without swapping.
+fn machine() -> Option<Room> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    Some(Room {
+        bytes: Bytes::from_kib(group::keyed(&text, "MemAvailable:")?),
+        limit: "free memory of the machine",
+    })
+}
+
+/// What the memory groups of this process leave.
+fn groups() -> Option<Room> {
+    let all = Group::both("memory").filter_map(|group| least(&group));
+    Some(Room {
+        bytes: all.min()?,
+        limit: "memory limit of the control group",
+    })
+}
+
+/// What a limit of address space leaves.
+fn address_space() -> Option<Room> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mapped = Bytes::from_kib(group::keyed(&status, "VmSize:")?);
+    Some(Room {
+        bytes: Bytes(address_space_limit()?.0.saturating_sub(mapped.0)),
+        limit: "ulimit -v",
+    })
+}
+
+/// The limit of address space of this process (`ulimit -v`); `None` where there is none.
+pub fn address_space_limit() -> Option<Bytes> {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the pointer is to a whole rlimit that outlives the call.
+    let status = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    (status == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(Bytes(limit.rlim_cur))
+}
+
+/// The least room in a group and the groups above it.
+fn least(group: &Group) -> Option<Bytes> {
+    let rooms = group
+        .upwards()
+        .filter_map(|folder| of_group(group.version, folder));
+    rooms.min()
+}
+
+/// What one group leaves: its limit less its use, not counting file pages that can be dropped.
+fn of_group(version: Version, folder: &Path) -> Option<Bytes> {
+    let limit = group::memory_limit(version, folder)?;
+    let (used, key) = match version {
+        Version::One => ("memory.usage_in_bytes", "total_inactive_file"),
+        Version::Two => ("memory.current", "inactive_file"),
+    };
+    let used = group::number(folder, used)?;
+    let droppable = group::field(folder, "memory.stat", key).unwrap_or(0);
+    let held = used.saturating_sub(droppable);
+    Some(Bytes(limit.0.saturating_sub(held)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group_folder(folder: &Path, files: &[(&str, &str)]) {
+        std::fs::create_dir_all(folder).expect("a folder");
+        for (name, text) in files {
+            std::fs::write(folder.join(name), text).expect("written");
+        }
+    }
+
+    fn group_in(version: Version, mount: &Path, inside: &str) -> Group {
+        Group {
+            version,
+            mount: mount.to_owned(),
+            folder: mount.join(inside),
+        }
+    }
+
+    #[test]
+    fn the_tightest_group_of_version_two_counts_and_droppable_pages_do_not() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let files = [
+            ("memory.max", "1000\n"),
+            ("memory.current", "900\n"),
+            ("memory.stat", "anon 5\ninactive_file 50\n"),
+        ];
+        group_folder(&root.path().join("outer"), &files);
+        let inner = [("memory.max", "max\n"), ("memory.current", "10\n")];
+        group_folder(&root.path().join("outer/inner"), &inner);
+        let group = group_in(Version::Two, root.path(), "outer/inner");
+        assert_eq!(least(&group), Some(Bytes(150)));
+    }
+
+    #[test]
+    fn version_one_is_read_and_its_huge_numbers_are_no_limit() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let limited = [
+            ("memory.limit_in_bytes", "1000\n"),
+            ("memory.usage_in_bytes", "700\n"),
+            ("memory.stat", "inactive_file 1\ntotal_inactive_file 90\n"),
+        ];
+        group_folder(&root.path().join("jobs"), &limited);
+        let free = [
+            ("memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory.usage_in_bytes", "9000\n"),
+        ];
+        group_folder(&root.path().join("jobs/a"), &free);
+        let group = group_in(Version::One, root.path(), "jobs/a");
+        assert_eq!(least(&group), Some(Bytes(390)));
+    }
+
+    /// The path of a container's group is the host's, and may not be there inside.
+    #[test]
+    fn a_container_whose_path_is_not_mounted_reads_the_root() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        group_folder(
+            root.path(),
+            &[("memory.max", "77"), ("memory.current", "7")],
+        );
+        let group = group_in(Version::Two, root.path(), "host/only/path");
+        assert_eq!(least(&group), Some(Bytes(70)));
+    }
+
+    #[test]
+    fn something_is_available() {
+        assert!(available().is_some_and(|room| room.bytes > Bytes(0)));
+    }
+}
