@@ -28,6 +28,7 @@ Examples:
   heapdrome show latest
   heapdrome show result.json --full
   heapdrome show result.json --deploy
+  heapdrome show result.json --entrant mimalloc2
   heapdrome show result.json --markdown result.md --csv samples.csv --redact";
 
 /// `heapdrome report`.

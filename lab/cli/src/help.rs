@@ -31,7 +31,7 @@ const HEADINGS: [(&str, &[&str]); 3] = [
     ("When to stop", &["quick", "resume"]),
     (
         "Servers and figures",
-        &["serve", "ready", "idle", "metrics"],
+        &["serve", "ready", "idle", "metrics", "judge"],
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! `heapdrome show`: a saved result, in brief or in full, and how to use the allocator that it recommends.
 
-use heapdrome_record::{RaceResult, Saved};
+use heapdrome_record::{RaceResult, Role, Saved};
 use heapdrome_report::Conclusion;
 
 use crate::arguments::ShowArguments;
@@ -17,6 +17,9 @@ use crate::{allocators, output, program, race, sources};
 /// the result itself; when a collection is asked for one allocator to use.
 pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let saved = read(arguments)?;
+    if let Some(name) = &arguments.entrant {
+        return show_entrant(&saved, name);
+    }
     let output = &arguments.output;
     Destinations::of(output).check(&[&arguments.result])?;
     if let Saved::Collection(one) = &saved
@@ -73,3 +76,46 @@ fn deploy(result: &RaceResult) -> Result<(), Failure> {
     };
     output::print(text.as_bytes())
 }
+
+/// Prints all that was recorded of one entrant, in every race that it took part in.
+fn show_entrant(saved: &Saved, name: &str) -> Result<(), Failure> {
+    let races: Vec<(Option<&str>, &RaceResult)> = match saved {
+        Saved::Race(result) => vec![(None, &**result)],
+        Saved::Collection(all) => {
+            let races = all.races.iter();
+            races
+                .map(|one| (Some(one.cell.as_str()), &one.result))
+                .collect()
+        }
+    };
+    let width = output::terminal().width.min(WIDTH);
+    let mut text = String::new();
+    for (cell, result) in &races {
+        let Some(evidence) = heapdrome_report::evidence(result, name, width) else {
+            continue;
+        };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        if let Some(cell) = cell {
+            text.push_str(&format!("Cell {}: ", program::one_line(cell)));
+        }
+        text.push_str(&evidence);
+    }
+    if text.is_empty() {
+        let rows = races.iter().flat_map(|(_, result)| &result.entrants);
+        let rows = rows.filter(|row| row.role != Role::Twin);
+        let mut names: Vec<_> = rows.map(|row| row.allocator.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        return Err(Failure::Usage(format!(
+            "no such entrant: {} (the result has {})",
+            program::one_line(name),
+            program::one_line(&names.join(", "))
+        )));
+    }
+    output::print(text.as_bytes())
+}
+
+/// The evidence of one row fits into as many columns.
+const WIDTH: usize = 80;

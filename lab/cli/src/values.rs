@@ -15,13 +15,18 @@ pub struct MetricArgument {
     pub better: Better,
 }
 
-/// A time such as `90`, `1.5s`, `10m` or `1h 30m`; a bare number is in seconds.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let span = match text.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?,
+/// A time such as `0`, `90`, `1.5s`, `10m` or `1h 30m`; a bare number is in seconds.
+pub fn duration_or_none(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
         Err(_) => humantime::parse_duration(text)
-            .map_err(|error| format!("{error}; write a time such as 90s, 10m or 1h30m"))?,
-    };
+            .map_err(|error| format!("{error}; write a time such as 90s, 10m or 1h30m")),
+    }
+}
+
+/// A time above zero, such as `90`, `1.5s`, `10m` or `1h 30m`; a bare number is in seconds.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let span = duration_or_none(text)?;
     if span.is_zero() {
         return Err("the time must be greater than zero".to_owned());
     }

@@ -5,6 +5,7 @@
 
 mod activity;
 mod cgroup;
+mod faults;
 mod kernel;
 mod memory;
 mod processor;
@@ -35,6 +36,7 @@ pub fn describe_with(conditions: &[Condition]) -> Machine {
         kernel: system::kernel_release().map_or_else(String::new, |name| format!("Linux {name}")),
         libc: system::c_library(),
         distribution: distribution.unwrap_or_default(),
+        fault_s: faults::cost(),
         remarks: remarks(conditions),
     }
 }

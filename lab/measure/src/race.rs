@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::{JournalLine, Machine, MemoryRun, Plan, Proof, Run};
+use heapdrome_record::{Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
 
 use crate::journal::{self, Journal, JournalError};
 use crate::launcher::LauncherProgram;
@@ -205,6 +205,11 @@ impl Race {
     /// The latest proof of each entrant, by its place in the plan.
     pub fn proofs(&self) -> &[Option<Proof>] {
         &self.state.proofs
+    }
+
+    /// What following every block showed of each entrant, by its place in the plan.
+    pub fn evidence(&self) -> &[Option<Evidence>] {
+        &self.state.evidence
     }
 
     /// The memory runs.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{Coverage, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
+use heapdrome_record::{Coverage, Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
 
 use crate::Failure;
 
@@ -13,6 +13,7 @@ pub(crate) struct State {
     pub(crate) runs: Vec<Run>,
     pub(crate) proofs: Vec<Option<Proof>>,
     pub(crate) memory_runs: Vec<MemoryRun>,
+    pub(crate) evidence: Vec<Option<Evidence>>,
     pub(crate) failures: Vec<Failure>,
     /// After how many rounds entrants were decided, by their places.
     pub(crate) decided: BTreeMap<usize, u32>,
@@ -25,6 +26,7 @@ impl State {
     pub(crate) fn new(plan: Plan, machine: Machine) -> Self {
         Self {
             proofs: vec![None; plan.entrants.len()],
+            evidence: vec![None; plan.entrants.len()],
             plan,
             machine,
             runs: Vec::new(),
@@ -46,6 +48,11 @@ impl State {
             JournalLine::Proof { entrant, proof } => {
                 if let Some(place) = self.proofs.get_mut(entrant) {
                     *place = Some(proof);
+                }
+            }
+            JournalLine::Evidence { entrant, evidence } => {
+                if let Some(place) = self.evidence.get_mut(entrant) {
+                    *place = Some(*evidence);
                 }
             }
             JournalLine::Memory(run) => self.memory_runs.push(run),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Ending, Machine, MemoryRun, Plan, Proof, Run, Stopping};
+use crate::{Ending, Evidence, Machine, MemoryRun, Plan, Proof, Run, Stopping};
 
 /// One line of a journal, in the order in which a race writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,13 @@ pub enum JournalLine {
     },
     /// An entrant's memory was watched.
     Memory(MemoryRun),
+    /// Every block of an entrant was followed.
+    Evidence {
+        /// The entrant's place in the plan.
+        entrant: usize,
+        /// What it showed.
+        evidence: Box<Evidence>,
+    },
     /// A timed run ended.
     Run(Box<Run>),
     /// An entrant left the race.

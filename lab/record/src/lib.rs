@@ -11,6 +11,7 @@ mod changes;
 mod collection;
 mod condition;
 mod entrant;
+mod evidence;
 mod figure;
 mod file;
 mod gzip;
@@ -35,6 +36,7 @@ pub use collection::{
 };
 pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role, merged_setting};
+pub use evidence::{CallTime, Evidence, SizeCount, SystemCalls};
 pub use figure::{COMMON_FIGURES, CPU, PEAK_RSS, WALL, is_common_figure, resolution, spoken};
 pub use file::{
     ReadError, Saved, changes_to_json, collection_to_json, is_stdin, read_result, read_saved,

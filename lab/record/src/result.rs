@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{AfterIdle, Ending, MemoryParts, MemorySample, Options, Role, Unserved};
+use crate::{AfterIdle, Ending, Evidence, MemoryParts, MemorySample, Options, Role, Unserved};
 
 /// The schema version that this heapdrome writes, and the newest that it reads.
 pub const SCHEMA: u32 = 1;
@@ -191,6 +191,9 @@ pub struct EntrantResult {
     /// The tree's memory after idling, from the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
+    /// What a run showed that followed every block, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
     /// Programs that outlived the command and were stopped, over all runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detached: Vec<String>,
@@ -227,6 +230,10 @@ pub struct Machine {
     pub libc: String,
     /// The distribution.
     pub distribution: String,
+    /// Processor time of a page fault that brings an empty page of 4 KiB in seconds, where it was
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault_s: Option<f64>,
     /// Remarks on its state that bear on the result, as `heapdrome doctor` gives them.
     pub remarks: Vec<String>,
 }

@@ -1,11 +1,12 @@
 //! The default output of a race: all that a reader needs to act, on one screen.
 
-use heapdrome_record::{EntrantResult, RaceResult, Role, Verdict};
+use heapdrome_record::{EntrantResult, RaceResult, Role, Status, Verdict};
 use unicode_width::UnicodeWidthStr;
 
 use crate::conclusion::{Conclusion, Figure};
 use crate::foreign;
 use crate::glance::{self, Shape};
+use crate::notes;
 use crate::prose;
 use crate::reproduce;
 use crate::sheet::{Sheet, why_out};
@@ -114,7 +115,7 @@ fn painted(page: &Page, sheet: &Sheet<'_>, row: usize, line: String, shape: Shap
         return page.paint.strong(&line);
     }
     let (mut before, mut rest) = (String::new(), line);
-    for figure in Figure::ALL {
+    for figure in Figure::COMMON {
         let Some(compared) = figure.versus(sheet, entrant) else {
             continue;
         };
@@ -169,11 +170,7 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
 fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for entrant in &sheet.out {
-        let (headline, details) = why_out(entrant);
-        let reason = match details.last() {
-            Some(detail) => format!("{headline}; {detail}"),
-            None => headline,
-        };
+        let reason = why_not(entrant);
         let name = foreign::name(&entrant.allocator);
         match groups.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, names)) => names.push(name),
@@ -191,6 +188,23 @@ fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
         told.push(listed(&rest));
     }
     told
+}
+
+/// Why an entrant does not count, in few words.
+fn why_not(entrant: &EntrantResult) -> String {
+    let unserved = entrant.proof.iter().flat_map(|proof| &proof.unserved);
+    if let (Status::NotServed, Some(first)) = (entrant.status, unserved.into_iter().next()) {
+        let program = foreign::line(&first.program);
+        let program = program.rsplit('/').next().unwrap_or_default();
+        let reason = notes::reason(first.reason);
+        let advice = foreign::line(&first.advice);
+        return format!("not served: {program} ({reason}); {advice}");
+    }
+    let (headline, details) = why_out(entrant);
+    match details.last() {
+        Some(detail) => format!("{headline}; {detail}"),
+        None => headline,
+    }
 }
 
 /// The remarks on the race that `room` lines hold, and how many others there are.

@@ -66,7 +66,7 @@ pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
     let names = sheet.rows.iter();
     let names = names.map(|row| foreign::short_name(&row.entrant.allocator, shape.name));
     let names = Column::text("allocator", names.collect());
-    let figures = Figure::ALL.iter();
+    let figures = Figure::COMMON.iter();
     let figures = figures.filter_map(|figure| column(sheet, *figure, shape));
     std::iter::once(names).chain(figures).collect()
 }
@@ -108,9 +108,9 @@ fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
             false => ratio,
         });
     let name = match (figure, shape.intervals) {
-        (Figure::Processor, false) => "CPU time",
-        (Figure::Memory, false) => "peak",
-        (figure, _) => figure.name(),
+        (Figure::Processor, false) => "CPU time".to_owned(),
+        (Figure::Memory, false) => "peak".to_owned(),
+        (figure, _) => figure.name(sheet),
     };
     let unit = unit.name;
     let head = match shape.has_values(figure) {
@@ -144,6 +144,7 @@ pub(crate) fn ratio(compared: &Comparison, shape: Shape) -> String {
 
 fn series(sheet: &Sheet<'_>, figure: Figure, entrant: &EntrantResult) -> Option<Series> {
     match figure {
+        Figure::Metric => entrant.metrics.get(figure.key(sheet)).cloned(),
         Figure::Wall => entrant.wall_s.clone(),
         Figure::Processor => cpu(entrant),
         Figure::Memory if sheet.peak() == PEAK_RSS => entrant.peak_rss_bytes.clone(),

@@ -189,7 +189,7 @@ fn unserved(unserved: &Unserved) -> Note {
 }
 
 /// Why a program was not served, in words.
-fn reason(reason: UnservedReason) -> &'static str {
+pub(crate) fn reason(reason: UnservedReason) -> &'static str {
     match reason {
         UnservedReason::StaticBinary => "a static binary, which loads nothing",
         UnservedReason::RaisedRights => "runs with raised rights, so LD_PRELOAD is ignored",

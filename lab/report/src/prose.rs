@@ -27,18 +27,49 @@ pub(crate) fn noise_floor(result: &RaceResult) -> String {
     )
 }
 
-/// The noise floor on one line.
+/// The noise floor in few words.
 pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
     let Some(noise) = &result.noise_floor else {
         return "not known after so few rounds.".to_owned();
     };
-    let shows = match noise.smallest_difference {
-        smallest if smallest.is_finite() => format!("shows {} or more", words::fraction(smallest)),
-        _ => "not known after so few rounds".to_owned(),
+    let smallest = smallest_differences(result);
+    let shows = match smallest.is_empty() {
+        true => "not known after so few rounds".to_owned(),
+        false => format!("shows {} or more", told_differences(&smallest)),
     };
     let itself = words::plain_ratio(&noise.baseline_again);
     let name = foreign::short_name(&result.baseline, 14);
     format!("{shows}; {name} against itself {itself}.")
+}
+
+/// The judged figures and the smallest differences in them that the race could have shown, where those are known.
+pub(crate) fn smallest_differences(result: &RaceResult) -> Vec<(String, f64)> {
+    let Some(noise) = &result.noise_floor else {
+        return Vec::new();
+    };
+    let named = |name: &str| foreign::line(spoken(name));
+    let mut known: Vec<(String, f64)> = match noise.smallest_by_figure.is_empty() {
+        true => vec![(named(WALL), noise.smallest_difference)],
+        false => {
+            let judged = result.options.judged.iter();
+            let smallest =
+                |name: &String| Some((named(name), *noise.smallest_by_figure.get(name)?));
+            judged.filter_map(smallest).collect()
+        }
+    };
+    known.retain(|(_, smallest)| smallest.is_finite());
+    known
+}
+
+/// `1.3%`; of several figures `26% in wall time and 1.3% in processor time`.
+pub(crate) fn told_differences(smallest: &[(String, f64)]) -> String {
+    if let [(_, only)] = smallest {
+        return words::fraction(*only);
+    }
+    let told = smallest
+        .iter()
+        .map(|(name, smallest)| format!("{} in {name}", words::fraction(*smallest)));
+    words::listed(&told.collect::<Vec<_>>())
 }
 
 /// The comparisons that the table shortens: those without a verdict on wall time, and memory.

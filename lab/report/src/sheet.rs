@@ -1,18 +1,13 @@
 //! What every table and text says, before it is put into a form: who is ranked, in which order,
 //! who is not and why, and the numbered notes.
 
+pub(crate) use heapdrome_record::{CPU, PEAK_RSS, WALL};
 use heapdrome_record::{Comparison, EntrantResult, RaceResult, Role, Series, Status};
 
 use crate::foreign;
 use crate::notes::{self, Note, Notes};
 use crate::plot::Looks;
 
-/// The key of the wall time among an entrant's comparisons.
-pub(crate) const WALL: &str = "wall_s";
-/// The key of user and system time together.
-pub(crate) const CPU: &str = "cpu_s";
-/// The key of the largest process's peak.
-pub(crate) const PEAK_RSS: &str = "peak_rss_bytes";
 /// The key of the tree's peak.
 pub(crate) const PEAK_TREE: &str = "peak_tree_bytes";
 /// The name of a workload's operations per CPU second.

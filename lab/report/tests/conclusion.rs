@@ -4,7 +4,7 @@ mod races;
 #[path = "races/seven.rs"]
 mod seven;
 
-use heapdrome_record::{RaceResult, Role, Verdict};
+use heapdrome_record::{Better, Entrant, Metric, RaceResult, Role, Verdict};
 use heapdrome_report::{Advice, Conclusion, Exporter, Figure, Terminal, interim};
 use races::{bare, compared, empty, full, usual};
 use seven::{EVEN, SAME, race, with_noise};
@@ -185,8 +185,8 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     let unclear = told(&with_noise(race(&[], UNSEEN), 0.46));
     assert_eq!(
         unclear,
-        "No answer: keep system for now. None was shown to beat system. Only differences above 46% were \
-         sure to be shown: run it longer or on a quieter machine."
+        "No answer: keep system for now. None was shown to beat system. Only differences above 46% in wall \
+         time and 46% in processor time were sure to be shown: run it longer or on a quieter machine."
     );
     let unseen = [UNSEEN[0], UNSEEN[1], (0.8, 0.02)];
     let unseen = told(&with_noise(race(&[("jemalloc", unseen)], UNSEEN), 0.46));
@@ -227,6 +227,53 @@ fn what_speaks_against_the_best_is_told_with_it() {
         "This is 95% sure after 3 rounds, but system seemed 1.03x slower (1.02 to 1.04) than itself, so \
          differences of that size prove nothing here, its output differs from that under system and it \
          has 1 known fault."
+    );
+}
+
+#[test]
+fn only_judged_figures_decide() {
+    let less = [(1.0, 0.3), (0.8, 0.02), EVEN];
+    let mut result = race(&[("mimalloc2", less)], MANY);
+    assert_eq!(advised(&result), "mimalloc2 for Processor");
+    result.options.judged = vec!["wall_s".to_owned()];
+    assert_eq!(advised(&result), "Stay");
+}
+
+#[test]
+fn a_judged_metric_goes_before_times_and_its_direction_counts() {
+    let mut result = race(&[("jemalloc", FAST)], MANY);
+    result.options.judged = vec!["rps".to_owned()];
+    for (better, expected) in [(Better::Higher, "mimalloc2"), (Better::Lower, "rpmalloc")] {
+        let (name, pattern) = ("rps".to_owned(), "x".to_owned());
+        result.options.metrics = vec![Metric {
+            name,
+            pattern,
+            better,
+        }];
+        for row in &mut result.entrants {
+            let ratio = match row.allocator.as_str() {
+                "mimalloc2" => compared(Verdict::More, 1.2, 0.05),
+                "jemalloc" => compared(Verdict::More, 1.1, 0.01),
+                "rpmalloc" => compared(Verdict::Less, 0.9, 0.05),
+                _ => compared(Verdict::Undecided, 1.0, 0.05),
+            };
+            row.versus_baseline.insert("rps".to_owned(), ratio);
+        }
+        assert_eq!(advised(&result), format!("{expected} for Metric"));
+    }
+}
+
+#[test]
+fn what_runs_today_is_no_change() {
+    let mut result = race(&[("mimalloc2", FAST)], MANY);
+    let mut rivals = result.entrants.iter_mut();
+    let today = rivals.find(|row| row.allocator == "mimalloc2");
+    today.expect("it races").allocator = Entrant::AS_IS.to_owned();
+    let conclusion = Conclusion::of(&result);
+    assert!(conclusion.taken().is_none());
+    assert_eq!(
+        conclusion.what,
+        "Stay with as-is, as the command runs today."
     );
 }
 

@@ -9,9 +9,10 @@ mod workload;
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
-    Absent, Better, Ccdf, CcdfPoint, Change, Changes, ClaimResult, Collection, ComparedResult,
-    Ending, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun, MisuseStage, Multiple,
-    Nanoseconds, Outcome, RacePair, RaceResult, Role, Series, Server, Survival, Table, Trial,
+    Absent, Better, CallTime, Ccdf, CcdfPoint, Change, Changes, ClaimResult, Collection,
+    ComparedResult, Ending, Evidence, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun,
+    MisuseStage, Multiple, Nanoseconds, Outcome, RacePair, RaceResult, Role, Series, Server,
+    SizeCount, Survival, SystemCalls, Table, Trial,
 };
 use heapdrome_report::{Exporter, Json};
 use serde_json::Value;
@@ -21,6 +22,7 @@ const DESCRIPTION: &str = include_str!("../../../docs/result-schema.md");
 /// A result in which no optional field is left out.
 fn whole() -> RaceResult {
     let mut result = races::usual();
+    result.machine.fault_s = Some(1e-6);
     let (name, pattern) = ("ops".to_owned(), "x".to_owned());
     result.options.metrics = vec![Metric {
         name,
@@ -49,6 +51,12 @@ fn whole() -> RaceResult {
         };
         entrant.counters = BTreeMap::from([("COUNTER".to_owned(), series.clone())]);
         entrant.metrics = BTreeMap::from([("METRIC".to_owned(), series)]);
+        entrant.evidence = Some(Evidence {
+            sizes: vec![SizeCount::default()],
+            system_calls: Some(SystemCalls::default()),
+            call_time: Some(CallTime::default()),
+            ..Evidence::default()
+        });
         if let Some(proof) = &mut entrant.proof {
             proof.warnings = vec!["warning".to_owned()];
             proof.taken_in = Some("cell".to_owned());

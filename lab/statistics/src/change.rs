@@ -8,7 +8,8 @@
 
 use crate::Interval;
 use crate::independent::half_width;
-use crate::rule::{FEWEST_ROUNDS, half_a_step, log_ratios, logarithms};
+use crate::rounds::{half_a_step, log_ratios, logarithms};
+use crate::rule::FEWEST_ROUNDS;
 use crate::trimmed::{Trimmed, degrees_of_freedom, trimmed_mean};
 
 /// The share of the level that is spent. The rest pays for races that stop when they are precise: they

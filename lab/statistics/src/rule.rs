@@ -7,6 +7,8 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use crate::boundary::{Boundary, upper_tail};
 use crate::median;
+use crate::randomisation::Randomisation;
+use crate::rounds::{Cells, Rounds};
 use crate::trimmed::{Trimmed, degrees_of_freedom, trimmed_mean};
 
 /// Complete rounds before which no interval is given.
@@ -18,6 +20,11 @@ const SPENDABLE: f64 = 0.85;
 
 /// Rounds after which half of that share is spent.
 const HALF_SPENT: f64 = 20.0;
+
+/// Rounds before which the randomisation test does not judge, and by what factor its least tail must lie
+/// below the one wanted.
+const FEWEST_TO_TEST: usize = 10;
+const ROOM: f64 = 20.0;
 
 /// Standard deviations that turn an even chance of showing a difference into one of 80%.
 const POWER_80: f64 = 0.841_621_233_572_914_3;
@@ -40,8 +47,27 @@ pub struct Rule {
 #[derive(Debug)]
 struct State {
     boundary: Boundary,
-    /// Critical values on Student's scale, by rounds.
-    student: BTreeMap<usize, f64>,
+    /// By rounds.
+    critical: BTreeMap<usize, Critical>,
+}
+
+/// What a standardised difference must exceed.
+#[derive(Clone, Copy, Debug)]
+struct Critical {
+    /// On the normal scale.
+    normal: f64,
+    /// On Student's, with the same tail.
+    student: f64,
+}
+
+/// An interval on the log scale.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    centre: f64,
+    low: f64,
+    high: f64,
+    /// The standard error of the centre.
+    error: f64,
 }
 
 /// Which side of 1 a ratio was shown to be on.
@@ -66,8 +92,8 @@ pub struct Estimate {
     pub high: f64,
     /// Complete rounds that it rests on.
     pub rounds: usize,
-    /// The standard deviation of one round's log ratio, as the trimmed mean sees it: the standard
-    /// error of the estimate times the square root of the rounds.
+    /// The standard deviation of one round's log ratio, as the estimate sees it: its standard error
+    /// times the square root of the rounds.
     pub deviation: f64,
     /// The least half-width, on the log scale, that the resolution of the figures allows.
     pub floor: f64,
@@ -86,6 +112,16 @@ impl Estimate {
     /// Half of the interval's width as a fraction of the ratio: 0.01 is "plus or minus 1%".
     pub fn half_width(&self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
+    }
+
+    /// The ratio of the baseline to the entrant.
+    fn inverted(self) -> Self {
+        Self {
+            ratio: 1.0 / self.ratio,
+            low: 1.0 / self.high,
+            high: 1.0 / self.low,
+            ..self
+        }
     }
 }
 
@@ -118,7 +154,7 @@ impl Rule {
         let boundary = Boundary::new(alpha / comparisons as f64, FEWEST_ROUNDS, spent);
         let state = Arc::new(Mutex::new(State {
             boundary,
-            student: BTreeMap::new(),
+            critical: BTreeMap::new(),
         }));
         Self {
             alpha,
@@ -137,34 +173,68 @@ impl Rule {
         self.comparisons
     }
 
-    /// Compares two series by the ratios within each round.
-    ///
-    /// `resolution` is the step in which the figures were measured, in their own unit (a page for
-    /// memory, a clock tick for times, 1 for counts): a figure below it counts as one step, and the
-    /// interval is never narrower than one step allows. With a resolution of zero, figures that are
-    /// not positive are left out.
-    ///
-    /// `None` with fewer than [`FEWEST_ROUNDS`] rounds in which both figures are there.
+    /// Compares two series round by round, with nobody beside them; see [`Rule::compare_within`].
     pub fn compare(&self, entrant: &[f64], baseline: &[f64], resolution: f64) -> Option<Estimate> {
-        // One that ran fewer rounds keeps its estimate, whatever the other one's later rounds show.
-        let both = entrant.len().min(baseline.len());
-        let (entrant, baseline) = (&entrant[..both], &baseline[..both]);
-        let logs = log_ratios(entrant, baseline, resolution);
-        let rounds = logs.len();
-        if rounds < FEWEST_ROUNDS {
+        let pair = Rounds::new([entrant, baseline], None, resolution);
+        self.compare_within(&pair, 0, 1)
+    }
+
+    /// Compares the entrant at place `own` with the one at place `other`, in the rounds that both have.
+    ///
+    /// All others say what each round was like. Where one of the two is the baseline or its twin and the
+    /// other one is neither, the runs of both baselines count.
+    ///
+    /// `None` with fewer than [`FEWEST_ROUNDS`] rounds that both have.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    pub fn compare_within(
+        &self,
+        rounds: &Rounds<'_>,
+        own: usize,
+        other: usize,
+    ) -> Option<Estimate> {
+        let [own_twin, other_twin] = [own, other].map(|entrant| rounds.twin_of(entrant));
+        if own_twin.is_some() && other_twin.is_none() {
+            let turned = self.compare_within(rounds, other, own);
+            return turned.map(Estimate::inverted);
+        }
+        let cells = rounds.cells(own, other);
+        if cells.rounds < FEWEST_ROUNDS {
             return None;
         }
-        let Trimmed { centre, error } = trimmed_mean(&logs)?;
-        let floor = resolution_floor(entrant, baseline, resolution);
-        let half = (self.critical(rounds) * error).max(floor);
+        let student = self.by_student(&cells)?;
+        let found = match self.critical_of_test(&cells) {
+            Some(critical) => by_randomisation(&cells, critical, student),
+            None => student,
+        };
         Some(Estimate {
-            ratio: centre.exp(),
-            low: (centre - half).exp(),
-            high: (centre + half).exp(),
-            rounds,
-            deviation: error * (rounds as f64).sqrt(),
-            floor,
+            ratio: found.centre.exp(),
+            low: found.low.min(found.centre - cells.floor).exp(),
+            high: found.high.max(found.centre + cells.floor).exp(),
+            rounds: cells.rounds,
+            deviation: found.error * (cells.rounds as f64).sqrt(),
+            floor: cells.floor,
         })
+    }
+
+    /// The trimmed mean of the log ratios, with Student's interval.
+    fn by_student(&self, cells: &Cells) -> Option<Ends> {
+        let Trimmed { centre, error } = trimmed_mean(&cells.ratios())?;
+        let half = self.by_rounds(cells.rounds).student * error;
+        Some(Ends {
+            centre,
+            low: centre - half,
+            high: centre + half,
+            error,
+        })
+    }
+
+    /// The critical value of the randomisation test; `None` where its tail cannot be small enough.
+    fn critical_of_test(&self, cells: &Cells) -> Option<f64> {
+        let normal = self.by_rounds(cells.rounds).normal;
+        let reached = reaches(cells.rounds, cells.least_tail(), normal);
+        reached.then_some(normal)
     }
 
     /// About how many more rounds would show a difference of `difference` (0.01 is 1%) with a
@@ -211,15 +281,53 @@ impl Rule {
         ((critical + margin) * error).max(estimate.floor)
     }
 
-    /// How many standard errors the interval reaches to each side after `rounds` rounds.
+    /// How many standard errors the interval reaches to each side after `rounds` rounds of a race whose
+    /// baseline has a twin.
     fn critical(&self, rounds: usize) -> f64 {
+        let Critical { normal, student } = self.by_rounds(rounds);
+        let least_tail = 3.0_f64.powi(-i32::try_from(rounds).unwrap_or(i32::MAX));
+        match reaches(rounds, least_tail, normal) {
+            true => normal,
+            false => student,
+        }
+    }
+
+    /// The critical values after `rounds` rounds.
+    fn by_rounds(&self, rounds: usize) -> Critical {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { boundary, student } = &mut *state;
-        *student.entry(rounds).or_insert_with(|| {
-            let tail = upper_tail(boundary.critical(rounds));
-            student_quantile(tail, degrees_of_freedom(rounds) as f64)
+        let State { boundary, critical } = &mut *state;
+        *critical.entry(rounds).or_insert_with(|| {
+            let normal = boundary.critical(rounds);
+            let freedom = degrees_of_freedom(rounds) as f64;
+            Critical {
+                normal,
+                student: student_quantile(upper_tail(normal), freedom),
+            }
         })
     }
+}
+
+/// The randomisation test's interval. An end that is out of its reach stays Student's.
+fn by_randomisation(cells: &Cells, critical: f64, student: Ends) -> Ends {
+    let mut test = Randomisation::new(cells);
+    let estimate = test.estimate();
+    let centre = estimate[0];
+    let below = test.distance(estimate, -1.0, critical);
+    let above = test.distance(estimate, 1.0, critical);
+    let low = below.map_or(student.low.min(centre), |distance| centre - distance);
+    let high = above.map_or(student.high.max(centre), |distance| centre + distance);
+    Ends {
+        centre,
+        low,
+        high,
+        error: (high - low) / (2.0 * critical),
+    }
+}
+
+/// Whether the tail of the randomisation test is small enough after `rounds` rounds to reach the critical
+/// value `normal`, with room for rounds whose scores are equal.
+fn reaches(rounds: usize, least_tail: f64, normal: f64) -> bool {
+    rounds >= FEWEST_TO_TEST && least_tail * ROOM <= upper_tail(normal)
 }
 
 /// The share of the level that is spent after `rounds` rounds.
@@ -233,57 +341,13 @@ fn student_quantile(tail: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |student| -student.inverse_cdf(tail))
 }
 
-/// A resolution that can be used: zero in place of one that is undefined.
-fn step(resolution: f64) -> f64 {
-    if resolution.is_finite() {
-        resolution.max(0.0)
-    } else {
-        0.0
-    }
-}
-
-/// Whether a figure has a logarithm, a figure below one step counting as one step.
-fn usable(figure: f64, step: f64) -> bool {
-    figure.is_finite() && figure >= 0.0 && figure.max(step) > 0.0
-}
-
-/// The logarithms of the ratios of the rounds in which both figures are there.
-pub(crate) fn log_ratios(entrant: &[f64], baseline: &[f64], resolution: f64) -> Vec<f64> {
-    let step = step(resolution);
-    entrant
-        .iter()
-        .zip(baseline)
-        .filter(|(own, other)| usable(**own, step) && usable(**other, step))
-        .map(|(own, other)| own.max(step).ln() - other.max(step).ln())
-        .collect()
-}
-
-/// The logarithms of the figures that are there.
-pub(crate) fn logarithms(figures: &[f64], resolution: f64) -> Vec<f64> {
-    let step = step(resolution);
-    let known = figures.iter().filter(|figure| usable(**figure, step));
-    known.map(|figure| figure.max(step).ln()).collect()
-}
-
-/// The least half-width on the log scale: both figures may be wrong by half a step.
-fn resolution_floor(entrant: &[f64], baseline: &[f64], resolution: f64) -> f64 {
-    half_a_step(entrant, resolution) + half_a_step(baseline, resolution)
-}
-
-/// Half a step on the log scale, as a share of the typical figure.
-pub(crate) fn half_a_step(figures: &[f64], resolution: f64) -> f64 {
-    let step = step(resolution);
-    let typical = median(figures).unwrap_or(0.0).max(step);
-    if typical > 0.0 {
-        step / typical / 2.0
-    } else {
-        0.0
-    }
-}
-
 #[cfg(test)]
 mod decided;
+#[cfg(any(test, feature = "benchmark"))]
+mod simulated;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod turns;
+#[cfg(test)]
+mod within;

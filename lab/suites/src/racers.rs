@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use heapdrome_record::{Member, resolution};
-use heapdrome_statistics::{Estimate, Interval, Rule, geometric_mean, mean, median};
+use heapdrome_record::{Member, Role, Status, resolution};
+use heapdrome_statistics::{Estimate, Interval, Rounds, Rule, geometric_mean, mean, median};
 
 use crate::claim::EVERYONE;
 use crate::{Contender, Suite};
@@ -55,8 +55,48 @@ pub(crate) fn first_rounds_of(member: &Member, allocator: &str, figure: &str) ->
     figure_of(member, allocator, figure).map(|samples| member.result.first_rounds(samples))
 }
 
-/// Takes the samples of a figure of an allocator from a race.
-type Samples = fn(&Member, &str, &str) -> Option<Vec<f64>>;
+/// Which rounds of a race count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Span {
+    /// All that both entrants ran.
+    Whole,
+    /// Those that every entrant ran.
+    First,
+}
+
+/// The figure of one allocator over that of another, by the rounds of a race; all others that ran it
+/// say what each round was like. `None` where a row does not count, or there are too few rounds.
+pub(crate) fn compare(
+    member: &Member,
+    rule: &Rule,
+    [of, to]: [&str; 2],
+    figure: &str,
+    span: Span,
+) -> Option<Estimate> {
+    let result = &member.result;
+    let rows = result.entrants.iter();
+    let counting = rows.filter(|row| row.status == Status::Ok);
+    let (rows, samples): (Vec<_>, Vec<Vec<f64>>) = counting
+        .filter_map(|row| {
+            let samples = row.samples(figure)?;
+            let samples = match span {
+                Span::Whole => samples,
+                Span::First => result.first_rounds(samples),
+            };
+            Some((row, samples))
+        })
+        .unzip();
+    let place = |role: fn(Role) -> bool, name: &str| {
+        let mut rows = rows.iter();
+        rows.position(|row| role(row.role) && row.allocator == name)
+    };
+    let own = |name: &str| place(|role| role != Role::Twin, name);
+    let twin = place(|role| role == Role::Twin, &result.baseline);
+    let twin = own(&result.baseline).zip(twin).map(<[usize; 2]>::from);
+    let samples = samples.iter().map(Vec::as_slice);
+    let rounds = Rounds::new(samples, twin, resolution(figure));
+    rule.compare_within(&rounds, own(of)?, own(to)?)
+}
 
 /// One allocator's figure over another's, within the rounds of one race.
 #[derive(Clone, Copy, Debug)]
@@ -87,17 +127,21 @@ pub(crate) fn pairs<'a>(
     to: &[Racer<'a>],
     figure: &str,
 ) -> Vec<Pair<'a>> {
-    pairs_of(figure_of, member, of, to, figure)
+    pairs_within(Span::Whole, member, of, to, figure)
 }
 
-/// As [`pairs`], of samples that `samples` takes.
-fn pairs_of<'a>(
-    samples: Samples,
+/// As [`pairs`], by the rounds of `span`.
+fn pairs_within<'a>(
+    span: Span,
     member: &Member,
     of: &str,
     to: &[Racer<'a>],
     figure: &str,
 ) -> Vec<Pair<'a>> {
+    let samples = match span {
+        Span::Whole => figure_of,
+        Span::First => first_rounds_of,
+    };
     let Some(own) = samples(member, of, figure) else {
         return Vec::new();
     };
@@ -110,7 +154,7 @@ fn pairs_of<'a>(
         Some(Pair {
             other,
             bare: mean(&own)? / mean(&theirs)?,
-            found: rule.compare(&own, &theirs, resolution(figure)),
+            found: compare(member, &rule, [of, other.1], figure, span),
         })
     };
     others.into_iter().filter_map(pair).collect()
@@ -150,7 +194,7 @@ pub(crate) fn mean_over_least(
 ) -> Option<Mean> {
     let pair = |member: &&Member| {
         let chosen = least(member, to, figure)?;
-        pairs_of(first_rounds_of, member, of, &[chosen], figure)
+        pairs_within(Span::First, member, of, &[chosen], figure)
             .first()
             .copied()
     };

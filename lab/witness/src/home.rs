@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::WitnessError;
+use crate::layout::FOLLOW;
 
 /// The counting library, built together with this crate.
 pub(crate) const LIBRARY: &[u8] =
@@ -93,6 +94,19 @@ impl Home {
     /// The library's path.
     pub(crate) fn library(&self) -> PathBuf {
         self.folder.path().join(NAME)
+    }
+
+    /// Makes the library follow every block from now on.
+    pub(crate) fn follow_blocks(&self) -> Result<(), WitnessError> {
+        let path = self.folder.path().join(FOLLOW);
+        let failed = |source| WitnessError::CannotOpen {
+            path: path.clone(),
+            purpose: "mark",
+            source,
+        };
+        File::create_new(&path)
+            .and_then(|file| file.set_permissions(Permissions::from_mode(0o444)))
+            .map_err(failed)
     }
 
     /// The path of a process's record.

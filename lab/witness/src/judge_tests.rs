@@ -78,6 +78,8 @@ fn image(id: usize, program: Program) -> Image {
         ledger: None,
         inspection: None,
         replaced: false,
+        system_calls: Default::default(),
+        huge: 0,
     }
 }
 

@@ -8,6 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::filter;
 use crate::{Request, WitnessError};
 
 /// Held while there is a gate. A child has copies of all pipes until its exec: two children that are made
@@ -23,6 +24,8 @@ pub(crate) struct Launch {
     script_arguments: Vec<CString>,
     environment: Vec<CString>,
     streams: [File; 3],
+    /// What makes the kernel stop the command at calls for memory; empty where they are not counted.
+    filter: Vec<libc::sock_filter>,
 }
 
 fn text(bytes: &OsStr) -> CString {
@@ -117,7 +120,13 @@ impl Launch {
             script_arguments,
             environment: environment.iter().map(assignment).collect(),
             streams,
+            filter: Vec::new(),
         })
+    }
+
+    /// Counts the command's calls to the system for memory.
+    pub(crate) fn count_system_calls(&mut self) {
+        self.filter = filter::program();
     }
 
     /// Makes the child, calls `attach` with its process number, and lets it go on to its exec.
@@ -185,6 +194,9 @@ impl Launch {
             let mut byte = 0_u8;
             while libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) < 0 {
                 ready &= *libc::__errno_location() == libc::EINTR;
+            }
+            if !self.filter.is_empty() {
+                filter::install(&self.filter);
             }
             if ready {
                 libc::execve(self.path.as_ptr(), arguments.as_ptr(), environment.as_ptr());

@@ -5,7 +5,13 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::layout::{FUNCTIONS, Function, MAGIC, MALLOC, OBJECTS, PATH_BYTES, Record};
+use heapdrome_record::SystemCalls;
+
+use crate::evidence::Followed;
+use crate::layout::{
+    self, FUNCTIONS, Function, MAGIC, MALLOC, OBJECTS, OwnCalls, PATH_BYTES, Record, SIZES,
+    SizeCount,
+};
 
 /// A record, read and made safe to look at.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +24,8 @@ pub(crate) struct Ledger {
     pub(crate) counts: Vec<Counts>,
     /// Whether `operator new` was called.
     pub(crate) operator_new: bool,
+    /// What following every block showed, where it did.
+    pub(crate) followed: Option<Followed>,
 }
 
 /// The calls that one object served.
@@ -90,6 +98,7 @@ impl Ledger {
                 });
             }
         }
+        ledger.followed = followed(&word)?;
         Some(ledger)
     }
 
@@ -119,6 +128,37 @@ impl Ledger {
 /// Whether a function is a form of `operator new`, by its mangled name.
 fn is_operator_new(name: &str) -> bool {
     name.starts_with("_Znw") || name.starts_with("_Zna")
+}
+
+/// What a record says of blocks; `None` within where none was followed. `word` reads the record.
+fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
+    use std::mem::offset_of;
+    let start = offset_of!(Record, followed);
+    let at = |place: usize| word(start + place);
+    let own = |place: usize| at(offset_of!(layout::Followed, own) + place);
+    let sizes = start + offset_of!(layout::Followed, sizes);
+    let size = |place: usize| {
+        let place = sizes + place * size_of::<SizeCount>();
+        let blocks = word(place + offset_of!(SizeCount, blocks))?;
+        Some((blocks, word(place + offset_of!(SizeCount, bytes))?))
+    };
+    let sizes: Option<Vec<_>> = (0..SIZES).map(size).collect();
+    let followed = Followed {
+        peak: at(offset_of!(layout::Followed, peak))?,
+        frees: at(offset_of!(layout::Followed, frees))?,
+        freed_by_others: at(offset_of!(layout::Followed, freed_by_others))?,
+        timed: at(offset_of!(layout::Followed, timed))?,
+        ticks: at(offset_of!(layout::Followed, ticks))?,
+        calibration: at(offset_of!(layout::Followed, calibration))?,
+        own: SystemCalls {
+            mmap: own(offset_of!(OwnCalls, mmap))?,
+            munmap: own(offset_of!(OwnCalls, munmap))?,
+            madvise: own(offset_of!(OwnCalls, madvise))?,
+            ..SystemCalls::default()
+        },
+        sizes: sizes?,
+    };
+    Some((followed.calibration > 0).then_some(followed))
 }
 
 /// What lies in a record. Where root watches, everybody may write into its folder: a link is not

@@ -16,7 +16,9 @@
 
 mod advice;
 mod error;
+mod evidence;
 mod families;
+mod filter;
 mod home;
 mod inspect;
 mod judge;
@@ -32,6 +34,7 @@ mod program;
 mod proof;
 mod request;
 mod session;
+mod ticks;
 mod tracer;
 mod tree;
 mod watchdog;

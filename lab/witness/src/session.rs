@@ -6,13 +6,15 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use heapdrome_record::{Ending, Proof};
+use heapdrome_record::{Ending, Evidence, Proof};
 
+use crate::evidence;
 use crate::home::Home;
 use crate::judge::Expected;
 use crate::launch::Launch;
 use crate::objects::Objects;
 use crate::proof::{ImageReport, conclude};
+use crate::ticks::Reading;
 use crate::tracer;
 use crate::tree::Tree;
 use crate::watchdog::Watch;
@@ -43,6 +45,19 @@ pub struct Report {
     pub ending: Ending,
     /// Every program of every process, in the order in which they ended.
     pub images: Vec<ImageReport>,
+    /// What following every block showed, where that was asked for.
+    pub evidence: Option<Evidence>,
+}
+
+/// What a run is watched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// The counting library counts calls and bytes.
+    Counts,
+    /// It follows every block besides, and calls to the system for memory are counted.
+    Follows,
+    /// The command runs without it.
+    Uncounted,
 }
 
 impl Witness {
@@ -73,7 +88,16 @@ impl Witness {
     /// # Errors
     /// When it cannot be started or followed.
     pub fn start(&self, request: &Request) -> Result<Session, WitnessError> {
-        self.begin(request, true)
+        self.begin(request, Mode::Counts)
+    }
+
+    /// Starts the command with the counting library, which follows every block: the report has
+    /// evidence. That costs more time than counting, and memory for each live block.
+    ///
+    /// # Errors
+    /// When it cannot be started or followed.
+    pub fn start_following(&self, request: &Request) -> Result<Session, WitnessError> {
+        self.begin(request, Mode::Follows)
     }
 
     /// Starts the command in exactly the environment of a measured run. Nothing is counted: only
@@ -83,18 +107,26 @@ impl Witness {
     /// # Errors
     /// When it cannot be started or followed.
     pub fn start_uncounted(&self, request: &Request) -> Result<Session, WitnessError> {
-        self.begin(request, false)
+        self.begin(request, Mode::Uncounted)
     }
 
-    fn begin(&self, request: &Request, counted: bool) -> Result<Session, WitnessError> {
+    fn begin(&self, request: &Request, mode: Mode) -> Result<Session, WitnessError> {
         let home = Arc::new(Home::create(&self.folder)?);
         let key = request.key()?;
         let library = home.library();
-        let counting = counted.then_some(library.as_path());
-        let launch = Launch::prepare(request, request.preload(counting)?)?;
+        let counting = (mode != Mode::Uncounted).then_some(library.as_path());
+        let mut launch = Launch::prepare(request, request.preload(counting)?)?;
         let watch = Arc::new(Watch::default());
         let needed = request.needed_preload(counting)?;
-        let tree = Tree::new(home, needed, self.objects.clone(), watch.clone());
+        let follows = mode == Mode::Follows;
+        if follows {
+            home.follow_blocks()?;
+            launch.count_system_calls();
+        }
+        let mut tree = Tree::new(home, needed, self.objects.clone(), watch.clone());
+        if follows {
+            tree.follow_blocks();
+        }
         let run = Run {
             launch,
             tree,
@@ -159,6 +191,7 @@ struct Run {
 impl Run {
     fn take(mut self, started: &mpsc::Sender<i32>) -> Result<Report, WitnessError> {
         let finished = Finished(self.watch.clone());
+        let reading = Reading::now();
         let mut child = self.launch.spawn(|pid| {
             tracer::seize(pid)?;
             self.tree.begin(pid);
@@ -172,11 +205,13 @@ impl Run {
             return Err(error);
         }
         let ending = ending?;
+        let evidence = evidence::conclude(&self.tree.ended, reading.rate());
         let (proof, images) = conclude(&self.tree.ended, &self.expected, self.key);
         Ok(Report {
             proof,
             ending,
             images,
+            evidence,
         })
     }
 }

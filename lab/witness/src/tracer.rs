@@ -13,6 +13,7 @@ const OPTIONS: i32 = libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACEEXIT
+    | libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_EXITKILL;
 
 /// Takes hold of a child that waits before its exec. The calling thread becomes the tracer.
@@ -124,6 +125,11 @@ fn stopped(thread: i32, stop: i32, tree: &mut Tree) {
         }
         libc::PTRACE_EVENT_EXEC => tree.replaced(thread, message(thread).unwrap_or(thread)),
         libc::PTRACE_EVENT_EXIT => tree.exiting(thread),
+        libc::PTRACE_EVENT_SECCOMP => {
+            if let Some(call) = message(thread) {
+                tree.asked_system(thread, call);
+            }
+        }
         libc::PTRACE_EVENT_STOP => {
             let by_job_control = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
             if by_job_control.contains(&signal) {

@@ -5,6 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use heapdrome_record::SystemCalls;
+
+use crate::filter;
 use crate::home::Home;
 use crate::inspect::{Inspection, inspect};
 use crate::ledger::Ledger;
@@ -30,6 +33,10 @@ pub(crate) struct Image {
     pub(crate) inspection: Option<Inspection>,
     /// Whether an exec ended it.
     pub(crate) replaced: bool,
+    /// Calls to the system for memory, where they are counted.
+    pub(crate) system_calls: SystemCalls,
+    /// Bytes in anonymous huge pages at its end, where blocks are followed.
+    pub(crate) huge: u64,
 }
 
 #[derive(Debug)]
@@ -46,6 +53,8 @@ pub(crate) struct Tree {
     preload: OsString,
     objects: Arc<Objects>,
     watch: Arc<Watch>,
+    /// Whether blocks are followed.
+    follows: bool,
     processes: HashMap<i32, Process>,
     /// The process of each thread.
     owners: HashMap<i32, i32>,
@@ -67,10 +76,25 @@ impl Tree {
             preload,
             objects,
             watch,
+            follows: false,
             processes: HashMap::new(),
             owners: HashMap::new(),
             next_id: 0,
             ended: Vec::new(),
+        }
+    }
+
+    /// Looks for huge pages in each process that ends.
+    pub(crate) fn follow_blocks(&mut self) {
+        self.follows = true;
+    }
+
+    /// A thread is about to make the call for memory that `message` stands for.
+    pub(crate) fn asked_system(&mut self, thread: i32, message: i32) {
+        let owner = self.owners.get(&thread).copied();
+        let process = owner.and_then(|owner| self.processes.get_mut(&owner));
+        if let Some(image) = process.and_then(|process| process.image.as_mut()) {
+            filter::add(&mut image.system_calls, message);
         }
     }
 
@@ -129,6 +153,8 @@ impl Tree {
             ledger: None,
             inspection: None,
             replaced: false,
+            system_calls: SystemCalls::default(),
+            huge: 0,
         });
         self.insert(child, image);
     }
@@ -166,6 +192,8 @@ impl Tree {
             ledger: None,
             inspection: None,
             replaced: false,
+            system_calls: SystemCalls::default(),
+            huge: 0,
         };
         self.insert(pid, Some(image));
     }
@@ -194,6 +222,8 @@ impl Tree {
             ledger: None,
             inspection: None,
             replaced: false,
+            system_calls: SystemCalls::default(),
+            huge: 0,
         };
         if let Some(mut old) = process.image.replace(image) {
             old.ledger = Ledger::take(&record, &old.program.path);
@@ -214,10 +244,14 @@ impl Tree {
         if thread != owner && process.threads.len() > 1 {
             return;
         }
-        if let Some(image) = &mut process.image
-            && let Some(seen) = inspect(owner, &self.library, &self.objects)
-        {
+        let Some(image) = &mut process.image else {
+            return;
+        };
+        if let Some(seen) = inspect(owner, &self.library, &self.objects) {
             image.inspection = Some(seen);
+        }
+        if self.follows {
+            image.huge = huge_pages(owner).unwrap_or(0);
         }
     }
 
@@ -247,6 +281,16 @@ impl Tree {
             self.ended.push(image);
         }
     }
+}
+
+/// Bytes of a process that stand in anonymous huge pages.
+fn huge_pages(pid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("AnonHugePages:"))?;
+    let kib = line.trim().strip_suffix("kB")?.trim();
+    kib.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 /// CPU time of all threads that a process ever had, in nanoseconds.

@@ -111,6 +111,9 @@ pub struct ShowArguments {
     /// CMake
     #[arg(long, conflicts_with_all = ["full", "json", "csv", "markdown"])]
     pub deploy: bool,
+    /// Print all that was recorded of one entrant, beside the baseline, and why it is better
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["full", "deploy", "json", "csv", "markdown", "redact"])]
+    pub entrant: Option<String>,
     /// Where to write it in other forms.
     #[command(flatten)]
     pub output: OutputArguments,

@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::output::OutputArguments;
 use crate::values::{
-    MetricArgument, Processors, SweepArgument, WorkArgument, duration, key_value, metric,
-    percentage, processors, sweep, work,
+    MetricArgument, Processors, SweepArgument, WorkArgument, duration, duration_or_none, key_value,
+    metric, percentage, processors, sweep, work,
 };
 
 /// `heapdrome race`.
@@ -69,7 +69,7 @@ pub struct RaceArguments {
     pub ready: Option<String>,
     /// How long the server is left alone after its load before its memory is read, in the untimed
     /// run that watches memory; 0s reads none [default: 3s]
-    #[arg(long, value_name = "TIME", value_parser = duration, requires = "serve")]
+    #[arg(long, value_name = "TIME", value_parser = duration_or_none, requires = "serve")]
     pub idle: Option<Duration>,
     /// A figure that the command prints: its first group, or else the whole match, is the number
     #[arg(long = "metric", value_name = "NAME[:higher|:lower]=REGEX", value_parser = metric)]

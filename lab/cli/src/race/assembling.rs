@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
-    Bytes, Comparison, Entrant, EntrantResult, Finding, Machine, MemoryRun, Plan, Proof,
+    Bytes, Comparison, Entrant, EntrantResult, Evidence, Finding, Machine, MemoryRun, Plan, Proof,
     ProofSummary, RaceResult, Role, Run, SCHEMA, Series, Status,
 };
-use heapdrome_statistics::{Estimate, Rule, drift, median, outliers};
+use heapdrome_statistics::{Estimate, Rounds, Rule, drift, median, outliers};
 
 use super::figures::{Compared, FIGURES, Kind, WALL, probability};
 use super::judging::{Rules, noise_floor};
@@ -26,6 +26,8 @@ pub struct Material<'a> {
     pub failures: &'a BTreeMap<usize, Finding>,
     /// After how many rounds entrants were decided that ran no more.
     pub decided: &'a BTreeMap<usize, u32>,
+    /// What following every block showed, by entrant.
+    pub evidence: &'a [Option<Evidence>],
     /// Untimed runs that watched memory.
     pub memory: &'a [MemoryRun],
     /// What happened to the race on its way.
@@ -103,28 +105,36 @@ impl Material<'_> {
         }
     }
 
-    /// The figure of an entrant beside the baseline's, for the rounds that both have.
-    fn pairs(&self, entrant: usize, of: impl Fn(&Run) -> Option<f64>) -> (Vec<f64>, Vec<f64>) {
-        let by_round: BTreeMap<u32, f64> = self
-            .of_entrant(self.plan.baseline())
-            .filter_map(|run| Some((run.round, of(run)?)))
-            .collect();
-        self.of_entrant(entrant)
-            .filter_map(|run| Some((of(run)?, *by_round.get(&run.round)?)))
-            .unzip()
+    /// A figure of every entrant by rounds; NaN where a round has none.
+    fn by_round(&self, of: impl Fn(&Run) -> Option<f64>) -> Vec<Vec<f64>> {
+        let mut figures = vec![Vec::new(); self.plan.entrants.len()];
+        for run in self.runs {
+            let (own, round) = (&mut figures[run.entrant], run.round as usize);
+            if own.len() <= round {
+                own.resize(round + 1, f64::NAN);
+            }
+            own[round] = of(run).unwrap_or(f64::NAN);
+        }
+        figures
     }
 
-    /// The ratio of an entrant's figure to the baseline's.
+    /// The ratio of an entrant's figure to the baseline's, in the rounds that both have.
     pub(super) fn estimate(
         &self,
         rules: &Rules,
         entrant: usize,
         figure: &Compared<'_>,
     ) -> Option<Estimate> {
-        let (mine, baseline) = self.pairs(entrant, |run| figure.of(run));
+        let figures = self.by_round(|run| figure.of(run));
+        let figures = figures.iter().map(Vec::as_slice);
+        let baseline = self.plan.baseline();
+        let mut entrants = self.plan.entrants.iter();
+        let twin = entrants.position(|entrant| entrant.role == Role::Twin);
+        let both = twin.map(|twin| [baseline, twin]);
+        let rounds = Rounds::new(figures, both, figure.resolution());
         rules
             .of(figure.name())
-            .compare(&mine, &baseline, figure.resolution())
+            .compare_within(&rounds, entrant, baseline)
     }
 }
 
@@ -177,6 +187,7 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
         memory_parts: first.map(|run| run.parts.clone()).unwrap_or_default(),
         memory_parts_method: first.and_then(|run| run.parts_method.clone()),
         after_idle: first.and_then(|run| run.after_idle),
+        evidence: material.evidence.get(entrant).cloned().flatten(),
         detached: detached(&runs),
         versus_baseline: comparisons(material, rules, entrant),
     }
@@ -360,6 +371,6 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
             different.join(", ")
         ));
     }
-    remarks.extend(mattering::remark(entrants));
+    remarks.extend(mattering::remarks(entrants));
     remarks
 }

@@ -239,7 +239,7 @@ impl Contest {
     /// As [`Contest::run`].
     pub fn go_on(&mut self, begun: Result<Option<Ended>, Failure>) -> Result<Ended, Failure> {
         let ended = match begun {
-            Ok(None) => self.rounds(),
+            Ok(None) => self.rounds().and_then(|ended| self.with_evidence(ended)),
             Ok(Some(ended)) => Ok(ended),
             Err(failure) => Err(failure),
         };
@@ -325,6 +325,7 @@ impl Contest {
             proofs: &proofs,
             failures: &failures.collect(),
             decided: self.race.decided(),
+            evidence: self.race.evidence(),
             memory: self.race.memory_runs(),
             remarks: &self.remarks,
             ended,

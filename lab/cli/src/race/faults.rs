@@ -36,7 +36,7 @@ mod tests {
             coverage: Coverage::Whole,
             served_by: None,
             calls: 1,
-            requested_bytes: 16,
+            requested_bytes: 1,
             processes: 1,
             served_processes: 1,
             operator_new,

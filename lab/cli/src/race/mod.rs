@@ -6,6 +6,7 @@ mod cell;
 mod contest;
 mod deciding;
 mod entrants;
+mod evidence;
 mod faults;
 mod figures;
 mod judging;

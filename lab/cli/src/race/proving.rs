@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use heapdrome_measure::{Race, entrant_environment};
-use heapdrome_record::{Coverage, Ending, JournalLine, Plan, Proof, Role};
+use heapdrome_record::{Coverage, Ending, Evidence, JournalLine, Plan, Proof, Role};
 use heapdrome_witness::{Report, Request, Session, Witness, WitnessError, add_uncounted};
 
 use super::contest::Shared;
@@ -141,6 +141,26 @@ impl Prover {
         match self.follow(race, || self.witness.start(&request))? {
             Watched::Well(report) => Ok(Some(report.proof)),
             Watched::Failed(..) => Ok(None),
+        }
+    }
+
+    /// Runs the command under `entrant` once more, for at most `limit`, and follows every block. `None`
+    /// where it failed or could not be followed, which says nothing of the race.
+    ///
+    /// # Errors
+    /// When it was interrupted.
+    pub fn follow_blocks(
+        &self,
+        race: &mut Race,
+        entrant: usize,
+        limit: Duration,
+    ) -> Result<Option<Evidence>, Failure> {
+        let mut request = self.request(race, entrant);
+        request.timeout = Some(request.timeout.map_or(limit, |known| known.min(limit)));
+        match self.follow(race, || self.witness.start_following(&request)) {
+            Ok(Watched::Well(report)) => Ok(report.evidence),
+            Err(Failure::Interrupted) => Err(Failure::Interrupted),
+            Ok(Watched::Failed(..)) | Err(_) => Ok(None),
         }
     }
 

@@ -1,21 +1,26 @@
 //! Whether all entrants do the same work: where they do not, their times compare nothing.
 //!
 //! A command may leave something behind that makes the next run do less, as a build does. The proofs
-//! count calls and processes of each entrant's run, and are compared before anything is timed.
+//! count calls, requested bytes and processes of each entrant's run, and are compared before anything
+//! is timed.
 
-use heapdrome_record::{Plan, Proof, Role};
+use heapdrome_record::{Bytes, Plan, Proof, Role};
 use heapdrome_report::count;
 
 use super::contest::{Contest, Ended};
 use crate::failure::Failure;
 
-/// Share of calls or processes that may differ: allocators grow blocks and align them differently,
+/// Share of calls, bytes or processes that may differ: allocators grow blocks and align them differently,
 /// and a program that asks for the usable size of a block adapts to it.
 const SHARE: f64 = 0.05;
 
 /// Calls that may differ, however few there are: at a tenth of a microsecond each they take less
 /// time than starting a process, and runtimes make some hundreds of their own at start.
 const FEW_CALLS: u64 = 1_000;
+
+/// Bytes that may differ, however few are requested: the page faults on them take less time than
+/// starting a process.
+const FEW_BYTES: u64 = 1 << 20;
 
 /// Processes that may differ, however few there are: shells and build tools start a helper now and
 /// then.
@@ -31,6 +36,8 @@ const REPEATS: usize = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Work {
     calls: u64,
+    /// 0 where it is not known, as in proofs of an older heapdrome.
+    bytes: u64,
     processes: u64,
 }
 
@@ -38,13 +45,17 @@ impl Work {
     fn of(proof: &Proof) -> Self {
         Self {
             calls: proof.calls,
+            bytes: proof.requested_bytes,
             processes: proof.processes,
         }
     }
 
     fn words(self) -> String {
         let (calls, processes) = (count(self.calls, "call"), count(self.processes, "process"));
-        format!("{calls} in {processes}")
+        match self.bytes {
+            0 => format!("{calls} in {processes}"),
+            bytes => format!("{calls} for {} in {processes}", Bytes(bytes)),
+        }
     }
 }
 
@@ -56,6 +67,7 @@ fn spread(runs: &[Work]) -> Work {
     };
     Work {
         calls: range(|run| run.calls),
+        bytes: range(|run| run.bytes),
         processes: range(|run| run.processes),
     }
 }
@@ -67,7 +79,9 @@ fn differ(one: Work, other: Work, spread: Work) -> bool {
         let allowed = share.max(few).max(spread.saturating_mul(SPREADS));
         one.abs_diff(other) > allowed
     };
+    let known = one.bytes > 0 && other.bytes > 0;
     far(one.calls, other.calls, FEW_CALLS, spread.calls)
+        || known && far(one.bytes, other.bytes, FEW_BYTES, spread.bytes)
         || far(
             one.processes,
             other.processes,
@@ -94,10 +108,11 @@ fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference
     }
     let own = [&[first], again].concat();
     let spread = spread(&own);
-    let length = own.len() as u64;
+    let mean = |of: fn(&Work) -> u64| own.iter().map(of).sum::<u64>() / own.len() as u64;
     let mean = Work {
-        calls: own.iter().map(|run| run.calls).sum::<u64>() / length,
-        processes: own.iter().map(|run| run.processes).sum::<u64>() / length,
+        calls: mean(|run| run.calls),
+        bytes: mean(|run| run.bytes),
+        processes: mean(|run| run.processes),
     };
     let others: Vec<usize> = (0..rivals.len())
         .filter(|place| differ(mean, rivals[*place], spread))
@@ -265,8 +280,25 @@ fn undo(plan: &Plan) -> String {
 mod tests {
     use super::*;
 
+    /// Work whose calls ask for 64 bytes each.
     fn work(calls: u64, processes: u64) -> Work {
-        Work { calls, processes }
+        Work {
+            calls,
+            bytes: 64 * calls,
+            processes,
+        }
+    }
+
+    #[test]
+    fn as_many_calls_for_more_bytes_are_other_work() {
+        let first = work(100_000, 20);
+        let more = |bytes| Work { bytes, ..first };
+        let (few, many) = (more(first.bytes + (1 << 20)), more(3 * first.bytes));
+        assert_eq!(difference(first, &[few], &[]), None);
+        let other = Some(Difference::Rivals(vec![0]));
+        assert_eq!(difference(first, &[many], &[]), other);
+        // An older heapdrome did not count them.
+        assert_eq!(difference(first, &[more(0)], &[]), None);
     }
 
     #[test]

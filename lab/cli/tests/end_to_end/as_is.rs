@@ -132,7 +132,8 @@ fn debians_redis_runs_on_jemalloc_as_it_is() {
         eprintln!("skipped: no redis-server that links jemalloc");
         return;
     }
-    let (site, sound) = (Site::new(), allocator(""));
+    // The allocators of the fixtures lack malloc_usable_size, which redis calls.
+    let (site, whole) = (Site::new(), Path::new("elfmalloc"));
     let settings = [
         "--serve",
         "exec redis-server --save '' --port 0 --unixsocket socket",
@@ -143,7 +144,7 @@ fn debians_redis_runs_on_jemalloc_as_it_is() {
         "--idle",
         "0s",
     ];
-    let (outcome, result) = site.race(&[&sound], &settings, &["sleep", "0.1"]);
+    let (outcome, result) = site.race(&[whole], &settings, &["sleep", "0.1"]);
     outcome.ends_with(0);
     races_as_it_is(&result, "baseline", "libjemalloc.so.2");
 }

@@ -8,6 +8,7 @@ mod compare;
 mod compressed;
 mod decided;
 mod destinations;
+mod evidence;
 mod failing_entrants;
 mod judged;
 mod killed;

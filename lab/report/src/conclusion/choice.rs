@@ -1,7 +1,7 @@
 //! The entrant that a race recommends.
 
 use super::rivals::{Figure, Rival, Standing};
-use super::{Advice, Conclusion, nothing_to_gain_in_time, sees_time, twin};
+use super::{Advice, Conclusion, is_as_is, no_speed_differs, sees_time, twin};
 use crate::sheet::{Sheet, settings};
 use crate::words::{self, listed};
 
@@ -38,17 +38,17 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
 
 /// Those that the baseline does not beat and that were shown to be better, and the figure on which they were.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
-    let matters = !nothing_to_gain_in_time(rivals);
+    let matters = !no_speed_differs(rivals);
     let is_good = |one: &Rival<'_>, gain: Figure| {
         let gains = one.standing(gain) == Standing::Better && one.entrant.proof.is_some();
         gains
             && match gain {
-                Figure::Wall => matters,
+                Figure::Metric | Figure::Wall => matters,
                 Figure::Processor => matters && one.standing(Figure::Wall) != Standing::Worse,
                 Figure::Memory => {
                     !one.is_slower()
                         && (sees_time(sheet)
-                            || one.takes_the_same_time()
+                            || one.is_as_fast_as_the_baseline()
                             || one.is_near(Figure::Processor))
                 }
             }
@@ -91,8 +91,11 @@ impl<'a> Choice<'a> {
                 gain: self.gain,
                 is_setting: self.is_setting,
             },
-            what: format!("Take {}{}.", self.named(), self.price()),
-            why: format!("Against {baseline}: {}{equals}.", self.rival.figures()),
+            what: match is_as_is(self.rival.entrant) {
+                true => format!("Stay with {}, as the command runs today.", self.named()),
+                false => format!("Take {}{}.", self.named(), self.price()),
+            },
+            why: format!("Against {baseline}: {}{equals}.", self.rival.figures(sheet)),
             sure: self.sure(sheet),
         }
     }

@@ -8,8 +8,9 @@ mod stay;
 
 use std::fmt;
 
-use heapdrome_record::{EntrantResult, RaceResult, Verdict};
+use heapdrome_record::{Entrant, EntrantResult, RaceResult, Verdict};
 
+use crate::prose;
 use crate::sheet::Sheet;
 use crate::words;
 use choice::choice;
@@ -77,7 +78,8 @@ impl<'a> Conclusion<'a> {
         if sheet.result.rounds == 0 || (plain.is_empty() && hardened.is_empty()) {
             return no_answer(sheet);
         }
-        if sheet.rows.iter().all(|row| row.entrant.proof.is_none()) {
+        let proven = sheet.rows.iter().any(|row| row.entrant.proof.is_some());
+        if sheet.result.options.unproven || !proven {
             return unproven(sheet);
         }
         match choice(sheet, &plain) {
@@ -86,10 +88,10 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// The entrant to take, if there is one.
+    /// The entrant to take, if that is a change of how the command runs today.
     pub fn taken(&self) -> Option<&'a EntrantResult> {
         match self.advice {
-            Advice::Take { entrant, .. } => Some(entrant),
+            Advice::Take { entrant, .. } if !is_as_is(entrant) => Some(entrant),
             _ => None,
         }
     }
@@ -123,14 +125,21 @@ fn unproven<'a>(sheet: &Sheet<'a>) -> Conclusion<'a> {
     }
 }
 
-fn nothing_to_gain_in_time(rivals: &[Rival<'_>]) -> bool {
-    rivals.iter().all(Rival::takes_the_same_time)
+fn no_speed_differs(rivals: &[Rival<'_>]) -> bool {
+    rivals.iter().all(Rival::is_as_fast_as_the_baseline)
 }
 
-/// Whether the race could show more than great differences of time.
+/// Whether the race could show more than great differences of a speed.
 fn sees_time(sheet: &Sheet<'_>) -> bool {
-    let noise = sheet.result.noise_floor.as_ref();
-    noise.is_some_and(|noise| noise.smallest_difference <= COARSE)
+    let smallest = prose::smallest_differences(sheet.result).into_iter();
+    smallest
+        .map(|(_, smallest)| smallest)
+        .any(|one| one <= COARSE)
+}
+
+/// Whether it is the command as it runs today.
+fn is_as_is(entrant: &EntrantResult) -> bool {
+    entrant.allocator == Entrant::AS_IS
 }
 
 /// That the baseline was shown to differ from itself, if it was.

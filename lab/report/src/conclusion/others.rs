@@ -17,9 +17,9 @@ pub(crate) fn others(sheet: &Sheet<'_>) -> Vec<String> {
     let frontier = choice
         .as_ref()
         .and_then(|choice| on_frontier(&plain, choice));
-    let mut sentences: Vec<String> = frontier.iter().map(of_frontier).collect();
+    let mut sentences: Vec<String> = frontier.iter().map(|one| of_frontier(sheet, one)).collect();
     sentences.extend(by_time(sheet, &plain, choice.as_ref(), frontier.as_ref()));
-    sentences.extend(of_hardened(&hardened));
+    sentences.extend(of_hardened(sheet, &hardened));
     sentences.extend(scattered(sheet, &rivals));
     sentences.extend(out(sheet));
     sentences
@@ -49,11 +49,11 @@ fn on_frontier<'a>(rivals: &[Rival<'a>], choice: &Choice<'a>) -> Option<Rival<'a
     found.min_by(least).copied()
 }
 
-fn of_frontier(found: &Rival<'_>) -> String {
+fn of_frontier(sheet: &Sheet<'_>, found: &Rival<'_>) -> String {
     format!(
         "Where memory matters more: {}, {}.",
         found.name(),
-        found.figures()
+        found.figures(sheet)
     )
 }
 
@@ -92,10 +92,10 @@ fn by_time(
 }
 
 /// The price of hardening, which is bought for another reason than speed.
-fn of_hardened(hardened: &[Rival<'_>]) -> Option<String> {
+fn of_hardened(sheet: &Sheet<'_>, hardened: &[Rival<'_>]) -> Option<String> {
     let told = hardened
         .iter()
-        .map(|one| format!("{}: {}", one.name(), one.figures()));
+        .map(|one| format!("{}: {}", one.name(), one.figures(sheet)));
     let told: Vec<_> = told.collect();
     (!told.is_empty()).then(|| format!("Of the hardened, {}.", told.join("; ")))
 }

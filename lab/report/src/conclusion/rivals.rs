@@ -1,6 +1,6 @@
 //! The rivals of a race, and how each stands beside the baseline on the judged figures.
 
-use heapdrome_record::{Comparison, EntrantResult, Role, Verdict};
+use heapdrome_record::{Better, Comparison, EntrantResult, Role, Verdict, spoken};
 
 use crate::foreign;
 use crate::sheet::{CPU, PEAK_RSS, PEAK_TREE, Sheet, WALL, versus};
@@ -17,6 +17,8 @@ pub(super) fn near() -> String {
 /// A figure on which a race is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
+    /// The first judged metric that the command prints.
+    Metric,
     /// Wall time of the command.
     Wall,
     /// User and system time together.
@@ -27,14 +29,27 @@ pub enum Figure {
 
 impl Figure {
     /// All of them, those that a reader asks for first before the others.
-    pub(crate) const ALL: [Self; 3] = [Self::Wall, Self::Processor, Self::Memory];
+    pub(super) const ALL: [Self; 4] = [Self::Metric, Self::Wall, Self::Processor, Self::Memory];
+    /// Those of every command.
+    pub(crate) const COMMON: [Self; 3] = [Self::Wall, Self::Processor, Self::Memory];
+    /// Those that say how fast an entrant is.
+    pub(super) const SPEEDS: [Self; 3] = [Self::Metric, Self::Wall, Self::Processor];
+
+    /// The figure's name in the result.
+    pub(crate) fn key<'a>(self, sheet: &Sheet<'a>) -> &'a str {
+        match self {
+            Self::Metric => sheet.judged_metric().unwrap_or_default(),
+            Self::Wall => WALL,
+            Self::Processor => CPU,
+            Self::Memory => sheet.peak(),
+        }
+    }
 
     /// The figure's name in a sentence.
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) fn name(self, sheet: &Sheet<'_>) -> String {
         match self {
-            Self::Wall => "wall time",
-            Self::Processor => "processor time",
-            Self::Memory => "peak memory",
+            Self::Memory => spoken(PEAK_RSS).to_owned(),
+            figure => foreign::line(spoken(figure.key(sheet))),
         }
     }
 
@@ -44,15 +59,17 @@ impl Figure {
         sheet: &Sheet<'_>,
         entrant: &'a EntrantResult,
     ) -> Option<&'a Comparison> {
-        match self {
-            Self::Wall => versus(entrant, WALL),
-            Self::Processor => versus(entrant, CPU),
-            Self::Memory => versus(entrant, sheet.peak()),
-        }
+        versus(entrant, self.key(sheet))
+    }
+
+    /// Whether verdicts on it may decide. Memory has a level of its own where it does not share that of the others.
+    fn is_judged(self, sheet: &Sheet<'_>) -> bool {
+        let judged = &sheet.result.options.judged;
+        self == Self::Memory || judged.iter().any(|name| name == self.key(sheet))
     }
 }
 
-impl Sheet<'_> {
+impl<'a> Sheet<'a> {
     /// The key of the peak that this race compares.
     pub(crate) fn peak(&self) -> &'static str {
         let has_rss = |rival: &EntrantResult| versus(rival, PEAK_RSS).is_some();
@@ -60,6 +77,21 @@ impl Sheet<'_> {
             true => PEAK_RSS,
             false => PEAK_TREE,
         }
+    }
+
+    /// The first judged figure that the command prints.
+    fn judged_metric(&self) -> Option<&'a str> {
+        let common = [WALL, CPU, PEAK_RSS];
+        let mut judged = self.result.options.judged.iter().map(String::as_str);
+        judged.find(|name| !common.contains(name))
+    }
+
+    /// Whether more is better of the judged metric.
+    fn wants_more(&self) -> bool {
+        let metrics = self.result.options.metrics.iter();
+        let mut metrics =
+            metrics.filter(|metric| Some(metric.name.as_str()) == self.judged_metric());
+        metrics.any(|metric| metric.better == Better::Higher)
     }
 }
 
@@ -74,28 +106,33 @@ pub(super) enum Standing {
     Same,
     /// Not shown to differ, and not shown to be near.
     Open,
-    /// Not compared.
+    /// Not judged, or not compared.
     Unknown,
 }
 
-/// A rival that counts and was compared on a time.
+/// A rival that counts and was compared on a judged speed.
 #[derive(Clone, Copy)]
 pub(super) struct Rival<'a> {
     pub(super) entrant: &'a EntrantResult,
-    compared: [Option<&'a Comparison>; 3],
+    compared: [Option<&'a Comparison>; 4],
+    judged: [bool; 4],
+    /// Whether more is better of the metric.
+    wants_more: bool,
 }
 
-/// The rivals whose times were compared, the fastest first.
+/// The rivals whose speeds were compared, the fastest first.
 pub(super) fn compared<'a>(sheet: &Sheet<'a>) -> Vec<Rival<'a>> {
+    let judged = Figure::ALL.map(|figure| figure.is_judged(sheet));
     let rival = |entrant: &'a EntrantResult| Rival {
         entrant,
         compared: Figure::ALL.map(|figure| figure.versus(sheet, entrant)),
+        judged,
+        wants_more: sheet.wants_more(),
     };
-    let timed = |rival: &Rival<'_>| {
-        let times = [Figure::Wall, Figure::Processor];
-        times.iter().any(|time| rival.on(*time).is_some())
-    };
-    sheet.rivals().map(rival).filter(timed).collect()
+    let rivals = sheet.rivals().map(rival);
+    rivals
+        .filter(|rival| rival.speeds().next().is_some())
+        .collect()
 }
 
 impl<'a> Rival<'a> {
@@ -107,58 +144,78 @@ impl<'a> Rival<'a> {
         std::ptr::eq(self.entrant, other.entrant)
     }
 
+    /// The comparison on a figure, judged or not.
     pub(super) fn on(&self, figure: Figure) -> Option<&'a Comparison> {
         self.compared[figure as usize]
     }
 
+    /// The judged speeds on which it was compared.
+    fn speeds(&self) -> impl Iterator<Item = Figure> {
+        let known = |figure: &Figure| self.judged[*figure as usize] && self.on(*figure).is_some();
+        Figure::SPEEDS.into_iter().filter(known)
+    }
+
+    /// Estimate and ends of a judged figure, turned so that less is better.
+    fn turned(&self, figure: Figure) -> Option<[f64; 3]> {
+        let compared = self.on(figure).filter(|_| self.judged[figure as usize])?;
+        let Comparison {
+            ratio, low, high, ..
+        } = *compared;
+        Some(match figure == Figure::Metric && self.wants_more {
+            true => [1.0 / ratio, 1.0 / high, 1.0 / low],
+            false => [ratio, low, high],
+        })
+    }
+
+    /// The ratio of a judged figure, turned so that less is better.
     pub(super) fn ratio(&self, figure: Figure) -> f64 {
-        self.on(figure).map_or(f64::INFINITY, |one| one.ratio)
+        self.turned(figure)
+            .map_or(f64::INFINITY, |[ratio, ..]| ratio)
     }
 
     pub(super) fn standing(&self, figure: Figure) -> Standing {
-        let Some(compared) = self.on(figure) else {
+        let known = self.on(figure).filter(|_| self.judged[figure as usize]);
+        let Some(compared) = known else {
             return Standing::Unknown;
         };
-        match compared.verdict {
-            Verdict::Faster | Verdict::Less => Standing::Better,
-            Verdict::Slower | Verdict::More => Standing::Worse,
-            Verdict::Undecided if is_near(compared) => Standing::Same,
-            Verdict::Undecided => Standing::Open,
+        let turned = figure == Figure::Metric && self.wants_more;
+        match (compared.verdict, turned) {
+            (Verdict::Undecided, _) if is_near(compared) => Standing::Same,
+            (Verdict::Undecided, _) => Standing::Open,
+            (Verdict::Faster, _) | (Verdict::Less, false) | (Verdict::More, true) => {
+                Standing::Better
+            }
+            _ => Standing::Worse,
         }
     }
 
-    /// Whether no interval of a time reaches further than [`NEAR`] from the baseline.
-    pub(super) fn takes_the_same_time(&self) -> bool {
-        let times = [Figure::Wall, Figure::Processor];
-        let mut known = times.iter().filter_map(|time| self.on(*time));
-        known.all(is_near)
+    /// Whether no judged interval of a speed reaches further than [`NEAR`] from the baseline.
+    pub(super) fn is_as_fast_as_the_baseline(&self) -> bool {
+        self.speeds().all(|speed| self.is_near(speed))
     }
 
-    /// Whether the interval of this figure reaches no further than [`NEAR`] from the baseline.
+    /// Whether the interval of a judged figure reaches no further than [`NEAR`] from the baseline.
     pub(super) fn is_near(&self, figure: Figure) -> bool {
-        self.on(figure).is_some_and(is_near)
+        let known = self.on(figure).filter(|_| self.judged[figure as usize]);
+        known.is_some_and(is_near)
     }
 
-    /// Whether it was shown to take more time than the baseline, by as much as matters.
+    /// Whether it was shown to be slower than the baseline, by as much as matters.
     pub(super) fn is_slower(&self) -> bool {
-        let times = [Figure::Wall, Figure::Processor];
-        times
-            .iter()
-            .any(|time| self.standing(*time) == Standing::Worse && !self.is_near(*time))
+        self.speeds()
+            .any(|speed| self.standing(speed) == Standing::Worse && !self.is_near(speed))
     }
 
     /// Whether it was shown to take less of this figure than the other, both compared with the baseline.
     pub(super) fn is_below(&self, other: &Self, figure: Figure) -> bool {
-        let both = self.on(figure).zip(other.on(figure));
-        both.is_some_and(|(own, other)| own.high < other.low)
+        let both = self.turned(figure).zip(other.turned(figure));
+        both.is_some_and(|([_, _, high], [_, low, _])| high < low)
     }
 
-    /// Whether neither was shown to take less time than the other.
+    /// Whether neither was shown to be faster than the other.
     pub(super) fn is_as_fast_as(&self, other: &Self) -> bool {
-        let times = [Figure::Wall, Figure::Processor];
-        times
-            .iter()
-            .all(|time| !self.is_below(other, *time) && !other.is_below(self, *time))
+        let mut speeds = self.speeds();
+        speeds.all(|speed| !self.is_below(other, speed) && !other.is_below(self, speed))
     }
 
     /// Whether it is the baseline's allocator with other settings, so that nothing is installed for it.
@@ -171,15 +228,15 @@ impl<'a> Rival<'a> {
     }
 
     /// The verdict on each figure: `wall time 1.50x faster (1.48 to 1.51), peak memory undecided (0.99 to 1.04)`.
-    pub(super) fn figures(&self) -> String {
+    pub(super) fn figures(&self, sheet: &Sheet<'_>) -> String {
         let told = Figure::ALL.iter().filter_map(|figure| {
             let compared = self.on(*figure)?;
-            let verdict = match self.standing(*figure) {
-                Standing::Same => format!("the same within {}", near()),
-                Standing::Open => format!("undecided ({})", words::interval(compared)),
+            let verdict = match compared.verdict {
+                Verdict::Undecided if is_near(compared) => format!("the same within {}", near()),
+                Verdict::Undecided => format!("undecided ({})", words::interval(compared)),
                 _ => words::comparison(compared, true),
             };
-            Some(format!("{} {verdict}", figure.name()))
+            Some(format!("{} {verdict}", figure.name(sheet)))
         });
         told.collect::<Vec<_>>().join(", ")
     }

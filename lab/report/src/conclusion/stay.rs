@@ -1,7 +1,8 @@
 //! Why a race recommends no change.
 
 use super::rivals::{Figure, Rival, Standing, near};
-use super::{Advice, Conclusion, nothing_to_gain_in_time, sees_time, twin};
+use super::{Advice, Conclusion, no_speed_differs, sees_time, twin};
+use crate::prose;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
@@ -10,7 +11,7 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
     let baseline = sheet.baseline();
     let undecided = rivals
         .iter()
-        .any(|one| !one.is_slower() && !one.takes_the_same_time());
+        .any(|one| !one.is_slower() && !one.is_as_fast_as_the_baseline());
     let (advice, what, why) = if rivals.is_empty() {
         let why = "Only hardened allocators were compared with it, which give up speed for safety.";
         (
@@ -18,7 +19,7 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
             format!("Stay with {baseline}."),
             why.to_owned(),
         )
-    } else if nothing_to_gain_in_time(rivals) {
+    } else if no_speed_differs(rivals) {
         let what = format!("Stay with {baseline}: no allocator matters here.");
         (Advice::NoneMatters, what, nearness(sheet, rivals))
     } else if rivals.iter().all(|one| one.is_near(Figure::Processor)) {
@@ -110,25 +111,17 @@ fn are(names: &[String]) -> String {
 
 /// The difference that may have gone unseen, and advice where that is a great one.
 fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
-    let smallest = sheet
-        .result
-        .noise_floor
-        .as_ref()
-        .map(|noise| noise.smallest_difference)
-        .filter(|smallest| smallest.is_finite());
-    let sure = match smallest {
-        None => "How small a difference could have been shown is not known".to_owned(),
-        Some(smallest) if smallest > 1.0 => {
-            "Not even a factor of two was sure to be shown".to_owned()
+    let smallest = prose::smallest_differences(sheet.result);
+    let sure = if smallest.is_empty() {
+        "How small a difference could have been shown is not known".to_owned()
+    } else if smallest.iter().all(|(_, smallest)| *smallest > 1.0) {
+        "Not even a factor of two was sure to be shown".to_owned()
+    } else {
+        let told = prose::told_differences(&smallest);
+        match unclear {
+            true => format!("Only differences above {told} were sure to be shown"),
+            false => format!("Differences under {told} may have gone unseen"),
         }
-        Some(smallest) if unclear => format!(
-            "Only differences above {} were sure to be shown",
-            words::fraction(smallest)
-        ),
-        Some(smallest) => format!(
-            "Differences under {} may have gone unseen",
-            words::fraction(smallest)
-        ),
     };
     let sure = match twin(sheet) {
         Some(doubt) => format!("{sure}, and {doubt}"),

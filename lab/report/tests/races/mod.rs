@@ -64,6 +64,7 @@ pub fn bare(name: &str, role: Role) -> EntrantResult {
         memory_parts: Vec::new(),
         memory_parts_method: None,
         after_idle: None,
+        evidence: None,
         detached: Vec::new(),
         versus_baseline: BTreeMap::new(),
     }
@@ -154,6 +155,7 @@ pub fn usual() -> RaceResult {
         kernel: "Linux 6.18.0".to_owned(),
         libc: "glibc 2.36".to_owned(),
         distribution: "Debian GNU/Linux 12 (bookworm)".to_owned(),
+        fault_s: None,
         remarks: vec!["swap: 1.00 GiB of 2.00 GiB used".to_owned()],
     };
     let baseline_again = compared(Verdict::Undecided, 1.002, 0.011);

@@ -43,12 +43,16 @@ fn race(rule: &Rule, ratio: f64, random: &mut ChaCha8Rng) -> Race {
         if round < ROUNDS[0] {
             continue;
         }
-        let found: Vec<Estimate> = compared(rule, &subject, &rivals);
         if round == ROUNDS[0] {
-            first.clone_from(&found);
+            first = compared(rule, &subject, &rivals);
         }
-        for (racing, found) in racing.iter_mut().zip(&found) {
-            *racing &= found.low <= LIMIT && found.high >= LIMIT;
+        for (racing, rival) in racing
+            .iter_mut()
+            .zip(&rivals)
+            .filter(|(racing, _)| **racing)
+        {
+            let pair = Rounds::new([&subject[..], &rival[..]], None, 0.0);
+            *racing = rule.leaves_out(&pair, [0, 1], LIMIT, LIMIT)[0] == Shown::Nothing;
         }
     }
     Race {

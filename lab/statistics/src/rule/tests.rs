@@ -24,8 +24,8 @@ fn ever_wrong(rule: &Rule, ratio: f64, rounds: usize, random: &mut ChaCha8Rng) -
     (0..rule.comparisons()).any(|_| {
         let entrant = times(random, rounds, 2.0 * ratio, 0.03);
         (FEWEST_ROUNDS..=rounds).any(|look| {
-            let estimate = rule.compare(&entrant[..look], &baseline[..look], 0.0);
-            estimate.is_some_and(|estimate| ratio < estimate.low || ratio > estimate.high)
+            let pair = Rounds::new([&entrant[..look], &baseline[..look]], None, 0.0);
+            rule.leaves_out(&pair, [0, 1], ratio, ratio)[0] != Shown::Nothing
         })
     })
 }
@@ -173,10 +173,9 @@ fn the_half_width_is_a_fraction_of_the_ratio() {
 fn the_announced_difference_and_the_rounds_agree() {
     let rule = Rule::new(0.05, 8);
     let mut random = ChaCha8Rng::seed_from_u64(5);
-    let series = [1.0, 1.0].map(|centre| times(&mut random, 12, centre, 0.02));
-    let estimate = rule
-        .compare(&series[0], &series[1], 0.0)
-        .expect("twelve rounds");
+    let series = [1.0; 3].map(|centre| times(&mut random, 12, centre, 0.02));
+    let race = Rounds::new(series.iter().map(Vec::as_slice), Some([0, 1]), 0.0);
+    let estimate = rule.compare_within(&race, 2, 0).expect("twelve rounds");
     let smallest = rule.smallest_difference(&estimate);
     assert!(smallest > estimate.half_width());
     assert_eq!(rule.rounds_to_show(&estimate, smallest * 1.0001), Some(0));

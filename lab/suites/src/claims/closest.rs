@@ -6,17 +6,18 @@ use heapdrome_statistics::{Interval, Rule};
 use super::parts::sized;
 use crate::Suite;
 use crate::claim::{EVERYONE, Sizes};
-use crate::racers::{ALPHA, racers};
+use crate::racers::{ALPHA, Span, compare, figure_of, racers};
 use crate::tables::{degradation, interval};
 
-/// An entrant with its times, and with the distance of its degradation from 1 on the log scale.
-struct Racer {
+/// An entrant with its name in the catalogue, and with the distance of its degradation from 1 on the log
+/// scale.
+struct Racer<'a> {
     name: String,
-    wall: Vec<f64>,
+    allocator: &'a str,
     degradation: Interval,
 }
 
-impl Racer {
+impl Racer<'_> {
     /// The least and the greatest distance from 1 that the interval allows.
     fn distance(&self) -> [f64; 2] {
         let ends = [self.degradation.low.ln(), self.degradation.high.ln()];
@@ -49,17 +50,18 @@ pub(super) fn judge(suite: &Suite, between: &Sizes, members: &[&Member]) -> (Hol
     }
     let comparisons = racers.len() * (racers.len() - 1) / 2;
     let rule = Rule::new(ALPHA, comparisons);
-    let slower = |one: &Racer, other: &Racer| {
-        let found = rule.compare(&one.wall, &other.wall, 0.0);
+    let slower = |one: &Racer<'_>, other: &Racer<'_>| {
+        let names = [one.allocator, other.allocator];
+        let found = compare(both[0], &rule, names, "wall_s", Span::Whole);
         found.is_some_and(|found| found.low > 1.0)
     };
-    let beaten = |one: &&Racer| racers.iter().any(|other| slower(one, other));
-    let fastest: Vec<&Racer> = racers.iter().filter(|one| !beaten(one)).collect();
-    let outdone = |one: &&Racer| {
+    let beaten = |one: &&Racer<'_>| racers.iter().any(|other| slower(one, other));
+    let fastest: Vec<&Racer<'_>> = racers.iter().filter(|one| !beaten(one)).collect();
+    let outdone = |one: &&Racer<'_>| {
         let own = one.distance()[0];
         racers.iter().any(|other| other.distance()[1] < own)
     };
-    let unrivalled = |one: &Racer| {
+    let unrivalled = |one: &Racer<'_>| {
         let mut others = racers.iter().filter(|other| other.name != one.name);
         others.all(|other| one.distance()[1] < other.distance()[0])
     };
@@ -71,9 +73,9 @@ pub(super) fn judge(suite: &Suite, between: &Sizes, members: &[&Member]) -> (Hol
     (holds, because(&racers, &fastest))
 }
 
-fn because(racers: &[Racer], fastest: &[&Racer]) -> String {
+fn because(racers: &[Racer<'_>], fastest: &[&Racer<'_>]) -> String {
     let told: Vec<String> = fastest.iter().map(|one| one.tell()).collect();
-    let middle = |one: &&Racer| one.degradation.estimate.ln().abs();
+    let middle = |one: &&Racer<'_>| one.degradation.estimate.ln().abs();
     let closest = racers.iter().min_by(|a, b| middle(a).total_cmp(&middle(b)));
     format!(
         "fastest, or not told apart from it, with their degradation: {}; closest to 1: {}",
@@ -83,13 +85,13 @@ fn because(racers: &[Racer], fastest: &[&Racer]) -> String {
 }
 
 /// The document's entrants that have figures in both cells.
-fn all(suite: &Suite, both: [&Member; 2], ratio: f64) -> Vec<Racer> {
+fn all<'a>(suite: &'a Suite, both: [&Member; 2], ratio: f64) -> Vec<Racer<'a>> {
     let (here, _) = racers(suite, &[EVERYONE.to_owned()]);
     let confidence = 1.0 - ALPHA / here.len().max(1) as f64;
-    let racer = |(contender, allocator): &(&crate::Contender, &str)| {
+    let racer = |(contender, allocator): &(&'a crate::Contender, &'a str)| {
         Some(Racer {
             name: contender.name.clone(),
-            wall: both[0].result.row(allocator)?.samples("wall_s")?,
+            allocator: figure_of(both[0], allocator, "wall_s").map(|_| *allocator)?,
             degradation: degradation(both, allocator, ratio, confidence)?,
         })
     };

@@ -10,7 +10,7 @@ use super::evidence::{Found, Part};
 use crate::Suite;
 use crate::claim::{EVERYONE, Family, Range, Scope, Sizes, Test};
 use crate::figures::{missing, of_cell};
-use crate::racers::{ALPHA, Racer, racers, rule, takes_part};
+use crate::racers::{ALPHA, Racer, Span, compare, racers, rule, takes_part};
 use crate::tables::{data_ratio, degradation, pair};
 
 /// One entrant beside another in one race, as a part of a claim.
@@ -74,20 +74,20 @@ pub(super) fn compared<'a>(
         }
     };
     let part = |(member, one, other): &(&Member, Racer<'a>, Racer<'a>)| {
-        let both = figure_of(member, one.1, figure)
-            .and_then(|own| Ok((own, figure_of(member, other.1, figure)?)));
+        let both = [one.1, other.1];
+        let found = || {
+            for name in both {
+                figure_of(member, name, figure)?;
+            }
+            let rule = rule(family(member));
+            within_rounds(compare(member, &rule, both, figure, Span::Whole))
+        };
         let part = Part {
             label: format!("{} over {} in {}", one.0.name, other.0.name, place(member)),
-            found: both.and_then(|(own, other)| {
-                let rule = rule(family(member));
-                within_rounds(rule.compare(&own, &other, resolution(figure)))
-            }),
+            found: found(),
             range,
         };
-        Compared {
-            both: [one.1, other.1],
-            part,
-        }
+        Compared { both, part }
     };
     Ok(compared.iter().map(part).collect())
 }

@@ -8,10 +8,10 @@ mod runs;
 mod sweep;
 mod text;
 
-use heapdrome_record::{Member, MisuseRun, Table, resolution};
+use heapdrome_record::{Member, MisuseRun, Table};
 use heapdrome_statistics::Rule;
 
-use crate::racers::{figure_of, rule};
+use crate::racers::{Span, compare, figure_of, rule};
 use crate::table_plan::{Makes, TablePlan};
 use crate::{Contender, PublishedTable, Suite, misuse};
 
@@ -135,7 +135,8 @@ fn ratio_cell(
     }
     let base = figure_of(member, &member.result.baseline, figure)?;
     let turn = |ratio: f64| if inverse { 1.0 / ratio } else { ratio };
-    Some(match rule.compare(&own, &base, resolution(figure)) {
+    let both = [allocator, member.result.baseline.as_str()];
+    Some(match compare(member, rule, both, figure, Span::Whole) {
         Some(found) => {
             let (mut low, mut high) = (turn(found.low), turn(found.high));
             if inverse {

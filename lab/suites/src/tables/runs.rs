@@ -1,12 +1,12 @@
 //! Tables of one race: its runs summarised.
 
-use heapdrome_record::{Member, resolution};
+use heapdrome_record::Member;
 use heapdrome_statistics::{mean, standard_deviation};
 
 use super::{NONE, Parts, interval, number, racing, rule_of};
 use crate::Suite;
 use crate::figures::of_cell;
-use crate::racers::figure_of;
+use crate::racers::{Span, compare, figure_of};
 use crate::table_plan::Unit;
 
 /// Mean, deviation, user, system, least, greatest: what hyperfine prints.
@@ -88,7 +88,8 @@ pub(super) fn savings(
         let own = figure_of(member, allocator, figure)?;
         let base = figure_of(member, baseline, figure)?;
         let percent = |ratio: f64| (1.0 - ratio) * 100.0;
-        Some(match rule.compare(&own, &base, resolution(figure)) {
+        let both = [allocator, baseline.as_str()];
+        Some(match compare(member, &rule, both, figure, Span::Whole) {
             Some(found) => interval(
                 percent(found.ratio),
                 percent(found.high),

@@ -2,6 +2,8 @@
 //!
 //! The library writes it and the tracer reads it; both compile this file.
 
+use core::sync::atomic::{AtomicI64, AtomicU64};
+
 /// The first word of a record that is ready to be read.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heapdrm1");
 
@@ -49,6 +51,12 @@ pub const FUNCTIONS: [&str; 34] = [
     "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 ];
 
+/// A file of this name beside the library makes it follow every block.
+pub const FOLLOW: &str = "follow";
+
+/// How many sizes of blocks are told apart: by the number of binary digits.
+pub const SIZES: usize = 48;
+
 /// The place of `malloc` in [`FUNCTIONS`].
 pub const MALLOC: usize = 0;
 
@@ -67,9 +75,51 @@ pub struct Function {
     pub object: u64,
 }
 
+/// Blocks of one size.
+#[repr(C)]
+pub struct SizeCount {
+    /// How many were asked for.
+    pub blocks: AtomicU64,
+    /// Their sizes, added up.
+    pub bytes: AtomicU64,
+}
+
+/// Calls to the system that the library makes for itself where it follows blocks.
+#[repr(C)]
+pub struct OwnCalls {
+    /// Anonymous mappings.
+    pub mmap: AtomicU64,
+    /// Mappings taken away.
+    pub munmap: AtomicU64,
+    /// Advice.
+    pub madvise: AtomicU64,
+}
+
+/// What is known of all blocks, where they are followed.
+#[repr(C)]
+pub struct Followed {
+    /// Bytes that live now.
+    pub live: AtomicI64,
+    /// Most bytes that lived at one time.
+    pub peak: AtomicI64,
+    /// Blocks that were freed or resized.
+    pub frees: AtomicU64,
+    /// How many of them another thread had asked for.
+    pub freed_by_others: AtomicU64,
+    /// Calls that were timed, without those that were interrupted.
+    pub timed: AtomicU64,
+    /// Ticks of the processor's counter that they took.
+    pub ticks: AtomicU64,
+    /// Ticks that timing itself takes in each.
+    pub calibration: AtomicU64,
+    /// What the library asked of the system for itself.
+    pub own: OwnCalls,
+    /// Blocks by the number of binary digits of their size.
+    pub sizes: [SizeCount; SIZES],
+}
+
 /// One program of one process.
 #[repr(C)]
-#[derive(Clone, Copy)]
 pub struct Record {
     /// [`MAGIC`].
     pub magic: u64,
@@ -84,4 +134,6 @@ pub struct Record {
     pub functions: [Function; FUNCTIONS.len()],
     /// Paths, each ended by a zero; an empty one is the executable's.
     pub objects: [[u8; PATH_BYTES]; OBJECTS],
+    /// What following every block showed; zeros where none is followed.
+    pub followed: Followed,
 }

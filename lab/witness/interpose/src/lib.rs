@@ -8,6 +8,9 @@
 //! A call is attributed to the object that it is passed on to, and not counted if that object made
 //! it itself. So an `operator new` of the C++ runtime, which calls malloc, is one call of the
 //! allocator, and so is one that the allocator serves without the runtime.
+//!
+//! In a second mode, [`follow`], it also notes sizes, live bytes and times. A call then passes through a
+//! function of this library.
 
 // The witness's build script builds it without the standard library, so that it brings no other
 // object into the process. A build that unwinds, as of the whole workspace, needs its runtime.
@@ -20,10 +23,12 @@
 mod elf;
 mod entry;
 mod fallback;
+mod follow;
 mod late;
 mod layout;
 mod record;
 mod resolve;
+mod shadow;
 mod system;
 
 use core::ptr::null_mut;

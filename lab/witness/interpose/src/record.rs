@@ -5,7 +5,8 @@ use core::ptr::{addr_of_mut, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::elf;
-use crate::layout::{FUNCTIONS, MAGIC, OBJECTS, PATH_BYTES, Record};
+use crate::follow;
+use crate::layout::{FOLLOW, FUNCTIONS, Followed, MAGIC, OBJECTS, OwnCalls, PATH_BYTES, Record};
 use crate::system::{self, ObjectInfo};
 
 /// The record that calls are counted in; null until the first call.
@@ -64,8 +65,62 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
         for index in 0..FUNCTIONS.len() {
             (*new).functions[index].object = (*old).functions[index].object;
         }
+        let (from, to) = (&(*old).followed, &(*new).followed);
+        let live = from.live.load(Ordering::Relaxed);
+        to.live.store(live, Ordering::Relaxed);
+        to.peak.store(live, Ordering::Relaxed);
+        let calibration = from.calibration.load(Ordering::Relaxed);
+        to.calibration.store(calibration, Ordering::Relaxed);
+        // The child will take the old record away.
+        to.own.munmap.store(1, Ordering::Relaxed);
     }
     Some((old, new))
+}
+
+/// What is known of blocks. A function that follows them is called only once there is a record.
+pub fn followed() -> &'static Followed {
+    // SAFETY: the record is mapped; a forked child, which takes it away, has made another before.
+    unsafe { &(*RECORD.load(Ordering::Acquire)).followed }
+}
+
+/// Adds one to a count of the library's own calls to the system.
+pub fn add_own_call(of: fn(&OwnCalls) -> &AtomicU64) {
+    of(&followed().own).fetch_add(1, Ordering::Relaxed);
+}
+
+/// Whether blocks are to be followed; looked up once.
+pub fn is_following() -> bool {
+    static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
+    const UNKNOWN: u32 = 0;
+    const NO: u32 = 1;
+    const YES: u32 = 2;
+    if KNOWN.load(Ordering::Relaxed) == UNKNOWN {
+        let known = if is_asked_to_follow() { YES } else { NO };
+        KNOWN.store(known, Ordering::Relaxed);
+        if known == YES {
+            let ticks = follow::calibrate();
+            followed().calibration.store(ticks, Ordering::Relaxed);
+        }
+    }
+    KNOWN.load(Ordering::Relaxed) == YES
+}
+
+/// Whether the file that asks for it lies beside this library.
+fn is_asked_to_follow() -> bool {
+    let mut path = [0_u8; PATH_BYTES];
+    let Some(folder) = own_folder(&mut path) else {
+        return false;
+    };
+    let Some(place) = path.get_mut(folder..folder + FOLLOW.len() + 1) else {
+        return false;
+    };
+    place[..FOLLOW.len()].copy_from_slice(FOLLOW.as_bytes());
+    place[FOLLOW.len()] = 0;
+    // SAFETY: the path ends with a zero.
+    unsafe {
+        let file = system::open(path.as_ptr().cast(), system::O_CLOEXEC);
+        file >= 0 && system::close(file) == 0
+    }
 }
 
 /// Takes a record out of this process's memory; its file stays.

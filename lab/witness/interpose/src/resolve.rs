@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::elf;
 use crate::fallback;
+use crate::follow;
 use crate::late;
 use crate::layout::{FUNCTIONS, Function, MALLOC, PATH_BYTES, Record};
 use crate::record;
@@ -22,10 +23,24 @@ pub struct Slot {
     span: AtomicUsize,
     /// What counts them: the first word of a [`Function`].
     counter: AtomicUsize,
+    /// Where counted calls go: there as well, or to the function that follows blocks.
+    counted_next: AtomicUsize,
+}
+
+impl Slot {
+    /// The function that serves the calls.
+    pub fn target(&self) -> usize {
+        self.next.load(Ordering::Relaxed)
+    }
 }
 
 /// Distance of two slots in bytes.
 pub const SLOT_BYTES: usize = size_of::<Slot>();
+
+/// The place in [`FUNCTIONS`] of the function that has this slot.
+pub fn index(slot: *const Slot) -> usize {
+    (slot as usize - (&raw const SLOTS) as usize) / SLOT_BYTES
+}
 
 /// One slot for each function.
 pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
@@ -34,6 +49,7 @@ pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
         low: AtomicUsize::new(0),
         span: AtomicUsize::new(0),
         counter: AtomicUsize::new(0),
+        counted_next: AtomicUsize::new(0),
     }
 }; FUNCTIONS.len()];
 
@@ -125,6 +141,7 @@ fn fill(index: usize) {
             let stand_in = fallback::for_function(FUNCTIONS[index]);
             slot.counter
                 .store((&raw const IGNORED) as usize, Ordering::Relaxed);
+            slot.counted_next.store(stand_in, Ordering::Relaxed);
             slot.next.store(stand_in, Ordering::Release);
         }
     }
@@ -148,6 +165,13 @@ fn bind(index: usize, found: &Found) {
         };
         slot.counter.store(counter, Ordering::Relaxed);
     }
+    let is_runtime = contains(path, b"/libstdc++.so") || contains(path, b"/libc++.so");
+    // What is passed on to malloc by name is followed there.
+    let counted_next = match record::is_following() && counted && !is_runtime {
+        true => follow::follow as *const () as usize,
+        false => found.address,
+    };
+    slot.counted_next.store(counted_next, Ordering::Relaxed);
     // glibc's own calls, as in strdup, are the program's: its slots share no object, and no call
     // comes from within it.
     let own = (&raw const *slot) as usize;
@@ -156,6 +180,10 @@ fn bind(index: usize, found: &Found) {
     slot.span
         .store(if in_libc { 0 } else { found.span }, Ordering::Relaxed);
     slot.next.store(found.address, Ordering::Release);
+}
+
+fn contains(path: &[u8], part: &[u8]) -> bool {
+    path.windows(part.len()).any(|window| window == part)
 }
 
 /// Begins the record of this process: who serves malloc, and whether this library is asked first.

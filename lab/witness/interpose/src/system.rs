@@ -4,7 +4,12 @@ use core::ffi::{c_char, c_int, c_long, c_void};
 
 pub const O_RDWR_CREAT_EXCL_CLOEXEC: c_int = 0o2 | 0o100 | 0o200 | 0o2_000_000;
 pub const PROT_READ_WRITE: c_int = 1 | 2;
+pub const O_CLOEXEC: c_int = 0o2_000_000;
 pub const MAP_SHARED: c_int = 1;
+pub const MAP_PRIVATE: c_int = 2;
+pub const MAP_ANONYMOUS: c_int = 0x20;
+pub const MAP_NORESERVE: c_int = 0x4000;
+pub const MADV_NOHUGEPAGE: c_int = 15;
 pub const PT_LOAD: u32 = 1;
 pub const PT_DYNAMIC: u32 = 2;
 
@@ -73,9 +78,29 @@ unsafe extern "C" {
         file: c_int,
         offset: c_long,
     ) -> *mut c_void;
+    pub fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
     pub fn munmap(address: *mut c_void, length: usize) -> c_int;
     pub fn mincore(address: *mut c_void, length: usize, resident: *mut u8) -> c_int;
     pub fn getpid() -> c_int;
     pub fn sched_yield() -> c_int;
     pub fn abort() -> !;
+}
+
+/// The processor's counter, once all instructions before are done.
+#[cfg(target_arch = "x86_64")]
+pub fn ticks() -> u64 {
+    // SAFETY: every processor of this kind has both instructions.
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+        core::arch::x86_64::_rdtsc()
+    }
+}
+
+/// The processor's counter, once all instructions before are done.
+#[cfg(target_arch = "aarch64")]
+pub fn ticks() -> u64 {
+    let ticks: u64;
+    // SAFETY: reading the virtual counter touches nothing.
+    unsafe { core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack)) };
+    ticks
 }

@@ -106,6 +106,14 @@ impl Bench {
         self.take(&self.request(entrant, command)).expect("a proof")
     }
 
+    /// As [`Bench::run`], with every block followed.
+    pub fn follow(&self, entrant: &Entrant, command: &[&str]) -> Report {
+        let request = self.request(entrant, command);
+        let witness = Witness::new(self.folder.path()).expect("a witness");
+        let session = witness.start_following(&request).expect("a session");
+        session.finish().expect("a report")
+    }
+
     pub fn stderr(&self) -> String {
         std::fs::read_to_string(self.path("stderr")).unwrap_or_default()
     }

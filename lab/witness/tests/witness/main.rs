@@ -3,6 +3,7 @@
 mod bench;
 mod counts;
 mod ending;
+mod following;
 mod requests;
 mod tree;
 mod uncounted;

@@ -12,20 +12,49 @@ const BLOCK: f64 = 50.0;
 /// Fitted run times that are drawn once, to be resampled like recorded ones.
 const FITTED: usize = 50_000;
 
+/// How much longer a run with a spike of the first rival's own takes.
+const SPIKE: f64 = 1.5;
+
 /// A place where races are run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Condition {
     /// Its name in the table.
     pub name: String,
     /// Recorded run times in the order of the runs.
     pub recorded: Vec<f64>,
+    /// The median of their logarithms.
+    pub centre: f64,
     /// Each run is slower than the one before by this fraction of the recorded time.
     pub drift_per_run: f64,
     /// The first run of each round is slower by this fraction.
     pub first_slower: f64,
+    /// The step in which times are read; 0 where they are read exactly.
+    pub step: f64,
+    /// Whether every deviation from the centre, on the log scale, gets a sign drawn at random.
+    pub symmetric: bool,
+    /// By how much the deviations of the first rival are multiplied.
+    pub rival_noise: f64,
+    /// The share of the first rival's runs that have a spike.
+    pub rival_spikes: f64,
+    /// Whether the first rival differs, so that what its estimate tends to must be simulated.
+    pub unequal: bool,
+    /// Whether the second half of the rivals is slower by a tenth, each until that is shown.
+    pub leaving: bool,
 }
 
 impl Condition {
+    /// Recorded times as they are.
+    pub fn plain(name: &str, recorded: Vec<f64>) -> Self {
+        let logs: Vec<f64> = recorded.iter().map(|time| time.ln()).collect();
+        Self {
+            name: name.to_owned(),
+            centre: median(&logs).unwrap_or(0.0),
+            recorded,
+            rival_noise: 1.0,
+            ..Self::default()
+        }
+    }
+
     /// One race's worth of noise.
     ///
     /// Blocks of the record are joined (the stationary bootstrap of Politis and Romano 1994, with
@@ -52,22 +81,37 @@ pub struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// The next run's time in seconds; `first` says whether it is the first of its round.
-    pub fn next(&mut self, first: bool) -> f64 {
-        let length = self.condition.recorded.len();
+    /// The next run's time in seconds.
+    pub fn next(&mut self, run: Kind) -> f64 {
+        let condition = self.condition;
+        let length = condition.recorded.len();
         self.place = if self.random.random::<f64>() * BLOCK < 1.0 {
             self.random.random_range(0..length)
         } else {
             (self.place + 1) % length
         };
-        let first = if first {
-            self.condition.first_slower
+        let mut deviation = condition.recorded[self.place].ln() - condition.centre;
+        if condition.symmetric && self.random.random_bool(0.5) {
+            deviation = -deviation;
+        }
+        if run.first_rival {
+            deviation *= condition.rival_noise;
+            if condition.rival_spikes > 0.0 && self.random.random_bool(condition.rival_spikes) {
+                deviation += SPIKE.ln();
+            }
+        }
+        let first = if run.first {
+            condition.first_slower
         } else {
             0.0
         };
-        let drift = 1.0 + self.condition.drift_per_run * self.run as f64;
+        let drift = 1.0 + condition.drift_per_run * self.run as f64;
         self.run += 1;
-        self.condition.recorded[self.place] * drift * (1.0 + first)
+        let time = (condition.centre + deviation).exp() * drift * (1.0 + first);
+        match condition.step > 0.0 {
+            true => (time / condition.step).round().max(1.0) * condition.step,
+            false => time,
+        }
     }
 
     /// A random order of `count` entrants.
@@ -78,6 +122,15 @@ impl Stream<'_> {
         }
         order
     }
+}
+
+/// What is special about a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kind {
+    /// It is the first of its round.
+    pub first: bool,
+    /// It is one of the first rival's.
+    pub first_rival: bool,
 }
 
 /// Reads run times: a CSV file with one time per line below the heading `wall_s`, or a JSON file
@@ -169,10 +222,9 @@ mod tests {
     #[test]
     fn an_order_holds_every_entrant_once_and_varies() {
         let condition = Condition {
-            name: String::new(),
-            recorded: vec![1.0; 100],
             drift_per_run: 0.5,
             first_slower: 1.0,
+            ..Condition::plain("", vec![1.0; 100])
         };
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut stream = condition.stream(&mut random);
@@ -187,6 +239,38 @@ mod tests {
             firsts.iter().all(|count| (60..140).contains(count)),
             "{firsts:?}"
         );
-        assert_eq!([stream.next(true), stream.next(false)], [2.0, 1.5]);
+        let first = Kind {
+            first: true,
+            ..Kind::default()
+        };
+        assert_eq!(stream.next(first), 2.0);
+        assert_eq!(stream.next(Kind::default()), 1.5);
+    }
+
+    #[test]
+    fn a_rival_of_its_own_kind_and_coarse_times_are_drawn_so() {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let recorded = [vec![1.0; 60], vec![2.0; 40]].concat();
+        let rival = Kind {
+            first_rival: true,
+            ..Kind::default()
+        };
+        let noisy = Condition {
+            rival_noise: 2.0,
+            ..Condition::plain("", recorded.clone())
+        };
+        let mut stream = noisy.stream(&mut random);
+        let mut drawn: Vec<f64> = (0..400).map(|_| stream.next(rival)).collect();
+        drawn.sort_unstable_by(f64::total_cmp);
+        drawn.dedup_by(|one, other| (*one - *other).abs() < 1e-9);
+        assert_eq!(drawn.len(), 2);
+        assert!((drawn[1] - 4.0).abs() < 1e-9, "{drawn:?}");
+        let coarse = Condition {
+            step: 0.75,
+            ..Condition::plain("", recorded)
+        };
+        let mut stream = coarse.stream(&mut random);
+        let read = |_| stream.next(Kind::default());
+        assert!((0..400).map(read).all(|time| time == 0.75 || time == 2.25));
     }
 }

@@ -1,78 +1,237 @@
 //! One simulated race, judged by the very rule that judges real ones.
 
 use heapdrome_statistics::{
-    Decision, Estimate, Figures, Rule, Shown, Stopping, change, typical, welch,
+    Decision, Estimate, FEWEST_ROUNDS, Figures, Rounds, Rule, Shown, Stopping, change, typical,
+    welch,
 };
 use rand_chacha::ChaCha8Rng;
 
-use crate::noise::{Condition, Stream};
+use crate::noise::{Condition, Kind, Stream};
 
 /// The times of every entrant: the baseline first, then its twin, then the rivals.
 pub type Times = Vec<Vec<f64>>;
 
 /// Entrants before the first rival.
-const BASELINE_AND_TWIN: usize = 2;
+pub const BASELINE_AND_TWIN: usize = 2;
 
-/// What a race of equals ended with.
-#[derive(Clone, Copy, Debug)]
-pub struct Outcome {
-    /// Rounds that it took.
-    pub rounds: usize,
-    /// Whether it stopped because it was precise enough.
-    pub precise: bool,
-    /// Whether a rival had a false verdict at the end.
-    pub at_the_end: bool,
-    /// Whether a rival had one at any round, for someone who looks at each and stops at will.
-    pub at_any_look: bool,
+/// By how much rivals that leave are slower.
+const SLOWER: f64 = 1.1;
+
+/// The level of the usual tests.
+const USUAL_LEVEL: f64 = 0.05;
+
+/// A race in progress.
+pub struct Simulated<'a> {
+    condition: &'a Condition,
+    stream: Stream<'a>,
+    /// The times so far.
+    pub times: Times,
+    racing: Vec<bool>,
 }
 
-/// Runs one more round in a random order.
-pub fn run_round(stream: &mut Stream, times: &mut Times) {
-    let order = stream.order(times.len());
-    for (position, entrant) in order.into_iter().enumerate() {
-        let time = stream.next(position == 0);
-        times[entrant].push(time);
+impl<'a> Simulated<'a> {
+    /// A race of so many rivals before its first round.
+    pub fn new(condition: &'a Condition, rivals: usize, random: &'a mut ChaCha8Rng) -> Self {
+        let entrants = BASELINE_AND_TWIN + rivals;
+        Self {
+            condition,
+            stream: condition.stream(random),
+            times: vec![Vec::new(); entrants],
+            racing: vec![true; entrants],
+        }
+    }
+
+    /// The rivals that are as fast as the baseline.
+    pub fn equals(&self) -> std::ops::Range<usize> {
+        let rivals = self.times.len() - BASELINE_AND_TWIN;
+        let equal = if self.condition.leaving {
+            rivals.div_ceil(2)
+        } else {
+            rivals
+        };
+        BASELINE_AND_TWIN..BASELINE_AND_TWIN + equal
+    }
+
+    /// Runs one more round in a random order.
+    pub fn run_round(&mut self) {
+        let slower = self.equals().end..self.times.len();
+        let order = self.stream.order(self.times.len());
+        let racing = order.into_iter().filter(|entrant| self.racing[*entrant]);
+        for (position, entrant) in racing.enumerate() {
+            let time = self.stream.next(Kind {
+                first: position == 0,
+                first_rival: entrant == BASELINE_AND_TWIN,
+            });
+            let ratio = if slower.contains(&entrant) {
+                SLOWER
+            } else {
+                1.0
+            };
+            self.times[entrant].push(time * ratio);
+        }
+    }
+
+    /// Lets the rivals leave that are shown to be slower, if any do.
+    pub fn leave(&mut self, rule: &Rule) {
+        for entrant in self.equals().end..self.times.len() {
+            let shown = || shown(rule, &figures(&self.times), entrant)[0];
+            self.racing[entrant] = self.racing[entrant] && shown() != Shown::Above;
+        }
     }
 }
 
-/// The estimates of all rivals.
-fn estimates(rule: &Rule, times: &Times) -> Vec<Option<Estimate>> {
-    let rivals = &times[BASELINE_AND_TWIN..];
-    rivals
-        .iter()
-        .map(|rival| rule.compare(rival, &times[0], 0.0))
-        .collect()
+/// The times as the rule takes them.
+fn figures(times: &Times) -> Rounds<'_> {
+    Rounds::new(times.iter().map(Vec::as_slice), Some([0, 1]), 0.0)
 }
 
-/// Runs a race in which all entrants are equal, with adaptive stopping; returns all times, too.
-pub fn race_of_equals(
+/// What is shown of an entrant beside the baseline, by the rule and by Student's interval alone.
+fn shown(rule: &Rule, look: &Rounds<'_>, entrant: usize) -> [Shown; 2] {
+    rule.leaves_out(look, [entrant, 0], 1.0, 1.0)
+}
+
+/// What a race of equals erred in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Errors {
+    /// A rival had a false verdict after the last round.
+    pub at_the_end: bool,
+    /// A rival had one after any round.
+    pub at_any_look: bool,
+    /// The twin had one after any round.
+    pub twin: bool,
+    /// A rival would have had one after any round by Student's interval alone.
+    pub student: bool,
+    /// Welch's test of the same runs, once at the end, finds a difference.
+    pub welch: bool,
+    /// So does Welch's test of as many runs in sequence.
+    pub in_sequence: bool,
+}
+
+/// What the first rival's estimate is at the end on average, by the rule and by Student's interval alone:
+/// the ratio that its intervals should hold.
+pub struct Truth {
+    /// By the rule.
+    pub by_rule: f64,
+    /// By Student's interval alone.
+    pub by_student: f64,
+}
+
+impl Truth {
+    /// All are equal.
+    pub const EQUAL: Self = Self {
+        by_rule: 1.0,
+        by_student: 1.0,
+    };
+
+    /// The mean over simulated races of the logarithms of the estimates.
+    pub fn simulated(
+        condition: &Condition,
+        rule: &Rule,
+        rounds: usize,
+        random: &mut ChaCha8Rng,
+    ) -> Self {
+        /// Races that are simulated for this.
+        const RACES: usize = 4_000;
+        let mut sums = [0.0; 2];
+        for _ in 0..RACES {
+            let mut race = Simulated::new(condition, rule.comparisons(), random);
+            (0..rounds).for_each(|_| race.run_round());
+            let found = rule.centres(&figures(&race.times), BASELINE_AND_TWIN, 0);
+            for (sum, centre) in sums.iter_mut().zip(found.unwrap_or_default()) {
+                *sum += centre;
+            }
+        }
+        let [by_rule, by_student] = sums.map(|sum| (sum / RACES as f64).exp());
+        Self {
+            by_rule,
+            by_student,
+        }
+    }
+}
+
+/// Runs a race in which all entrants are equal, looked at after every round.
+pub fn errors(
+    condition: &Condition,
+    rule: &Rule,
+    rounds: usize,
+    truth: &Truth,
+    random: &mut ChaCha8Rng,
+) -> Errors {
+    let mut found = Errors::default();
+    let mut race = Simulated::new(condition, rule.comparisons(), random);
+    for round in FEWEST_ROUNDS..=rounds {
+        while race.times[0].len() < round {
+            race.run_round();
+        }
+        let look = figures(&race.times);
+        let mut wrong = [false; 2];
+        for entrant in race.equals() {
+            let truth = match entrant {
+                BASELINE_AND_TWIN => truth,
+                _ => &Truth::EQUAL,
+            };
+            let pair = [entrant, 0];
+            let shown = rule.leaves_out(&look, pair, truth.by_rule, truth.by_student);
+            wrong = [0, 1].map(|by| wrong[by] || shown[by] != Shown::Nothing);
+        }
+        found.at_the_end = wrong[0];
+        found.at_any_look |= wrong[0];
+        found.student |= wrong[1];
+        found.twin = found.twin || shown(rule, &look, 1)[0] != Shown::Nothing;
+        race.leave(rule);
+    }
+    let differs = |one: &[f64], other: &[f64]| {
+        welch(one, other).is_some_and(|test| test.p_value < USUAL_LEVEL)
+    };
+    let times = &race.times;
+    found.welch = race.equals().any(|rival| differs(&times[rival], &times[0]));
+    let equals = race.equals().len();
+    drop(race);
+    let in_sequence = in_sequence(condition, equals, rounds, random);
+    let mut rivals = in_sequence[1..].iter();
+    found.in_sequence = rivals.any(|rival| differs(rival, &in_sequence[0]));
+    found
+}
+
+/// All runs of the baseline, then all of the first rival, and so on.
+fn in_sequence(
+    condition: &Condition,
+    rivals: usize,
+    runs: usize,
+    random: &mut ChaCha8Rng,
+) -> Times {
+    let mut stream = condition.stream(random);
+    let mut series = |entrant: usize| -> Vec<f64> {
+        let run = Kind {
+            first: false,
+            first_rival: entrant == 1,
+        };
+        (0..runs).map(|_| stream.next(run)).collect()
+    };
+    (0..=rivals).map(&mut series).collect()
+}
+
+/// Runs a race of equals until it is precise.
+fn until_precise(
     condition: &Condition,
     rule: &Rule,
     stopping: &Stopping,
     random: &mut ChaCha8Rng,
-) -> (Outcome, Times) {
-    let mut stream = condition.stream(random);
-    let mut times: Times = vec![Vec::new(); BASELINE_AND_TWIN + rule.comparisons()];
-    let mut at_any_look = false;
+) -> Times {
+    let mut race = Simulated::new(condition, rule.comparisons(), random);
     for rounds in 1.. {
-        run_round(&mut stream, &mut times);
-        let estimates = estimates(rule, &times);
-        let shown = |estimate: &Estimate| estimate.shown() != Shown::Nothing;
-        let at_the_end = estimates.iter().flatten().any(shown);
-        at_any_look |= at_the_end;
-        let decision = stopping.decide(rounds, &estimates);
-        if decision != Decision::GoOn {
-            let precise = decision == Decision::Precise;
-            let outcome = Outcome {
-                rounds,
-                precise,
-                at_the_end,
-                at_any_look,
-            };
-            return (outcome, times);
+        race.run_round();
+        let look = figures(&race.times);
+        // The first interval that is too wide decides.
+        let narrow = race.equals().all(|entrant| {
+            let estimate = rule.compare_within(&look, entrant, 0);
+            stopping.decide(rounds, &[estimate]) != Decision::GoOn
+        });
+        if narrow {
+            break;
         }
     }
-    unreachable!("the rounds are bounded by the stopping rule")
+    race.times
 }
 
 /// How a comparison of two races in which nothing changed may err.
@@ -95,8 +254,8 @@ pub fn two_races_err(
     slower: f64,
     random: &mut ChaCha8Rng,
 ) -> Errs {
-    let (_, old) = race_of_equals(condition, rule, stopping, random);
-    let (_, mut new) = race_of_equals(condition, rule, stopping, random);
+    let old = until_precise(condition, rule, stopping, random);
+    let mut new = until_precise(condition, rule, stopping, random);
     new.iter_mut()
         .flatten()
         .for_each(|time| *time *= 1.0 + slower);
@@ -124,68 +283,85 @@ pub fn two_races_err(
     }
 }
 
-/// Whether the usual way errs: all runs of the first, then all of the next, and so on, each compared
-/// with the first by Welch's test at `alpha`.
-pub fn usual_way_errs(
-    condition: &Condition,
-    rivals: usize,
-    runs: usize,
-    alpha: f64,
-    random: &mut ChaCha8Rng,
-) -> bool {
-    let mut stream = condition.stream(random);
-    let mut series = || -> Vec<f64> { (0..runs).map(|_| stream.next(false)).collect() };
-    let baseline = series();
-    let mut wrong = false;
-    for _ in 0..rivals {
-        wrong |= welch(&series(), &baseline).is_some_and(|test| test.p_value < alpha);
-    }
-    wrong
+/// Who shows a rival that is slower by just what its race announces.
+#[derive(Clone, Copy, Debug)]
+pub struct Shows {
+    /// The difference.
+    pub announced: f64,
+    /// The rule does.
+    pub rule: bool,
+    /// Student's interval alone does.
+    pub student: bool,
+    /// Welch's test of the same runs does.
+    pub welch: bool,
+    /// Welch's test of as many runs in sequence does.
+    pub in_sequence: bool,
 }
 
-/// The difference that a race of `rounds` rounds announces as the smallest that it could show, and whether it shows a rival that is slower by just that.
+/// The difference that a race of `rounds` rounds announces as the smallest that it could show, and who
+/// shows a rival that is slower by just that.
 pub fn announced_is_shown(
     condition: &Condition,
     rule: &Rule,
     rounds: usize,
     random: &mut ChaCha8Rng,
-) -> Option<(f64, bool)> {
-    let mut stream = condition.stream(random);
-    let mut times: Times = vec![Vec::new(); BASELINE_AND_TWIN + rule.comparisons()];
-    for _ in 0..rounds {
-        run_round(&mut stream, &mut times);
-    }
-    let compare = |entrant: &Vec<f64>| rule.compare(entrant, &times[0], 0.0);
-    let estimates: Vec<Estimate> = times[1..].iter().filter_map(compare).collect();
+) -> Option<Shows> {
+    let mut race = Simulated::new(condition, rule.comparisons(), random);
+    (0..rounds).for_each(|_| race.run_round());
+    let mut times = race.times;
+    let look = figures(&times);
+    let compare = |entrant| rule.compare_within(&look, entrant, 0);
+    let estimates: Vec<Estimate> = (1..times.len()).filter_map(compare).collect();
     let announced = rule.smallest_difference(&typical(&estimates)?);
-    let slower: Vec<f64> = times[BASELINE_AND_TWIN]
+    times[BASELINE_AND_TWIN]
+        .iter_mut()
+        .for_each(|time| *time *= 1.0 + announced);
+    let look = figures(&times);
+    let [by_rule, by_student] = shown(rule, &look, BASELINE_AND_TWIN);
+    let slower = |slow: &[f64], other: &[f64]| {
+        welch(slow, other).is_some_and(|test| test.t > 0.0 && test.p_value < USUAL_LEVEL)
+    };
+    let apart = in_sequence(condition, 1, rounds, random);
+    let slow: Vec<f64> = apart[1]
         .iter()
         .map(|time| time * (1.0 + announced))
         .collect();
-    let estimate = rule.compare(&slower, &times[0], 0.0)?;
-    Some((announced, estimate.shown() == Shown::Above))
+    Some(Shows {
+        announced,
+        rule: by_rule == Shown::Above,
+        student: by_student == Shown::Above,
+        welch: slower(&times[BASELINE_AND_TWIN], &times[0]),
+        in_sequence: slower(&slow, &apart[0]),
+    })
 }
 
-/// The first round after which a rival that is slower by `difference` is shown to be, within
-/// `most` rounds.
+/// The first round after which a rival that is slower by `difference` is shown to be, within `most`
+/// rounds: by each of `rules`, and by Student's interval of the first of them alone.
 pub fn rounds_needed(
     condition: &Condition,
-    rule: &Rule,
+    rules: [&Rule; 2],
+    rivals: usize,
     difference: f64,
     most: usize,
     random: &mut ChaCha8Rng,
-) -> Option<usize> {
-    let mut stream = condition.stream(random);
-    let mut times: Times = vec![Vec::new(); BASELINE_AND_TWIN + rule.comparisons()];
-    let mut slower = Vec::new();
-    (1..=most).find(|_| {
-        run_round(&mut stream, &mut times);
-        slower.extend(
-            times[BASELINE_AND_TWIN]
-                .last()
-                .map(|time| time * (1.0 + difference)),
-        );
-        let estimate = rule.compare(&slower, &times[0], 0.0);
-        estimate.is_some_and(|estimate| estimate.shown() == Shown::Above)
-    })
+) -> [Option<usize>; 3] {
+    let mut race = Simulated::new(condition, rivals, random);
+    let mut found = [None; 3];
+    for round in 1..=most {
+        race.run_round();
+        if let Some(time) = race.times[BASELINE_AND_TWIN].last_mut() {
+            *time *= 1.0 + difference;
+        }
+        let look = figures(&race.times);
+        let [first, second] = rules.map(|rule| shown(rule, &look, BASELINE_AND_TWIN));
+        for (found, shown) in found.iter_mut().zip([first[0], second[0], first[1]]) {
+            if found.is_none() && shown == Shown::Above {
+                *found = Some(round);
+            }
+        }
+        if found.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    found
 }

@@ -52,16 +52,20 @@ pub struct FalseVerdicts {
     pub condition: String,
     /// Rivals in each race.
     pub rivals: usize,
-    /// Median rounds of a race.
-    pub median_rounds: f64,
-    /// Races that stopped because they were precise.
-    pub precise: Rate,
-    /// Races that ended with a false verdict.
-    pub at_the_end: Rate,
-    /// Races with one at any round.
+    /// Rounds of each race.
+    pub rounds: usize,
+    /// Races with a false verdict after any round.
     pub at_any_look: Rate,
-    /// The same by the usual way.
-    pub usual: Rate,
+    /// Races with one after the last round.
+    pub at_the_end: Rate,
+    /// Races with one of the twin after any round.
+    pub twin: Rate,
+    /// Races with one after any round by Student's interval alone.
+    pub student: Rate,
+    /// Races with one by Welch's test of the same runs.
+    pub welch: Rate,
+    /// Races with one by Welch's test of runs in sequence.
+    pub in_sequence: Rate,
 }
 
 /// False verdicts of comparisons of two races.
@@ -93,7 +97,13 @@ pub struct Power {
     /// The median of the announced differences.
     pub announced: f64,
     /// Races that showed it.
-    pub shown: Rate,
+    pub rule: Rate,
+    /// Races that showed it by Student's interval alone.
+    pub student: Rate,
+    /// Races that showed it by Welch's test of the same runs.
+    pub welch: Rate,
+    /// Races that showed it by Welch's test of runs in sequence.
+    pub in_sequence: Rate,
 }
 
 /// Rounds after which a difference was shown.
@@ -105,10 +115,12 @@ pub struct Needed {
     pub rivals: usize,
     /// The difference, as a fraction.
     pub difference: f64,
-    /// Rounds after which half of the races had shown it, where they did.
-    pub half: Option<usize>,
-    /// Rounds after which 80% of the races had.
-    pub most: Option<usize>,
+    /// Rounds after which half and 80% of the races had shown it, where they did.
+    pub rule: [Option<usize>; 2],
+    /// Rounds with two figures judged.
+    pub two_figures: [Option<usize>; 2],
+    /// Rounds by Student's interval alone.
+    pub student: [Option<usize>; 2],
 }
 
 /// Everything that was counted.
@@ -125,64 +137,44 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Four Markdown tables.
+    /// Takes over the rows of another one.
+    pub fn append(&mut self, other: &mut Self) {
+        self.false_verdicts.append(&mut other.false_verdicts);
+        self.two_races.append(&mut other.two_races);
+        self.power.append(&mut other.power);
+        self.needed.append(&mut other.needed);
+    }
+
+    /// Those tables as Markdown that have rows.
     pub fn markdown(&self) -> String {
-        let mut text = String::from(
-            "| condition | rivals | races | stopped as precise | median rounds | false verdicts at \
-             the end | at any look | the usual way |\n|---|---|---|---|---|---|---|---|\n",
-        );
-        for row in &self.false_verdicts {
-            text += &format!(
-                "| {} | {} | {} | {:.0}% | {} | {} | {} | {} |\n",
-                row.condition,
-                row.rivals,
-                row.at_the_end.of,
-                100.0 * row.precise.share(),
-                row.median_rounds,
-                row.at_the_end.text(),
-                row.at_any_look.text(),
-                row.usual.text(),
-            );
-        }
-        text += "\n| condition | rivals | second race | itself | beside the baseline | both |\n";
-        text += "|---|---|---|---|---|---|\n";
-        for row in &self.two_races {
-            text += &format!(
-                "| {} | {} | {:.0}% slower | {} | {} | {} |\n",
-                row.condition,
-                row.rivals,
-                100.0 * row.slower,
-                row.itself.text(),
-                row.beside.text(),
-                row.both.text(),
-            );
-        }
-        text += "\n| condition | rivals | rounds | announced (median) | shown |\n";
-        text += "|---|---|---|---|---|\n";
-        for row in &self.power {
-            text += &format!(
-                "| {} | {} | {} | {:.2}% | {:.1}% |\n",
-                row.condition,
-                row.rivals,
-                row.rounds,
-                100.0 * row.announced,
-                100.0 * row.shown.share(),
-            );
-        }
-        text += "\n| condition | rivals | difference | rounds, half of the races | rounds, 80% |\n";
-        text += "|---|---|---|---|---|\n";
-        for row in &self.needed {
-            let rounds = |rounds: Option<usize>| {
-                rounds.map_or_else(|| "more than tried".to_owned(), |rounds| rounds.to_string())
-            };
-            text += &format!(
-                "| {} | {} | {:.0}% | {} | {} |\n",
-                row.condition,
-                row.rivals,
-                100.0 * row.difference,
-                rounds(row.half),
-                rounds(row.most),
-            );
+        let mut text = String::new();
+        for (heads, rows) in [
+            (
+                FALSE_VERDICTS,
+                self.false_verdicts
+                    .iter()
+                    .map(FalseVerdicts::cells)
+                    .collect(),
+            ),
+            (
+                TWO_RACES,
+                self.two_races.iter().map(TwoRaces::cells).collect(),
+            ),
+            (POWER, self.power.iter().map(Power::cells).collect()),
+            (
+                NEEDED,
+                self.needed.iter().map(Needed::cells).collect::<Vec<_>>(),
+            ),
+        ] {
+            if rows.is_empty() {
+                continue;
+            }
+            let rule = "---|".repeat(heads.split(" | ").count());
+            text += &format!("| {heads} |\n|{rule}\n");
+            for row in rows {
+                text += &format!("| {} |\n", row.join(" | "));
+            }
+            text.push('\n');
         }
         text
     }
@@ -191,10 +183,10 @@ impl Tables {
     pub fn json(&self) -> Value {
         let false_verdicts = self.false_verdicts.iter().map(|row| {
             json!({
-                "condition": row.condition, "rivals": row.rivals,
-                "median_rounds": row.median_rounds, "stopped_as_precise": row.precise.json(),
-                "false_at_the_end": row.at_the_end.json(),
-                "false_at_any_look": row.at_any_look.json(), "usual_way": row.usual.json(),
+                "condition": row.condition, "rivals": row.rivals, "rounds": row.rounds,
+                "at_any_look": row.at_any_look.json(), "at_the_end": row.at_the_end.json(),
+                "twin": row.twin.json(), "student_alone": row.student.json(),
+                "welch": row.welch.json(), "welch_in_sequence": row.in_sequence.json(),
             })
         });
         let two_races = self.two_races.iter().map(|row| {
@@ -207,13 +199,16 @@ impl Tables {
         let power = self.power.iter().map(|row| {
             json!({
                 "condition": row.condition, "rivals": row.rivals, "rounds": row.rounds,
-                "announced_median": row.announced, "shown": row.shown.json(),
+                "announced_median": row.announced, "shown": row.rule.json(),
+                "student_alone": row.student.json(), "welch": row.welch.json(),
+                "welch_in_sequence": row.in_sequence.json(),
             })
         });
         let needed = self.needed.iter().map(|row| {
             json!({
                 "condition": row.condition, "rivals": row.rivals, "difference": row.difference,
-                "rounds_half": row.half, "rounds_80": row.most,
+                "rounds_half_and_80": row.rule, "two_figures": row.two_figures,
+                "student_alone": row.student,
             })
         });
         json!({
@@ -221,5 +216,76 @@ impl Tables {
             "two_races": two_races.collect::<Vec<_>>(),
             "power": power.collect::<Vec<_>>(), "rounds_needed": needed.collect::<Vec<_>>(),
         })
+    }
+}
+
+const FALSE_VERDICTS: &str = "condition | rivals | races of rounds | at any look | at the end | twin | \
+                              Student alone | Welch | Welch in sequence";
+const TWO_RACES: &str = "condition | rivals | second race | itself | beside the baseline | both";
+const POWER: &str = "condition | rivals | rounds | announced (median) | shown | Student alone | \
+                     Welch | Welch in sequence";
+const NEEDED: &str =
+    "condition | rivals | difference | rounds, half and 80% | two figures | Student alone";
+
+impl FalseVerdicts {
+    fn cells(&self) -> Vec<String> {
+        let usual = |rate: &Rate| format!("{:.1}%", 100.0 * rate.share());
+        vec![
+            self.condition.clone(),
+            self.rivals.to_string(),
+            format!("{} of {}", self.at_any_look.of, self.rounds),
+            self.at_any_look.text(),
+            self.at_the_end.text(),
+            self.twin.text(),
+            self.student.text(),
+            usual(&self.welch),
+            usual(&self.in_sequence),
+        ]
+    }
+}
+
+impl TwoRaces {
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.condition.clone(),
+            self.rivals.to_string(),
+            format!("{:.0}% slower", 100.0 * self.slower),
+            self.itself.text(),
+            self.beside.text(),
+            self.both.text(),
+        ]
+    }
+}
+
+impl Power {
+    fn cells(&self) -> Vec<String> {
+        let shown = |rate: Rate| format!("{:.1}%", 100.0 * rate.share());
+        vec![
+            self.condition.clone(),
+            self.rivals.to_string(),
+            self.rounds.to_string(),
+            format!("{:.2}%", 100.0 * self.announced),
+            shown(self.rule),
+            shown(self.student),
+            shown(self.welch),
+            shown(self.in_sequence),
+        ]
+    }
+}
+
+impl Needed {
+    fn cells(&self) -> Vec<String> {
+        let rounds = |pair: [Option<usize>; 2]| {
+            let one = |rounds: Option<usize>| rounds.map_or("-".to_owned(), |one| one.to_string());
+            pair.map(one).join(", ")
+        };
+        vec![
+            self.condition.clone(),
+            self.rivals.to_string(),
+            format!("{:.0}%", 100.0 * self.difference),
+            rounds(self.rule),
+            rounds(self.two_figures),
+            rounds(self.student),
+        ]
     }
 }

@@ -1,0 +1,343 @@
+//! All that was recorded of one entrant, beside the baseline.
+
+use std::fmt::Write as _;
+
+use heapdrome_record::{
+    Bytes, Comparison, EntrantResult, Evidence, Nanoseconds, RaceResult, Role, Series,
+};
+
+use crate::foreign;
+use crate::memory;
+use crate::reason::reason_for;
+use crate::sheet::{self, versus};
+use crate::table::{self, Column};
+use crate::words::{self, NONE};
+
+/// Less live memory than this is small beside what every process takes.
+const LEAST: u64 = 1 << 20;
+
+/// Columns for a name.
+const NAME: usize = 12;
+
+/// Columns for the longest bar of the sizes.
+const BAR: usize = 30;
+
+/// The entrant whose calls do the least.
+const YARDSTICK: &str = "cheapest";
+
+/// The heading over what comes from the run that followed every block.
+const FOLLOWED: &str = "From one untimed run that followed every block";
+
+/// Anonymous memory of the tree at its peak for each byte that the program had asked for at its own
+/// peak. `None` where several processes share the work, or little was asked for.
+pub(crate) fn overhead(row: &EntrantResult) -> Option<f64> {
+    let seen = row.evidence.as_ref()?;
+    let peak = row.peak_tree_bytes.as_ref()?.median;
+    let comparable = seen.is_of_one_process() && seen.peak_live_bytes >= LEAST && peak.is_finite();
+    comparable.then(|| peak / seen.peak_live_bytes as f64)
+}
+
+/// The evidence of the entrant of this name in lines of at most `width` columns; `None` where the race
+/// had no such entrant.
+pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<String> {
+    let known = |row: &&EntrantResult| row.role != Role::Twin && row.allocator == allocator;
+    let row = result.entrants.iter().find(known)?;
+    let baseline = result
+        .entrants
+        .iter()
+        .find(|row| row.role == Role::Baseline);
+    let baseline = baseline.filter(|_| row.role != Role::Baseline);
+    let rows = Rows { row, baseline };
+    let mut text = title(result, row);
+    paragraph(&mut text, &rows.table(&timed(), true).join("\n"));
+    paragraph(&mut text, &in_faults(result, &rows));
+    let untimed = rows.table(&untimed(), false);
+    if row.evidence.is_some() || baseline.is_some_and(|row| row.evidence.is_some()) {
+        paragraph(&mut text, &format!("{FOLLOWED}\n{}", untimed.join("\n")));
+    }
+    if let Some(seen) = &row.evidence {
+        paragraph(&mut text, &yardstick(result));
+        paragraph(&mut text, &sizes(seen).join("\n"));
+    }
+    let why = reason_for(result, allocator);
+    if let Some(why) = why {
+        paragraph(&mut text, &format!("Why: {why}."));
+    }
+    paragraph(&mut text, &remarks(row));
+    let lines = text.lines().map(|line| fitted(line, width));
+    Some(lines.map(|line| line + "\n").collect())
+}
+
+/// The time in page faults, which is no bound on what another allocator could save.
+fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
+    let Some(cost) = result.machine.fault_s else {
+        return String::new();
+    };
+    let told = |row: &EntrantResult| {
+        let seconds = row.minor_faults.as_ref()?.median * cost;
+        let share = words::fraction(seconds / sheet::cpu(row)?.median);
+        let time = Nanoseconds::from_seconds(seconds);
+        let name = foreign::name(&row.allocator);
+        seconds
+            .is_finite()
+            .then(|| format!("{time} ({share} of the processor time) under {name}"))
+    };
+    let rows = [Some(rows.row), rows.baseline].into_iter().flatten();
+    let told: Vec<String> = rows.filter_map(told).collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Page faults without input, at {} each on this machine, take about {}. A fault that brings \
+             a huge page takes longer.",
+            Nanoseconds::from_seconds(cost),
+            words::listed(&told)
+        ),
+    }
+}
+
+/// The time in calls under the yardstick, where it raced and was followed.
+fn yardstick(result: &RaceResult) -> String {
+    let seen = result.row(YARDSTICK).and_then(|row| row.evidence.as_ref());
+    seen.and_then(|seen| seen.call_time)
+        .map_or_else(String::new, |time| {
+            format!(
+                "Time in allocator calls under {YARDSTICK}, a yardstick: {}.",
+                Nanoseconds::from_seconds(time.spent_s)
+            )
+        })
+}
+
+fn paragraph(text: &mut String, more: &str) {
+    if !more.is_empty() {
+        let _ = writeln!(text, "\n{more}");
+    }
+}
+
+/// Sentences are broken into lines; a table's lines are cut, which the usual width never needs.
+fn fitted(line: &str, width: usize) -> String {
+    match line.contains("  ") || line.contains('─') {
+        true => foreign::shorten(line, width),
+        false => textwrap::fill(line, width),
+    }
+}
+
+fn title(result: &RaceResult, row: &EntrantResult) -> String {
+    let name = foreign::name(&row.allocator);
+    let command = foreign::line(&result.command.join(" "));
+    let rounds = words::count(u64::from(result.rounds), "round");
+    format!(
+        "{name} ({}), {rounds} of: {command}\n",
+        foreign::line(&row.version)
+    )
+}
+
+/// One line of the table.
+struct Line {
+    label: &'static str,
+    tell: fn(&EntrantResult) -> String,
+    /// Under which name the ratio to the baseline is known.
+    compared: Option<&'static str>,
+}
+
+const fn line(
+    label: &'static str,
+    compared: Option<&'static str>,
+    tell: fn(&EntrantResult) -> String,
+) -> Line {
+    Line {
+        label,
+        tell,
+        compared,
+    }
+}
+
+/// Findings of timed runs, of the run under the witness and of those that watch memory.
+fn timed() -> Vec<Line> {
+    let of = |label, name, tell| line(label, Some(name), tell);
+    vec![
+        of("wall time", "wall_s", |row| {
+            words::seconds(row.wall_s.as_ref())
+        }),
+        of("processor time", "cpu_s", |row| {
+            words::seconds(sheet::cpu(row).as_ref())
+        }),
+        of("  in the program", "user_s", |row| {
+            words::seconds(row.user_s.as_ref())
+        }),
+        of("  in the kernel", "system_s", |row| {
+            words::seconds(row.system_s.as_ref())
+        }),
+        of("peak memory, largest process", "peak_rss_bytes", |row| {
+            words::bytes(row.peak_rss_bytes.as_ref())
+        }),
+        line("peak anonymous memory, all", None, |row| {
+            words::bytes(row.peak_tree_bytes.as_ref())
+        }),
+        line("  in huge pages", None, |row| {
+            memory::at_most(row).map_or_else(|| NONE.to_owned(), |parts| parts.huge.to_string())
+        }),
+        of("page faults without input", "minor_faults", |row| {
+            number(row.minor_faults.as_ref())
+        }),
+        of("page faults with input", "major_faults", |row| {
+            number(row.major_faults.as_ref())
+        }),
+        of("waits", "voluntary_switches", |row| {
+            number(row.voluntary_switches.as_ref())
+        }),
+        of("interruptions", "involuntary_switches", |row| {
+            number(row.involuntary_switches.as_ref())
+        }),
+        line("calls of malloc and free", None, |row| {
+            proof(row, |proof| words::grouped(proof.calls))
+        }),
+        line("bytes asked for in all", None, |row| {
+            proof(row, |proof| Bytes(proof.requested_bytes).to_string())
+        }),
+        line("processes, of which served", None, |row| {
+            proof(row, |proof| {
+                format!("{}, {}", proof.processes, proof.served_processes)
+            })
+        }),
+    ]
+}
+
+/// Findings of the run that followed every block.
+fn untimed() -> Vec<Line> {
+    let of = |label, tell| line(label, None, tell);
+    vec![
+        of("peak of live bytes", |row| {
+            seen(row, |seen| Some(Bytes(seen.peak_live_bytes).to_string()))
+        }),
+        of("resident for each live byte", |row| {
+            overhead(row).map_or_else(|| NONE.to_owned(), words::bare_ratio)
+        }),
+        of("blocks", |row| {
+            seen(row, |seen| Some(words::grouped(seen.blocks())))
+        }),
+        of("  freed or resized", |row| {
+            seen(row, |seen| Some(words::grouped(seen.frees)))
+        }),
+        of("  of those by another thread", |row| {
+            seen(row, |seen| Some(words::grouped(seen.freed_by_others)))
+        }),
+        of("mmap, anonymous", |row| system(row, |calls| calls.mmap)),
+        of("munmap", |row| system(row, |calls| calls.munmap)),
+        of("mremap", |row| system(row, |calls| calls.mremap)),
+        of("madvise", |row| system(row, |calls| calls.madvise)),
+        of("brk", |row| system(row, |calls| calls.brk)),
+        of("time in allocator calls", |row| {
+            seen(row, |seen| {
+                let time = seen.call_time?;
+                let share = sheet::cpu(row).map(|cpu| time.spent_s / cpu.median);
+                let share = share.filter(|share| share.is_finite() && *share <= 1.0);
+                let spent = Nanoseconds::from_seconds(time.spent_s);
+                Some(match share {
+                    Some(share) => format!("{spent} ({})", words::fraction(share)),
+                    None => spent.to_string(),
+                })
+            })
+        }),
+        of("huge pages at the end", |row| {
+            seen(row, |seen| Some(Bytes(seen.huge_at_end_bytes).to_string()))
+        }),
+    ]
+}
+
+fn number(series: Option<&Series>) -> String {
+    let median = series.map(|series| series.median);
+    median.filter(|median| median.is_finite()).map_or_else(
+        || NONE.to_owned(),
+        |median| words::grouped(median.round() as u64),
+    )
+}
+
+fn proof(row: &EntrantResult, tell: fn(&heapdrome_record::ProofSummary) -> String) -> String {
+    row.proof.as_ref().map_or_else(|| NONE.to_owned(), tell)
+}
+
+fn seen(row: &EntrantResult, tell: impl Fn(&Evidence) -> Option<String>) -> String {
+    let told = row.evidence.as_ref().and_then(tell);
+    told.unwrap_or_else(|| NONE.to_owned())
+}
+
+fn system(row: &EntrantResult, of: fn(heapdrome_record::SystemCalls) -> u64) -> String {
+    seen(row, |seen| Some(words::grouped(of(seen.system_calls?))))
+}
+
+/// The entrant, and the baseline unless they are the same.
+struct Rows<'a> {
+    row: &'a EntrantResult,
+    baseline: Option<&'a EntrantResult>,
+}
+
+impl Rows<'_> {
+    /// A table of the lines that say anything.
+    fn table(&self, lines: &[Line], compared: bool) -> Vec<String> {
+        let told = |line: &&Line| {
+            let rows = [Some(self.row), self.baseline].into_iter().flatten();
+            rows.map(line.tell).any(|cell| cell != NONE)
+        };
+        let lines: Vec<&Line> = lines.iter().filter(told).collect();
+        let cells = |row: &EntrantResult| lines.iter().map(|line| (line.tell)(row)).collect();
+        let labels = lines.iter().map(|line| line.label.to_owned());
+        let name = |row: &EntrantResult| foreign::short_name(&row.allocator, NAME);
+        let mut columns = vec![
+            Column::text("", labels.collect()),
+            Column::figures(name(self.row), cells(self.row)),
+        ];
+        if let Some(baseline) = self.baseline {
+            columns.push(Column::figures(name(baseline), cells(baseline)));
+        }
+        if compared && self.baseline.is_some() {
+            let told = |line: &&Line| {
+                let known = line.compared.and_then(|name| versus(self.row, name));
+                known.map_or_else(|| NONE.to_owned(), ratio)
+            };
+            columns.push(Column::text("ratio", lines.iter().map(told).collect()));
+        }
+        table::lines(&columns)
+    }
+}
+
+/// A ratio, with its interval where there is one.
+fn ratio(compared: &Comparison) -> String {
+    match compared.low > 0.0 && compared.high.is_finite() {
+        true => words::plain_ratio(compared),
+        false => words::bare_ratio(compared.ratio),
+    }
+}
+
+/// Blocks by size, with a bar each.
+fn sizes(seen: &Evidence) -> Vec<String> {
+    let most = seen.sizes.iter().map(|size| size.blocks).max().unwrap_or(0);
+    if most == 0 {
+        return Vec::new();
+    }
+    let bar = |blocks: u64| {
+        let length = (blocks as f64 / most as f64 * BAR as f64).ceil() as usize;
+        "█".repeat(length.clamp(1, BAR))
+    };
+    let column = |tell: &dyn Fn(&heapdrome_record::SizeCount) -> String| {
+        seen.sizes.iter().map(tell).collect::<Vec<_>>()
+    };
+    table::lines(&[
+        Column::figures(
+            "block size below",
+            column(&|size| Bytes(size.below).to_string()),
+        ),
+        Column::figures("blocks", column(&|size| words::grouped(size.blocks))),
+        Column::figures("bytes", column(&|size| Bytes(size.bytes).to_string())),
+        Column::text("", column(&|size| bar(size.blocks))),
+    ])
+}
+
+/// Why figures are missing, or where they are explained.
+fn remarks(row: &EntrantResult) -> String {
+    match &row.evidence {
+        Some(_) => "How each figure is measured, and what it misses: docs/evidence.md.".to_owned(),
+        None => "No run followed its blocks: such runs are made of the baseline and the leading \
+                 entrant, and of others while they take less than a third of the race's time."
+            .to_owned(),
+    }
+}

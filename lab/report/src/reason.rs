@@ -1,0 +1,356 @@
+//! Why an entrant is better than the baseline: one sentence, chosen by what was measured.
+//!
+//! A cause is named only where its own figure accounts for at least half of the gain. Nothing here is a
+//! bound on what another allocator could reach.
+
+use std::fmt;
+
+use heapdrome_record::{Comparison, EntrantResult, RaceResult, Role, Series, Status, Verdict};
+
+use crate::evidence;
+use crate::foreign;
+use crate::sheet::{PEAK_RSS, WALL, versus};
+use crate::words;
+
+/// Processor time, user and system together.
+const CPU: &str = "cpu_s";
+
+/// Share of a gain that a cause must account for to be named.
+const ENOUGH: f64 = 0.5;
+
+/// How many times less of something is a cause, and not a matter of chance.
+const CLEARLY: f64 = 1.5;
+
+/// Page faults and calls to the system below this many are those of starting a program.
+const FEW: f64 = 100.0;
+
+/// Share of its anonymous memory that must stand in huge pages for them to be named.
+const MOSTLY_HUGE: f64 = 0.25;
+
+/// Why one entrant is better than the baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    /// The entrant.
+    pub allocator: String,
+    /// In which figure it is better.
+    pub gain: Gain,
+    /// The cause that the evidence supports.
+    pub cause: Cause,
+    /// A setting of the allocator that is there already, which brings the same without a library.
+    pub setting: Option<Setting>,
+}
+
+/// The figure in which an entrant is better, as a share of the baseline's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Gain {
+    /// Wall time or processor time.
+    Time(f64),
+    /// Peak memory.
+    Memory(f64),
+}
+
+/// A cause that accounts for most of a gain.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// Fewer page faults.
+    PageFaults {
+        /// How many times fewer.
+        times: f64,
+        /// Whether its memory stands in huge pages, and the baseline's does not.
+        huge_pages: bool,
+        /// Share of the processor time saved, from 0 to 1.
+        share: f64,
+    },
+    /// Less time in the kernel, with fewer calls to it for memory.
+    SystemCalls {
+        /// Calls under the entrant.
+        calls: u64,
+        /// Calls under the baseline.
+        baseline: u64,
+        /// Share of the processor time saved, from 0 to 1.
+        share: f64,
+    },
+    /// Less time in the calls of the allocator.
+    CallTime {
+        /// Seconds under the entrant.
+        seconds: f64,
+        /// Seconds under the baseline.
+        baseline: f64,
+        /// Share of the processor time saved, from 0 to 1.
+        share: f64,
+    },
+    /// Less memory for the same live bytes.
+    Fragmentation {
+        /// Bytes resident for each live byte under the entrant.
+        ratio: f64,
+        /// The ratio under the baseline.
+        baseline: f64,
+    },
+    /// Nothing that was recorded accounts for it.
+    Unexplained,
+}
+
+/// A setting of the baseline's allocator beside the entrant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The entrant that is this setting.
+    pub allocator: String,
+    /// Share of the gain that it brings; `None` where no difference to the entrant is seen.
+    pub share: Option<f64>,
+}
+
+/// Why the leading entrant is better than the baseline: the fastest, or where none was shown to be
+/// faster the smallest. `None` where none was shown to be better.
+pub fn reason(result: &RaceResult) -> Option<Reason> {
+    let shown = |figure: &str, verdict: Verdict| {
+        let rivals = result.entrants.iter().filter(|row| is_rival(row));
+        let shown = rivals.filter(move |row| is_shown(row, figure, verdict).is_some());
+        let ratio = |row: &&EntrantResult| versus(row, figure).map_or(1.0, |it| it.ratio);
+        shown.min_by(|a, b| ratio(a).total_cmp(&ratio(b)))
+    };
+    let leader = shown(WALL, Verdict::Faster)
+        .or_else(|| shown(CPU, Verdict::Faster))
+        .or_else(|| shown(PEAK_RSS, Verdict::Less))?;
+    reason_for(result, &leader.allocator)
+}
+
+/// Why the entrant of this name is better than the baseline; `None` where it was not shown to be.
+pub fn reason_for(result: &RaceResult, allocator: &str) -> Option<Reason> {
+    let row = result.row(allocator).filter(|row| is_rival(row))?;
+    let baseline = result
+        .entrants
+        .iter()
+        .find(|row| row.role == Role::Baseline)?;
+    let time = [WALL, CPU].into_iter();
+    let time = time.filter_map(|figure| Some((figure, is_shown(row, figure, Verdict::Faster)?)));
+    let memory = is_shown(row, PEAK_RSS, Verdict::Less).map(|less| (PEAK_RSS, less));
+    let (figure, compared) = time.chain(memory).next()?;
+    let (gain, cause) = match figure {
+        PEAK_RSS => (Gain::Memory(1.0 - compared.ratio), of_memory(row, baseline)),
+        _ => (
+            Gain::Time(1.0 - compared.ratio),
+            of_time(result, row, baseline),
+        ),
+    };
+    Some(Reason {
+        allocator: foreign::name(&row.allocator),
+        gain,
+        cause: cause.unwrap_or(Cause::Unexplained),
+        setting: setting(result, row, baseline, figure, compared),
+    })
+}
+
+fn is_rival(row: &EntrantResult) -> bool {
+    row.role == Role::Rival && row.status == Status::Ok
+}
+
+fn is_shown<'a>(row: &'a EntrantResult, figure: &str, verdict: Verdict) -> Option<&'a Comparison> {
+    versus(row, figure).filter(|compared| compared.verdict == verdict && compared.ratio > 0.0)
+}
+
+fn median(series: &Option<Series>) -> Option<f64> {
+    let median = series.as_ref()?.median;
+    median.is_finite().then_some(median)
+}
+
+/// Difference of a figure: the baseline's, which comes second, less the entrant's.
+fn more(of: impl Fn(&EntrantResult) -> Option<f64>, rows: [&EntrantResult; 2]) -> Option<f64> {
+    Some(of(rows[1])? - of(rows[0])?)
+}
+
+/// The cause of less time. Page faults come first: calls of the allocator and of the system contain
+/// them.
+fn of_time(result: &RaceResult, row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
+    let rows = [row, baseline];
+    let saved = more(
+        |row| Some(median(&row.user_s)? + median(&row.system_s)?),
+        rows,
+    )?;
+    // An entrant that waits less saves no processor time.
+    if saved <= 0.0 {
+        return None;
+    }
+    let in_kernel = more(|row| median(&row.system_s), rows).unwrap_or(0.0);
+    let kernel_share = in_kernel / saved;
+    page_faults(result, rows, saved, in_kernel)
+        .or_else(|| system_calls(rows, kernel_share))
+        .or_else(|| call_time(rows, saved))
+}
+
+fn page_faults(
+    result: &RaceResult,
+    rows: [&EntrantResult; 2],
+    saved: f64,
+    in_kernel: f64,
+) -> Option<Cause> {
+    let faults = |row: &EntrantResult| median(&row.minor_faults);
+    let fewer = more(faults, rows).filter(|fewer| *fewer > FEW)?;
+    // A fault takes time in the kernel and nowhere else: the less of the two figures counts.
+    let time = (fewer * result.machine.fault_s?).min(in_kernel);
+    let times = faults(rows[1])? / faults(rows[0])?.max(1.0);
+    let share = (time / saved).min(1.0);
+    (times >= CLEARLY && share >= ENOUGH).then(|| Cause::PageFaults {
+        times,
+        huge_pages: is_huge(rows[0]) && !is_huge(rows[1]),
+        share,
+    })
+}
+
+/// Whether much of the memory was seen in huge pages.
+fn is_huge(row: &EntrantResult) -> bool {
+    let reading = |huge: f64, all: f64| huge >= MOSTLY_HUGE * all && huge > 0.0;
+    let parts = row.memory_parts.iter();
+    let mut parts = parts.map(|parts| (parts.huge.as_f64(), parts.anonymous.as_f64()));
+    let at_end = row
+        .evidence
+        .as_ref()
+        .map(|seen| seen.huge_at_end_bytes as f64);
+    let peak = median(&row.peak_tree_bytes).unwrap_or(f64::INFINITY);
+    parts.any(|(huge, all)| reading(huge, all)) || at_end.is_some_and(|huge| reading(huge, peak))
+}
+
+fn system_calls(rows: [&EntrantResult; 2], share: f64) -> Option<Cause> {
+    let calls = |row: &EntrantResult| Some(row.evidence.as_ref()?.system_calls?.total());
+    let (calls, baseline) = (calls(rows[0])?, calls(rows[1])?);
+    let fewer = baseline as f64 - calls as f64;
+    let clear = fewer > FEW && baseline as f64 >= CLEARLY * calls as f64;
+    (clear && share >= ENOUGH).then_some(Cause::SystemCalls {
+        calls,
+        baseline,
+        share: share.min(1.0),
+    })
+}
+
+fn call_time(rows: [&EntrantResult; 2], saved: f64) -> Option<Cause> {
+    let seconds = |row: &EntrantResult| Some(row.evidence.as_ref()?.call_time?.spent_s);
+    let (seconds, baseline) = (seconds(rows[0])?, seconds(rows[1])?);
+    let share = ((baseline - seconds) / saved).min(1.0);
+    (share >= ENOUGH).then_some(Cause::CallTime {
+        seconds,
+        baseline,
+        share,
+    })
+}
+
+/// The cause of less memory.
+fn of_memory(row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
+    let (ratio, known) = (evidence::overhead(row)?, evidence::overhead(baseline)?);
+    (ratio < known).then_some(Cause::Fragmentation {
+        ratio,
+        baseline: known,
+    })
+}
+
+/// The setting of the baseline's library that brings at least half of the gain.
+fn setting(
+    result: &RaceResult,
+    leader: &EntrantResult,
+    baseline: &EntrantResult,
+    figure: &str,
+    gained: &Comparison,
+) -> Option<Setting> {
+    let is_setting = |row: &&EntrantResult| {
+        row.library == baseline.library && !row.settings.is_empty() && is_rival(row)
+    };
+    if is_setting(&leader) {
+        return None;
+    }
+    let rows = result.entrants.iter().filter(is_setting);
+    let brought = rows.filter_map(|row| {
+        let compared = versus(row, figure)?;
+        let better = matches!(compared.verdict, Verdict::Faster | Verdict::Less);
+        let share = (1.0 - compared.ratio) / (1.0 - gained.ratio);
+        (better && share >= ENOUGH).then_some((row, compared, share))
+    });
+    let (row, compared, share) = brought.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let is_same = compared.low <= gained.ratio;
+    Some(Setting {
+        allocator: foreign::name(&row.allocator),
+        share: (!is_same).then_some(share),
+    })
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.allocator;
+        let part =
+            |share: f64| format!("{:.0}% of the processor time that it saves", 100.0 * share);
+        match &self.cause {
+            Cause::PageFaults {
+                times,
+                huge_pages,
+                share,
+            } => {
+                let huge = if *huge_pages { " (huge pages)" } else { "" };
+                let times = words::short_number(round(*times));
+                write!(
+                    out,
+                    "{name} takes {times} times fewer page faults{huge}, about {}",
+                    part(*share)
+                )?;
+            }
+            Cause::SystemCalls {
+                calls,
+                baseline,
+                share,
+            } => write!(
+                out,
+                "{name} asks the system for memory {} in place of {} times and spends less time in the \
+                 kernel, about {}",
+                words::grouped(*calls),
+                words::grouped(*baseline),
+                part(*share)
+            )?,
+            Cause::CallTime {
+                seconds,
+                baseline,
+                share,
+            } => write!(
+                out,
+                "{name} spends {} in allocator calls in place of {}, about {}",
+                words::amount("_s", *seconds),
+                words::amount("_s", *baseline),
+                part(*share)
+            )?,
+            Cause::Fragmentation { ratio, baseline } => write!(
+                out,
+                "{name} keeps {} resident for each live byte in place of {}",
+                words::bare_ratio(*ratio),
+                words::bare_ratio(*baseline)
+            )?,
+            Cause::Unexplained => {
+                let (what, where_) = match self.gain {
+                    Gain::Time(_) => (
+                        "is faster",
+                        "in page faults, calls to the system or call times",
+                    ),
+                    Gain::Memory(_) => ("takes less memory", "in live bytes"),
+                };
+                write!(
+                    out,
+                    "nothing that was recorded explains why {name} {what} ({where_})"
+                )?;
+            }
+        }
+        match &self.setting {
+            None => Ok(()),
+            Some(Setting {
+                allocator,
+                share: None,
+            }) => write!(out, "; {allocator} reaches the same"),
+            Some(Setting {
+                allocator,
+                share: Some(share),
+            }) => write!(out, "; {allocator} reaches {:.0}% of it", 100.0 * share),
+        }
+    }
+}
+
+/// With two digits: more would say more than is known.
+fn round(times: f64) -> f64 {
+    if times < 9.95 {
+        (times * 10.0).round() / 10.0
+    } else {
+        times.round()
+    }
+}

@@ -1,0 +1,227 @@
+//! The one sentence that says why, on made-up races.
+
+#[allow(dead_code)]
+mod races;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use heapdrome_record::{
+    Bytes, CallTime, EntrantResult, Evidence, MemoryParts, RaceResult, Role, SystemCalls, Verdict,
+};
+use heapdrome_report::{Cause, reason, reason_for};
+use races::{compared, empty, full, series};
+
+/// Figures of one row: seconds in the program and in the kernel, and page faults.
+struct Figures {
+    user: f64,
+    system: f64,
+    faults: f64,
+}
+
+fn with(mut row: EntrantResult, figures: &Figures) -> EntrantResult {
+    row.user_s = series(figures.user);
+    row.system_s = series(figures.system);
+    row.minor_faults = series(figures.faults);
+    row
+}
+
+const BASELINE: Figures = Figures {
+    user: 0.024,
+    system: 0.031,
+    faults: 11_350.0,
+};
+
+/// A rival that was shown to be faster by `ratio`.
+fn rival(name: &str, ratio: f64, figures: &Figures) -> EntrantResult {
+    let mut row = with(full(name, Role::Rival, ratio * 0.06, 40.0), figures);
+    let wall = compared(Verdict::Faster, ratio, 0.02);
+    row.versus_baseline = BTreeMap::from([("wall_s".to_owned(), wall)]);
+    row.library = Some(PathBuf::from(format!("/lib{name}.so")));
+    row
+}
+
+fn race(rivals: Vec<EntrantResult>) -> RaceResult {
+    let mut result = empty();
+    result.machine.fault_s = Some(1e-6);
+    let mut baseline = with(full("system", Role::Baseline, 0.06, 40.0), &BASELINE);
+    baseline.library = None;
+    result.entrants = vec![baseline];
+    result.entrants.extend(rivals);
+    result
+}
+
+const FEW_FAULTS: Figures = Figures {
+    user: 0.022,
+    system: 0.016,
+    faults: 255.0,
+};
+
+fn said(result: &RaceResult) -> String {
+    reason(result).expect("one is better").to_string()
+}
+
+fn huge(mut row: EntrantResult) -> EntrantResult {
+    row.memory_parts = vec![MemoryParts {
+        anonymous: Bytes(40 << 20),
+        huge: Bytes(30 << 20),
+        ..MemoryParts::default()
+    }];
+    row
+}
+
+#[test]
+fn fewer_page_faults_are_named_with_their_share_and_huge_pages() {
+    let winner = huge(rival("mimalloc2", 0.5, &FEW_FAULTS));
+    let result = race(vec![rival("slower", 0.8, &FEW_FAULTS), winner]);
+    // 11,095 faults at 1 us are 11.1 of 17 ms.
+    assert_eq!(
+        said(&result),
+        "mimalloc2 takes 45 times fewer page faults (huge pages), about 65% of the processor time \
+         that it saves"
+    );
+    let other = reason_for(&result, "slower")
+        .expect("it is faster")
+        .to_string();
+    assert!(
+        other.starts_with("slower takes 45 times fewer page faults, about"),
+        "{other}"
+    );
+}
+
+#[test]
+fn no_cause_is_named_that_its_figures_do_not_support() {
+    let faults_are_cheap = |mut result: RaceResult| {
+        result.machine.fault_s = Some(1e-7);
+        result
+    };
+    let kernel_is_no_faster = Figures {
+        user: 0.007,
+        system: 0.031,
+        faults: 255.0,
+    };
+    let as_many_faults = Figures {
+        faults: 11_000.0,
+        ..FEW_FAULTS
+    };
+    let no_processor_time_saved = Figures {
+        user: 0.05,
+        ..FEW_FAULTS
+    };
+    let unexplained = [
+        faults_are_cheap(race(vec![rival("x", 0.5, &FEW_FAULTS)])),
+        race(vec![rival("x", 0.5, &kernel_is_no_faster)]),
+        race(vec![rival("x", 0.5, &as_many_faults)]),
+        race(vec![rival("x", 0.5, &no_processor_time_saved)]),
+    ];
+    for result in unexplained {
+        let why = reason(&result).expect("one is faster");
+        assert_eq!(why.cause, Cause::Unexplained, "{why}");
+        assert!(
+            why.to_string()
+                .starts_with("nothing that was recorded explains"),
+            "{why}"
+        );
+    }
+    let mut unmeasured = race(vec![rival("x", 0.5, &FEW_FAULTS)]);
+    unmeasured.machine.fault_s = None;
+    assert_eq!(
+        reason(&unmeasured).map(|why| why.cause),
+        Some(Cause::Unexplained)
+    );
+}
+
+#[test]
+fn a_setting_that_brings_the_same_is_named() {
+    let setting = |ratio: f64| {
+        let mut row = rival("system-huge", ratio, &FEW_FAULTS);
+        row.library = None;
+        row.settings.insert("A".to_owned(), "1".to_owned());
+        row
+    };
+    let with_setting = |ratio| race(vec![rival("mimalloc2", 0.5, &FEW_FAULTS), setting(ratio)]);
+    let same = said(&with_setting(0.51));
+    assert!(same.ends_with("; system-huge reaches the same"), "{same}");
+    let part = said(&with_setting(0.6));
+    assert!(part.ends_with("; system-huge reaches 80% of it"), "{part}");
+    let little = said(&with_setting(0.9));
+    assert!(!little.contains("system-huge"), "{little}");
+    let leads = said(&with_setting(0.4));
+    assert!(
+        leads.starts_with("system-huge takes") && !leads.contains("reaches"),
+        "{leads}"
+    );
+}
+
+#[test]
+fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing() {
+    let calls = |mmap| Evidence {
+        system_calls: Some(SystemCalls {
+            mmap,
+            ..SystemCalls::default()
+        }),
+        ..Evidence::default()
+    };
+    let as_many_faults = Figures {
+        faults: 11_000.0,
+        ..FEW_FAULTS
+    };
+    let mut result = race(vec![rival("x", 0.5, &as_many_faults)]);
+    result.entrants[0].evidence = Some(calls(5_000));
+    result.entrants[1].evidence = Some(calls(120));
+    assert_eq!(
+        said(&result),
+        "x asks the system for memory 120 in place of 5,000 times and spends less time in the kernel, \
+         about 88% of the processor time that it saves"
+    );
+    let time = |spent_s| Evidence {
+        call_time: Some(CallTime {
+            spent_s,
+            calls: 1_000,
+            timed: 200,
+        }),
+        ..Evidence::default()
+    };
+    result.entrants[0].evidence = Some(time(0.020));
+    result.entrants[1].evidence = Some(time(0.008));
+    assert_eq!(
+        said(&result),
+        "x spends 8.00 ms in allocator calls in place of 20.0 ms, about 71% of the processor time that \
+         it saves"
+    );
+}
+
+#[test]
+fn less_memory_is_put_down_to_fragmentation_only_where_one_process_has_it() {
+    let mut result = race(vec![full("x", Role::Rival, 0.06, 20.0)]);
+    let less = compared(Verdict::Less, 0.5, 0.02);
+    result.entrants[1].versus_baseline = BTreeMap::from([("peak_rss_bytes".to_owned(), less)]);
+    let live = |all: u64| Evidence {
+        peak_live_bytes: 16 << 20,
+        peak_live_of_all_bytes: all << 20,
+        ..Evidence::default()
+    };
+    for row in &mut result.entrants {
+        row.evidence = Some(live(16));
+    }
+    // The tree's peak of these rows is twice that of the largest process.
+    assert_eq!(
+        said(&result),
+        "x keeps 2.500 resident for each live byte in place of 5.000"
+    );
+    for row in &mut result.entrants {
+        row.evidence = Some(live(32));
+    }
+    assert!(said(&result).starts_with("nothing that was recorded explains why x takes less"));
+}
+
+#[test]
+fn nothing_is_said_where_no_entrant_is_better() {
+    let mut result = race(vec![rival("x", 0.5, &FEW_FAULTS)]);
+    for compared in result.entrants[1].versus_baseline.values_mut() {
+        compared.verdict = Verdict::Undecided;
+    }
+    assert_eq!(reason(&result), None);
+    assert_eq!(reason_for(&result, "x"), None);
+    assert_eq!(reason_for(&result, "system"), None);
+}

@@ -1,0 +1,196 @@
+//! One figure of all entrants of a race, round by round.
+
+use crate::median;
+
+/// One figure of all entrants of a race, round by round.
+#[derive(Clone, Debug)]
+pub struct Rounds<'a> {
+    figures: Vec<&'a [f64]>,
+    /// The logarithms of the figures; NaN where there is none.
+    logs: Vec<Vec<f64>>,
+    twin: Option<[usize; 2]>,
+    resolution: f64,
+}
+
+/// The logarithms of the figures in the rounds that two compared entrants both have: first those of the
+/// two, then those of the twin of the second, then all others'.
+#[derive(Clone, Debug)]
+pub(crate) struct Cells {
+    /// How many rounds there are.
+    pub(crate) rounds: usize,
+    /// How many entrants from the first on cannot be told apart if the ratio of the two is 1.
+    pub(crate) alike: usize,
+    /// The logarithms, entrant by entrant; zero where there is none.
+    pub(crate) logs: Vec<f64>,
+    /// 1 where there is a logarithm, 0 elsewhere.
+    pub(crate) known: Vec<f64>,
+    /// The least half-width of an interval, on the log scale, that the resolution allows.
+    pub(crate) floor: f64,
+}
+
+impl<'a> Rounds<'a> {
+    /// The figures of each entrant in the order of the rounds; NaN where a round has none. An entrant
+    /// that left the race has fewer.
+    ///
+    /// `twin` has the places of the baseline and of its twin, two entrants that are the same one.
+    /// `resolution` is the step in which the figures were measured, in their own unit (a page for memory,
+    /// a clock tick for times, 1 for counts). A figure below it counts as one step, and no interval is
+    /// narrower than one step allows. With a resolution of zero, figures that are not positive are left
+    /// out.
+    pub fn new(
+        entrants: impl IntoIterator<Item = &'a [f64]>,
+        twin: Option<[usize; 2]>,
+        resolution: f64,
+    ) -> Self {
+        let figures: Vec<&[f64]> = entrants.into_iter().collect();
+        let log = |figure: &f64| logarithm(*figure, resolution).unwrap_or(f64::NAN);
+        let logs = figures
+            .iter()
+            .map(|figures| figures.iter().map(log).collect());
+        Self {
+            logs: logs.collect(),
+            figures,
+            twin,
+            resolution,
+        }
+    }
+
+    /// Two entrants in the rounds that both have, beside all others.
+    pub(crate) fn cells(&self, own: usize, other: usize) -> Cells {
+        // One that ran fewer rounds keeps its estimate, whatever the others' later rounds show.
+        let ran = self.figures[own].len().min(self.figures[other].len());
+        let both = |round: &usize| (self.logs[own][*round] + self.logs[other][*round]).is_finite();
+        let rounds: Vec<usize> = (0..ran).filter(both).collect();
+        let twin = self.twin_of(other).filter(|twin| *twin != own);
+        let rest = (0..self.logs.len()).filter(|e| ![own, other].contains(e) && Some(*e) != twin);
+        let order = [own, other].into_iter().chain(twin).chain(rest);
+        let cells = order.flat_map(|entrant| {
+            let logs = &self.logs[entrant];
+            rounds
+                .iter()
+                .map(|round| logs.get(*round).copied().unwrap_or(f64::NAN))
+        });
+        let split = |log: f64| if log.is_nan() { (0.0, 0.0) } else { (log, 1.0) };
+        let (logs, known) = cells.map(split).unzip();
+        let [own, other] = [own, other].map(|entrant| &self.figures[entrant][..ran]);
+        Cells {
+            rounds: rounds.len(),
+            alike: 2 + usize::from(twin.is_some()),
+            logs,
+            known,
+            floor: resolution_floor(own, other, self.resolution),
+        }
+    }
+
+    /// The place of the entrant that is the same one.
+    pub(crate) fn twin_of(&self, entrant: usize) -> Option<usize> {
+        let [baseline, twin] = self.twin?;
+        match entrant {
+            entrant if entrant == baseline => Some(twin),
+            entrant if entrant == twin => Some(baseline),
+            _ => None,
+        }
+    }
+}
+
+impl Cells {
+    /// How many entrants there are.
+    pub(crate) fn entrants(&self) -> usize {
+        self.logs.len().checked_div(self.rounds).unwrap_or(0)
+    }
+
+    /// The logarithms of an entrant, and whether they are known.
+    pub(crate) fn row(&self, entrant: usize) -> (&[f64], &[f64]) {
+        let row = entrant * self.rounds..(entrant + 1) * self.rounds;
+        (&self.logs[row.clone()], &self.known[row])
+    }
+
+    /// The logarithms of the ratios of the two.
+    pub(crate) fn ratios(&self) -> Vec<f64> {
+        let (own, other) = (self.row(0).0, self.row(1).0);
+        own.iter()
+            .zip(other)
+            .map(|(own, other)| own - other)
+            .collect()
+    }
+
+    /// Whether a log ratio is so near to what the rounds show that no test rejects it: the clipped
+    /// differences of the first entrant from those that it is compared with add up to little.
+    #[cfg(any(test, feature = "benchmark"))]
+    pub(crate) fn is_near(&self, log_ratio: f64) -> bool {
+        /// Standard deviations of the sum; critical values are twice as large.
+        const NEAR: f64 = 1.5;
+        let own = self.row(0).0;
+        let difference = |round: usize| {
+            let alike = (1..self.alike).map(|entrant| self.row(entrant));
+            let (sum, count) = alike.fold((0.0, 0.0), |(sum, count), (logs, known)| {
+                (sum + logs[round] * known[round], count + known[round])
+            });
+            own[round] - sum / count - log_ratio
+        };
+        let mut differences: Vec<f64> = (0..self.rounds).map(difference).collect();
+        let mut sizes: Vec<f64> = differences.iter().map(|one| one.abs()).collect();
+        let middle = sizes.len() / 2;
+        let (_, typical, _) = sizes.select_nth_unstable_by(middle, f64::total_cmp);
+        let limit = typical.max(f64::MIN_POSITIVE);
+        let clip = |one: &mut f64| *one = (*one / limit).clamp(-1.0, 1.0);
+        differences.iter_mut().for_each(clip);
+        let squares: f64 = differences.iter().map(|one| one * one).sum();
+        differences.iter().sum::<f64>().abs() < NEAR * squares.sqrt()
+    }
+
+    /// The least tail that a randomisation test of those that are alike can have.
+    pub(crate) fn least_tail(&self) -> f64 {
+        let count = |round: usize| {
+            let known = (0..self.alike).map(|entrant| self.known[entrant * self.rounds + round]);
+            known.sum::<f64>()
+        };
+        (0..self.rounds).map(|round| 1.0 / count(round)).product()
+    }
+}
+
+/// A resolution that can be used: zero in place of one that is undefined.
+fn step(resolution: f64) -> f64 {
+    if resolution.is_finite() {
+        resolution.max(0.0)
+    } else {
+        0.0
+    }
+}
+
+/// The logarithm of a figure, one below one step counting as one step; `None` where it has none.
+fn logarithm(figure: f64, resolution: f64) -> Option<f64> {
+    let known = figure.max(step(resolution));
+    (figure.is_finite() && figure >= 0.0 && known > 0.0).then(|| known.ln())
+}
+
+/// The logarithms of the ratios of the rounds in which both figures are there.
+pub(crate) fn log_ratios(entrant: &[f64], baseline: &[f64], resolution: f64) -> Vec<f64> {
+    let pairs = entrant.iter().zip(baseline);
+    let log = |figure: &f64| logarithm(*figure, resolution);
+    pairs
+        .filter_map(|(own, other)| Some(log(own)? - log(other)?))
+        .collect()
+}
+
+/// The logarithms of the figures that are there.
+pub(crate) fn logarithms(figures: &[f64], resolution: f64) -> Vec<f64> {
+    let logs = figures.iter().map(|figure| logarithm(*figure, resolution));
+    logs.flatten().collect()
+}
+
+/// The least half-width on the log scale: both figures may be wrong by half a step.
+fn resolution_floor(entrant: &[f64], baseline: &[f64], resolution: f64) -> f64 {
+    half_a_step(entrant, resolution) + half_a_step(baseline, resolution)
+}
+
+/// Half a step on the log scale, as a share of the typical figure.
+pub(crate) fn half_a_step(figures: &[f64], resolution: f64) -> f64 {
+    let step = step(resolution);
+    let typical = median(figures).unwrap_or(0.0).max(step);
+    if typical > 0.0 {
+        step / typical / 2.0
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,130 @@
+//! A table beside the heap, with the size and the thread of each live block.
+//!
+//! Each 8 bytes of address space have a cell of 4 bytes, which holds the size of the block that begins
+//! there and the thread that asked for it; 0 where none does. Cells come in chunks that are mapped when
+//! a block first lies in them. Nothing is locked: a cell belongs to the owner of the block.
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use crate::record;
+use crate::system;
+
+/// Bytes of address space that share a cell. Blocks begin at multiples of it.
+const GRANULE_BITS: u32 = 3;
+
+/// Bytes of address space that share a chunk.
+const CHUNK_BITS: u32 = 26;
+
+/// Addresses of programs are below this power of two.
+const ADDRESS_BITS: u32 = 48;
+
+const CHUNKS: usize = 1 << (ADDRESS_BITS - CHUNK_BITS);
+const CELLS: usize = 1 << (CHUNK_BITS - GRANULE_BITS);
+
+/// The chunks by address; null where there is none, and before the first block.
+static DIRECTORY: AtomicPtr<AtomicPtr<AtomicU32>> = AtomicPtr::new(null_mut());
+
+/// Bits of a size that are kept; the rest of a cell is an exponent and the thread.
+const MANTISSA_BITS: u32 = 19;
+const EXPONENT_BITS: u32 = 5;
+const THREAD_SHIFT: u32 = MANTISSA_BITS + EXPONENT_BITS;
+
+/// Smaller sizes are kept plus one and without an exponent, so that no cell of a block is 0.
+const EXACT: u64 = (1 << MANTISSA_BITS) - 1;
+
+/// A live block.
+#[derive(Clone, Copy)]
+pub struct Block {
+    /// Its size as it was asked for; above 512 KiB rounded down by less than 1/200,000.
+    pub size: u64,
+    /// The lowest 8 bits of the number of the thread that asked for it.
+    pub thread: u8,
+}
+
+impl Block {
+    fn cell(self) -> u32 {
+        let length = u64::BITS - self.size.leading_zeros();
+        let (exponent, mantissa) = if self.size < EXACT {
+            (0, self.size + 1)
+        } else {
+            let exponent = length.saturating_sub(MANTISSA_BITS).max(1);
+            (exponent, self.size >> exponent)
+        };
+        u32::from(self.thread) << THREAD_SHIFT | exponent << MANTISSA_BITS | mantissa as u32
+    }
+
+    fn of(cell: u32) -> Option<Self> {
+        let mantissa = u64::from(cell & ((1 << MANTISSA_BITS) - 1));
+        let exponent = cell >> MANTISSA_BITS & ((1 << EXPONENT_BITS) - 1);
+        (cell != 0).then(|| Self {
+            size: match exponent {
+                0 => mantissa - 1,
+                _ => mantissa << exponent,
+            },
+            thread: (cell >> THREAD_SHIFT) as u8,
+        })
+    }
+}
+
+/// Notes that a block begins at `address`, and returns by how many bytes more live now; `None` where the
+/// table has no room. A block that was there before was freed in a way that this library does not see.
+pub fn put(address: usize, block: Block) -> Option<i64> {
+    let cell = block.cell();
+    let before = cell_of(address, true)?.swap(cell, Ordering::Relaxed);
+    let size = |cell| Block::of(cell).map_or(0, |block| block.size as i64);
+    Some(size(cell) - size(before))
+}
+
+/// Forgets the block that begins at `address`.
+pub fn take(address: usize) -> Option<Block> {
+    Block::of(cell_of(address, false)?.swap(0, Ordering::Relaxed))
+}
+
+fn cell_of(address: usize, make: bool) -> Option<&'static AtomicU32> {
+    if address == 0 || address >> ADDRESS_BITS != 0 {
+        return None;
+    }
+    let directory = or_mapped(&DIRECTORY, CHUNKS * size_of::<usize>(), make)?;
+    // SAFETY: the directory has an entry for every address below the limit, and is never unmapped.
+    let chunk = unsafe { &*directory.add(address >> CHUNK_BITS) };
+    let cells = or_mapped(chunk, CELLS * size_of::<AtomicU32>(), make)?;
+    // SAFETY: a chunk has a cell for every granule, and is never unmapped.
+    Some(unsafe { &*cells.add(address >> GRANULE_BITS & (CELLS - 1)) })
+}
+
+/// The table behind `place`, made of zeros where there is none and `make` asks for it.
+fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut T> {
+    let known = place.load(Ordering::Acquire);
+    if !known.is_null() || !make {
+        return (!known.is_null()).then_some(known);
+    }
+    let fresh = map(length)?.cast::<T>();
+    match place.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => Some(fresh),
+        Err(first) => {
+            // SAFETY: it was mapped just now, and no other thread has seen it.
+            unsafe { system::munmap(fresh.cast(), length) };
+            record::add_own_call(|own| &own.munmap);
+            Some(first)
+        }
+    }
+}
+
+/// Zeros that take no memory until they are written, and no huge pages: the heap's are to be counted.
+fn map(length: usize) -> Option<*mut core::ffi::c_void> {
+    let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
+    // SAFETY: every thread has an errno; a new mapping disturbs nothing.
+    unsafe {
+        let errno = *system::__errno_location();
+        let address = system::mmap(null_mut(), length, system::PROT_READ_WRITE, flags, -1, 0);
+        record::add_own_call(|own| &own.mmap);
+        let failed = address as usize == usize::MAX;
+        if !failed {
+            system::madvise(address, length, system::MADV_NOHUGEPAGE);
+            record::add_own_call(|own| &own.madvise);
+        }
+        *system::__errno_location() = errno;
+        (!failed).then_some(address)
+    }
+}

@@ -1,0 +1,135 @@
+//! A filter that makes the kernel stop a process at its calls for memory, and at no other.
+//!
+//! It is inherited over fork and exec. Without a tracer the filtered calls fail, but no process of the
+//! tree outlives its tracer.
+
+use heapdrome_record::SystemCalls;
+
+/// Kinds of calls for memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Mmap,
+    Munmap,
+    Mremap,
+    Madvise,
+    Brk,
+}
+
+/// The kernel's number of each kind, in the order of the kinds.
+const CALLS: [(Kind, i64); 5] = [
+    (Kind::Mmap, libc::SYS_mmap),
+    (Kind::Munmap, libc::SYS_munmap),
+    (Kind::Mremap, libc::SYS_mremap),
+    (Kind::Madvise, libc::SYS_madvise),
+    (Kind::Brk, libc::SYS_brk),
+];
+
+#[cfg(target_arch = "x86_64")]
+const MACHINE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const MACHINE: u32 = 0xc000_00b7;
+/// No process is of this machine: nothing is counted there.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const MACHINE: u32 = 0;
+
+/// Where `struct seccomp_data` has the number of the call, the machine and the lower half of mmap's flags.
+const NUMBER_AT: u32 = 0;
+const MACHINE_AT: u32 = 4;
+const FLAGS_AT: u32 = 16 + 3 * 8;
+
+/// Adds a stopped call to the counts. A message of another filter adds nothing.
+pub(crate) fn add(counts: &mut SystemCalls, message: i32) {
+    let place = usize::try_from(message).ok();
+    match place
+        .and_then(|place| CALLS.get(place))
+        .map(|(kind, _)| kind)
+    {
+        Some(Kind::Mmap) => counts.mmap += 1,
+        Some(Kind::Munmap) => counts.munmap += 1,
+        Some(Kind::Mremap) => counts.mremap += 1,
+        Some(Kind::Madvise) => counts.madvise += 1,
+        Some(Kind::Brk) => counts.brk += 1,
+        None => {}
+    }
+}
+
+/// The filter as a program of the kernel's packet filter. Of mmap it stops anonymous ones only: files
+/// are no allocator's.
+pub(crate) fn program() -> Vec<libc::sock_filter> {
+    let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    let load = |at: u32| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at, 0, 0);
+    let answer = |with: u32| step(libc::BPF_RET | libc::BPF_K, with, 0, 0);
+    let (equal, any_set) = (
+        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+        libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K,
+    );
+    let allow = answer(libc::SECCOMP_RET_ALLOW);
+    let mut program = vec![
+        load(MACHINE_AT),
+        step(equal, MACHINE, 1, 0),
+        allow,
+        load(NUMBER_AT),
+    ];
+    for (place, (kind, number)) in CALLS.iter().enumerate() {
+        let stop = answer(libc::SECCOMP_RET_TRACE | place as u32);
+        match kind {
+            Kind::Mmap => program.extend([
+                step(equal, *number as u32, 0, 4),
+                load(FLAGS_AT),
+                step(any_set, libc::MAP_ANONYMOUS as u32, 0, 1),
+                stop,
+                allow,
+            ]),
+            _ => program.extend([step(equal, *number as u32, 0, 1), stop]),
+        }
+    }
+    program.push(allow);
+    program
+}
+
+/// Puts the filter on the calling process. It fails in silence: then nothing is counted.
+///
+/// # Safety
+/// In a child between fork and exec; it does not allocate.
+pub(crate) unsafe fn install(program: &[libc::sock_filter]) {
+    let filter = libc::sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_ptr().cast_mut(),
+    };
+    // SAFETY: the kernel copies the program, which outlives the calls.
+    unsafe {
+        let mode = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
+        let set = || libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter);
+        // Only who has rights over the whole system may filter without giving up setuid; a traced
+        // program of anybody else gets no rights from setuid anyway.
+        if set() != 0 && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 {
+            set();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_the_places_of_the_calls() {
+        let mut counts = SystemCalls::default();
+        for message in [0, 1, 1, 2, 3, 4, 5, -1] {
+            add(&mut counts, message);
+        }
+        let expected = SystemCalls {
+            mmap: 1,
+            munmap: 2,
+            mremap: 1,
+            madvise: 1,
+            brk: 1,
+        };
+        assert_eq!(counts, expected);
+    }
+}
