@@ -120,15 +120,7 @@ fn plan() -> Plan {
         entrants: vec![Entrant {
             name: "system".to_owned(),
             role: Role::Baseline,
-            version: String::new(),
-            library: None,
-            sha256: None,
-            preload: Vec::new(),
-            settings: Default::default(),
-            hardened: false,
-            known_faults: Vec::new(),
-            faults_of_new: Vec::new(),
-            as_is: false,
+            ..Entrant::default()
         }],
         stopping: Stopping {
             min_rounds: 1,

@@ -107,10 +107,10 @@ fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
             true => format!("{value:>width$} {ratio}"),
             false => ratio,
         });
-    let name = match (figure, shape.intervals) {
-        (Figure::Processor, false) => "CPU time".to_owned(),
-        (Figure::Memory, false) => "peak".to_owned(),
-        (figure, _) => figure.name(sheet),
+    let name = match figure {
+        Figure::Processor if !shape.has_values(figure) => "processor".to_owned(),
+        Figure::Memory if !shape.intervals => "peak".to_owned(),
+        figure => figure.name(sheet),
     };
     let unit = unit.name;
     let head = match shape.has_values(figure) {

@@ -131,12 +131,13 @@ fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
     let [estimate, low, high] = parts.map(|part| part * 100.0);
     let usual = usize::from(low.abs().min(estimate.abs()) < 9.95);
     let decimals = decimals([estimate, low, high], 0.0, usual);
-    let tail = if interval {
-        format!(" ({low:.decimals$} to {high:.decimals$})")
-    } else {
-        String::new()
+    let [estimate, low, high] = [estimate, low, high].map(|part| format!("{part:.decimals$}"));
+    let is_exact = low == estimate && high == estimate;
+    let tail = match interval && !is_exact {
+        true => format!(" ({low} to {high})"),
+        false => String::new(),
     };
-    format!("{estimate:.decimals$}% {word}{tail}")
+    format!("{estimate}% {word}{tail}")
 }
 
 /// `usual` decimals, or as many more (up to two) as keep every part from reading as `nothing`,
@@ -335,6 +336,7 @@ mod tests {
             told(Verdict::More, [1.3, 1.28, 1.32]),
             "30% more (28 to 32)"
         );
+        assert_eq!(told(Verdict::More, [1.3, 1.299, 1.301]), "30% more");
         assert_eq!(
             told(Verdict::More, [2.5, 2.4, 2.6]),
             "2.50x as much (2.40 to 2.60)"

@@ -113,15 +113,7 @@ mod tests {
         let entrant = |role: Role| Entrant {
             name: format!("{role:?}"),
             role,
-            version: String::new(),
-            library: None,
-            sha256: None,
-            preload: Vec::new(),
-            settings: BTreeMap::new(),
-            hardened: false,
-            known_faults: Vec::new(),
-            faults_of_new: Vec::new(),
-            as_is: false,
+            ..Entrant::default()
         };
         let roles = [
             Role::Baseline,

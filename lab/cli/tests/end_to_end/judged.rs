@@ -94,7 +94,7 @@ fn a_beaten_rival_leaves_and_the_others_run_on() {
     let rivals = [
         ("worse", "2"),
         ("open", "open"),
-        ("best", "0.1"),
+        ("best", "0.5"),
         ("good", "0.9"),
     ];
     let site = site(&rivals);

@@ -75,12 +75,13 @@ impl<'a> Conclusion<'a> {
         let rivals = rivals::compared(sheet);
         let (hardened, plain): (Vec<_>, Vec<_>) =
             rivals.into_iter().partition(|rival| rival.entrant.hardened);
+        let proven = sheet.rows.iter().any(|row| row.entrant.proof.is_some());
+        let has_rows = sheet.result.rounds > 0 && !sheet.rows.is_empty();
+        if has_rows && (sheet.result.options.unproven || !proven) {
+            return unproven(sheet);
+        }
         if sheet.result.rounds == 0 || (plain.is_empty() && hardened.is_empty()) {
             return no_answer(sheet);
-        }
-        let proven = sheet.rows.iter().any(|row| row.entrant.proof.is_some());
-        if sheet.result.options.unproven || !proven {
-            return unproven(sheet);
         }
         match choice(sheet, &plain) {
             Some(choice) => choice.conclusion(sheet),

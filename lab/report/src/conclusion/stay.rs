@@ -91,10 +91,10 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let larger: Vec<String> = rivals.iter().filter(more).map(Rival::name).collect();
     let mut worse = Vec::new();
     if !slower.is_empty() {
-        worse.push(format!("slower {}", are(&slower)));
+        worse.push(does(&slower, ["is slower", "are slower"]));
     }
     if !larger.is_empty() {
-        worse.push(format!("larger {}", are(&larger)));
+        worse.push(does(&larger, ["takes more memory", "take more memory"]));
     }
     let none = format!("None was shown to beat {baseline}");
     match worse.is_empty() {
@@ -103,10 +103,10 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     }
 }
 
-/// `is a`, `are a and b`.
-fn are(names: &[String]) -> String {
-    let verb = if names.len() == 1 { "is" } else { "are" };
-    format!("{verb} {}", listed(names))
+/// `a is slower`, `a and b are slower`.
+fn does(names: &[String], [one, many]: [&str; 2]) -> String {
+    let verb = if names.len() == 1 { one } else { many };
+    format!("{} {verb}", listed(names))
 }
 
 /// The difference that may have gone unseen, and advice where that is a great one.
