@@ -1,19 +1,58 @@
-//! The allocator behind the ABI.
+//! The allocator behind the ABI, and how a thread enters and leaves it.
 
+use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
 
-use heapdrome_malloc_abi::{ForkGate, MIN_ALIGNMENT, MallocAbi, Presence, Statistics, deallocate};
+use heapdrome_malloc_abi::{
+    ForkGate, MIN_ALIGNMENT, MallocAbi, Presence, Statistics, ThreadExit, deallocate, end_thread,
+};
 
-use crate::heap::{EMPTY, ENDED, current};
+use crate::footprint::{BLOCKS, CHUNKS, MAPPINGS, PEAK};
+use crate::heap::{CURRENT, EMPTY, ENDED, Heap, current};
 use crate::large;
-use crate::pool::{PEAK, POOL, RESERVED};
+use crate::pool::POOL;
 use crate::resize::{possibly_not_zero, resize_in_place, resize_own, usable_size};
 use crate::threads;
 
 /// The process's arena.
 #[derive(Clone, Copy, Debug)]
 pub struct Bumpmalloc;
+
+static EXIT: ThreadExit = ThreadExit::new(thread_ends);
+
+/// Only threads inside change what threads share.
+static FORK_GATE: ForkGate = ForkGate::new();
+
+/// Calls `body` with a heap that the calling thread may allocate in.
+fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
+    let heap = current();
+    if core::ptr::eq(heap, &raw const ENDED) {
+        return threads::with_heap_of_ended(body);
+    }
+    if !core::ptr::eq(heap, &raw const EMPTY) {
+        return body(heap);
+    }
+    let heap = threads::take_heap()?;
+    // Before the key is armed, which may allocate.
+    CURRENT::set(heap.as_ptr());
+    // Without a key the heap stays with its thread for good, and is lost when it ends.
+    let _ = EXIT.arm(heap);
+    FORK_GATE.register::<Bumpmalloc>();
+    // SAFETY: heaps are never freed.
+    body(unsafe { heap.as_ref() })
+}
+
+unsafe extern "C" fn thread_ends(word: *mut c_void) {
+    // SAFETY: the destructor of EXIT's key, which gets what was armed: a heap.
+    let Some(heap) = (unsafe { EXIT.ends::<Heap>(word) }) else {
+        return;
+    };
+    CURRENT::set((&raw const ENDED).cast_mut());
+    // SAFETY: the heap was this thread's until now, and belongs to no thread until it is in the
+    // list.
+    unsafe { end_thread::<Bumpmalloc>(|heap| threads::give_up_heap(heap.cast()), heap.cast()) };
+}
 
 // SAFETY: blocks of a chunk lie one behind the other, each a multiple of 16 bytes from the chunk's
 // start; a chunk is restarted only when all its blocks have been given back; mappings are fresh.
@@ -31,7 +70,7 @@ unsafe impl MallocAbi for Bumpmalloc {
 
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
         // SAFETY: the heap is the calling thread's, or locked.
-        threads::with_heap(|heap| unsafe { heap.allocate(size, alignment.max(MIN_ALIGNMENT)) })
+        with_heap(|heap| unsafe { heap.allocate(size, alignment.max(MIN_ALIGNMENT)) })
     }
 
     fn allocate_zeroed_fast(size: usize) -> Option<NonNull<u8>> {
@@ -97,13 +136,13 @@ unsafe impl MallocAbi for Bumpmalloc {
 
     fn statistics() -> Statistics {
         // Relaxed: counts for statistics.
-        let chunks = RESERVED.load(Relaxed);
-        let live_mapped = large::BYTES.load(Relaxed);
+        let chunks = CHUNKS.load(Relaxed);
+        let live_mapped = MAPPINGS.load(Relaxed);
         let free = POOL.lock().waiting().min(chunks);
         Statistics {
             live: chunks - free + live_mapped,
             live_mapped,
-            mapped_blocks: large::BLOCKS.load(Relaxed),
+            mapped_blocks: BLOCKS.load(Relaxed),
             free,
             releasable: free,
             reserved: chunks + live_mapped,
@@ -112,12 +151,12 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn start() {
-        threads::FORK_GATE.register::<Self>();
+        FORK_GATE.register::<Self>();
     }
 
     #[inline]
     fn fork_gate() -> &'static ForkGate {
-        &threads::FORK_GATE
+        &FORK_GATE
     }
 
     #[inline]

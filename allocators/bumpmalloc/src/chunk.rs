@@ -6,20 +6,20 @@
 //!                                          8 KiB     FIRST                        cursor      SIZE
 //! ```
 //!
-//! The header stands where the marks of the first 16 KiB would be. So header and marks have two pages, and
-//! what that leaves without marks is never touched.
+//! The header stands where the marks of the first 16 KiB would be. So header and marks have two
+//! pages, and what that leaves without marks is never touched.
 //!
-//! A mark stands at the last 16 bytes of every block; so a block's size is found without a word in the
-//! block or beside it, and a block that is never touched costs no memory. Only the owner writes marks.
-//! A block's mark is set before the block is handed out and stays; a thread that was handed the block
-//! therefore sees it.
+//! A mark stands at the last 16 bytes of every block; so a block's size is found without a word in
+//! the block or beside it, and a block that is never touched costs no memory. Only the owner writes
+//! marks. A block's mark is set before the block is handed out and stays; a thread that was handed
+//! the block therefore sees it.
 //!
-//! Who counts what: the owner counts its allocations in its heap and its frees in `freed`, with plain
-//! loads and stores, being the only writer; all other threads count theirs in `remote`. A chunk is dead
-//! when both sum up to the number of blocks allocated in it. The owner looks when it needs a chunk. When
-//! it goes, it sets `remote`, in one step, to `MERGED` less the number of live blocks, and from then on the
-//! thread whose free makes it `MERGED` takes the chunk. A count is a thread's last access to a header:
-//! whoever finds a chunk dead may unmap it.
+//! Who counts what: the owner counts its allocations in its heap and its frees in `freed`, with
+//! plain loads and stores, being the only writer; all other threads count theirs in `remote`. A
+//! chunk is dead when both sum up to the number of blocks allocated in it. The owner looks when it
+//! needs a chunk. When it goes, it sets `remote`, in one step, to `MERGED` less the number of live
+//! blocks, and from then on the thread whose free makes it `MERGED` takes the chunk. A count is a
+//! thread's last access to a header: whoever finds a chunk dead may unmap it.
 
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
@@ -29,8 +29,6 @@ use heapdrome_pages::atomic::{
 };
 
 use heapdrome_malloc_abi::MIN_ALIGNMENT;
-
-use crate::heap::Heap;
 
 /// The size of a chunk, and what it is aligned to.
 pub const SIZE: usize = 1 << 20;
@@ -46,8 +44,8 @@ const HEADER_WORDS: usize = 128 / size_of::<AtomicU64>();
 /// Offset of the first block: that of the first mark.
 pub const FIRST: usize = HEADER_WORDS << WORD_SHIFT;
 
-/// What `remote` is when the owner is gone and all blocks have been freed; below it, by one for each,
-/// as long as there are live ones. While there is an owner, `remote` is a small number.
+/// What `remote` is when the owner is gone and all blocks have been freed; below it, by one for
+/// each, as long as there are live ones. While there is an owner, `remote` is a small number.
 const MERGED: usize = 1 << (usize::BITS - 1);
 
 const _: () = {
@@ -56,14 +54,18 @@ const _: () = {
     assert!(size_of::<Chunk>() == WORDS * size_of::<AtomicU64>() && size_of::<Chunk>() <= FIRST);
 };
 
-/// What owns a block that has its own mapping. Never a thread's heap.
-pub const MAPPED: *mut Heap = core::ptr::without_provenance_mut(1);
+/// Owner of a chunk, known by its address only: a thread's heap.
+#[derive(Debug)]
+pub struct Owner(());
+
+/// Owner of a block that has its own mapping. Never a thread's heap.
+pub const MAPPED: *mut Owner = core::ptr::without_provenance_mut(1);
 
 /// The header of a chunk, and of a block that has its own mapping.
 #[repr(C, align(64))]
 pub struct Chunk {
     /// The heap whose thread allocates here and counts in `freed`; null if none does; `MAPPED`.
-    pub owner: AtomicPtr<Heap>,
+    pub owner: AtomicPtr<Owner>,
     /// How many blocks the owner has freed.
     pub freed: AtomicUsize,
     /// How many blocks were allocated: set when the chunk is retired.
@@ -71,8 +73,8 @@ pub struct Chunk {
     /// Offset of the end of the last block: set when the chunk is retired. For a block with its own
     /// mapping, the block's size.
     pub end: AtomicUsize,
-    /// Offset from which on all bytes are zero, because they were never handed out. For a block with
-    /// its own mapping, the size of the mapping.
+    /// Offset from which on all bytes are zero, because they were never handed out. For a block
+    /// with its own mapping, the size of the mapping.
     pub touched: AtomicUsize,
     /// The next chunk in the list that this one is in, which is its list's owner's to use.
     pub next: AtomicPtr<Chunk>,
@@ -84,8 +86,8 @@ pub struct Chunk {
 #[repr(align(64))]
 struct Remote(AtomicUsize);
 
-/// The chunk or mapping that a block lies in. A block never begins where a chunk does, but a mapping's
-/// block may begin exactly one chunk size after its header.
+/// The chunk or mapping that a block lies in. A block never begins where a chunk does, but a
+/// mapping's block may begin exactly one chunk size after its header.
 #[inline(always)]
 pub fn of(block: *mut u8) -> *mut Chunk {
     block
@@ -149,7 +151,7 @@ impl Chunk {
     /// # Safety
     ///
     /// The calling thread has taken the chunk, and nobody holds a block in it.
-    pub unsafe fn restart(&self, owner: *mut Heap) {
+    pub unsafe fn restart(&self, owner: *mut Owner) {
         // Relaxed throughout: other threads learn of the chunk only with a block in it.
         let end = self.end.load(Relaxed);
         if end > self.touched.load(Relaxed) {
@@ -173,8 +175,8 @@ impl Chunk {
         // Relaxed: as in `mark`.
         let words = (self.end.load(Relaxed) - FIRST).div_ceil(1 << WORD_SHIFT);
         let marks = self.marks[..words].as_ptr().cast_mut();
-        // SAFETY: the words may change behind a shared reference, and nobody else uses them now; so they
-        // need no atomic stores, of which the compiler would make a loop.
+        // SAFETY: the words may change behind a shared reference, and nobody else uses them now; so
+        // they need no atomic stores, of which the compiler would make a loop.
         unsafe { marks.write_bytes(0, words) };
     }
 
@@ -215,12 +217,13 @@ impl Chunk {
     /// Leaves a retired chunk without an owner. True if all its blocks were freed: it is then the
     /// caller's; otherwise it belongs to whoever frees the last.
     pub fn disown(&self) -> bool {
-        // Relaxed: a thread that reads the old owner is not the owner, and counts as remote either way.
+        // Relaxed: a thread that reads the old owner is not the owner, and counts as remote either
+        // way.
         self.owner.store(null_mut(), Relaxed);
         let freed = self.freed.load(Relaxed);
         let live = self.allocated.load(Relaxed) - freed;
-        // AcqRel: publishes what the owner did; acquires what the others did, in case theirs were the
-        // last frees.
+        // AcqRel: publishes what the owner did; acquires what the others did, in case theirs were
+        // the last frees.
         self.remote.0.fetch_add(MERGED - live, AcqRel) == live
     }
 }
@@ -277,8 +280,8 @@ impl List {
         Some(chunk)
     }
 
-    /// Takes the first dead chunk of the `count` that have been here longest, and puts those before it
-    /// at the end.
+    /// Takes the first dead chunk of the `count` that have been here longest, and puts those before
+    /// it at the end.
     pub fn pop_dead(&mut self, count: usize) -> Option<NonNull<Chunk>> {
         for _ in 0..count.min(self.length) {
             let chunk = self.pop()?;

@@ -62,7 +62,8 @@ impl Heap {
     }
 }
 
-/// The heap of a thread that has not allocated yet: no room, and owner of nothing. Only its presence is ever written to.
+/// The heap of a thread that has not allocated yet: no room, and owner of nothing. Only its
+/// presence is ever written to.
 pub static EMPTY: Heap = Heap::of_many();
 /// The heap of a thread that has ended. It never gets another.
 pub static ENDED: Heap = Heap::of_many();
@@ -84,15 +85,16 @@ impl Heap {
     #[inline(always)]
     pub fn bump(&self, size: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
-        // The last byte of the block's last granule. A size of 0 counts as the greatest there is, which
-        // overflows or lies beyond any limit. Room is whole granules.
+        // The last byte of the block's last granule. A size of 0 counts as the greatest there is,
+        // which overflows or lies beyond any limit. Room is whole granules.
         let last = start.checked_add(size.wrapping_sub(1) | (GRANULE - 1))?;
         if last >= self.limit.get() {
             return None;
         }
         self.cursor.set(last + 1);
         self.count.set(self.count.get() + 1);
-        // SAFETY: there was room, so the heap has a chunk, its thread's own, that the block lies in.
+        // SAFETY: there was room, so the heap has a chunk, its thread's own, that the block lies
+        // in.
         unsafe {
             chunk::mark(self.marks.get(), last);
             Some(NonNull::new_unchecked(self.at(start)))
@@ -130,7 +132,7 @@ impl Heap {
         // SAFETY: every block lies behind a header.
         let chunk = unsafe { &*chunk::of(block) };
         // Relaxed: only the owner itself sets the owner to its own heap, and only it takes it away.
-        let own = core::ptr::eq(chunk.owner.load(Relaxed), self);
+        let own = core::ptr::eq(chunk.owner.load(Relaxed).cast::<Self>(), self);
         if own {
             chunk.count_own_free();
         }

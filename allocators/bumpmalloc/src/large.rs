@@ -1,21 +1,16 @@
 //! Blocks that have their own mapping: a chunk's header in front, whose owner is `MAPPED`.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
 use heapdrome_pages::{Access, Linux, Pages, Remap};
 
 use crate::chunk::{self, Chunk, MAPPED, SIZE};
-use crate::pool::note_peak;
+use crate::footprint::{self, BLOCKS, MAPPINGS};
 use crate::threads;
 
 /// The block begins this far behind the header, unless its alignment asks for more.
 const HEADER: usize = 128;
-
-/// Bytes in mappings, and their number.
-pub static BYTES: AtomicUsize = AtomicUsize::new(0);
-/// How many blocks have their own mapping.
-pub static BLOCKS: AtomicUsize = AtomicUsize::new(0);
 
 /// A block with its own mapping, all zero.
 pub fn allocate(size: usize, alignment: usize) -> Option<NonNull<u8>> {
@@ -78,9 +73,9 @@ unsafe fn describe(header: NonNull<Chunk>, mapped: usize, size: usize) {
 /// Counts mappings, for statistics: wrapping, so that it can subtract.
 fn count(bytes: usize, blocks: usize) {
     // Relaxed: counts for statistics.
-    BYTES.fetch_add(bytes, Relaxed);
+    MAPPINGS.fetch_add(bytes, Relaxed);
     BLOCKS.fetch_add(blocks, Relaxed);
-    note_peak();
+    footprint::note_peak();
 }
 
 /// Gives a block back to the system.
@@ -93,7 +88,8 @@ pub unsafe fn free(header: NonNull<Chunk>) {
     unsafe {
         let mapped = header.as_ref().touched.load(Relaxed);
         count(mapped.wrapping_neg(), usize::MAX);
-        // A mapping that the system will not take back is lost, but keeps nothing else from working.
+        // A mapping that the system will not take back is lost, but keeps nothing else from
+        // working.
         let _ = Linux.release(header.cast(), mapped);
     }
 }
@@ -137,9 +133,9 @@ unsafe fn remap(header: NonNull<Chunk>, mapped: usize, needed: usize) -> Option<
         return Some(same.cast());
     }
     let target = Linux.reserve(needed, SIZE, Access::None)?;
-    // Where this fails, the target may be gone; releasing it could then take what another thread was
-    // given there since, so it is left alone, which costs address space at worst.
-    // SAFETY: the target was just reserved.
+    // Where this fails, the target may be gone; releasing it could then take what another thread
+    // was given there since, so it is left alone, which costs address space at worst. SAFETY: the
+    // target was just reserved.
     let moved = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::Onto(target))? };
     Some(moved.cast())
 }

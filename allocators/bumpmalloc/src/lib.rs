@@ -1,17 +1,19 @@
-//! An arena behind the C and C++ allocation ABI, for programs that allocate much and free all of it.
+//! An arena behind the C and C++ allocation ABI, for programs that allocate much and free all of
+//! it.
 //!
-//! Special-purpose: a chunk is used again only when every block in it has been
-//! freed, so one long-lived block keeps a mebibyte. docs/bumpmalloc.md says what it is for, and what
-//! it must not be used for.
+//! Special-purpose: a chunk is used again only when every block in it has been freed, so one
+//! long-lived block keeps a mebibyte. docs/bumpmalloc.md says what it is for, and what it must not
+//! be used for.
 //!
 //! - `heap`: a thread's heap and the fast path: move a cursor, mark where the block ends.
 //! - `chunk`: a mebibyte with its header and the marks; who counts what, so that the owner's free
 //!   needs no atomic read-modify-write.
 //! - `refill`: the slow path: which chunk comes next.
-//! - `pool`: chunks that nobody owns, and address space.
+//! - `pool`: chunks without an owner, and address space; `footprint` counts it.
 //! - `threads`: heaps of threads that come and go; forks.
 //! - `resize`: `realloc`.
 //! - `large`: blocks with their own mapping.
+//! - `allocator`: the interface, and a thread's first and last call.
 
 #![no_std]
 
@@ -20,6 +22,7 @@ extern crate std;
 
 mod allocator;
 mod chunk;
+mod footprint;
 mod heap;
 mod large;
 mod pool;

@@ -1,12 +1,12 @@
 //! Chunks that nobody owns, and address space for new ones.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
 use heapdrome_pages::{Access, Advice, Linux, Lock, Pages};
 
 use crate::chunk::{Chunk, FIRST, List, SIZE};
-use crate::large;
+use crate::footprint;
 
 /// How many chunks are reserved together, where the system has the room.
 const BATCH: usize = 16;
@@ -25,17 +25,6 @@ unsafe impl Send for Pool {}
 
 /// The process's pool. Its lock is the last that a thread takes.
 pub static POOL: Lock<Pool> = Lock::new(Pool::new());
-
-/// Bytes of address space in chunks.
-pub static RESERVED: AtomicUsize = AtomicUsize::new(0);
-/// The most bytes of address space in chunks and other mappings so far.
-pub static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-/// Notes that address space has grown.
-pub fn note_peak() {
-    // Relaxed: counts for statistics.
-    PEAK.fetch_max(RESERVED.load(Relaxed) + large::BYTES.load(Relaxed), Relaxed);
-}
 
 impl Pool {
     /// No chunks.
@@ -95,8 +84,8 @@ impl Pool {
         self.fresh = Some(batch);
         self.fresh_count = count;
         // Relaxed: a count for statistics.
-        RESERVED.fetch_add(count * SIZE, Relaxed);
-        note_peak();
+        footprint::CHUNKS.fetch_add(count * SIZE, Relaxed);
+        footprint::note_peak();
         Some(())
     }
 
@@ -120,7 +109,7 @@ impl Pool {
         }
         let released = before - self.waiting();
         // Relaxed: a count for statistics.
-        RESERVED.fetch_sub(released, Relaxed);
+        footprint::CHUNKS.fetch_sub(released, Relaxed);
         released > 0
     }
 
@@ -170,8 +159,8 @@ unsafe fn purge_chunk(chunk: NonNull<Chunk>) -> bool {
         return false;
     }
     let size = memory.next_multiple_of(Linux.page_size());
-    // SAFETY: the pages lie in the chunk, whose end is a multiple of the page size, and hold nothing
-    // but dead blocks.
+    // SAFETY: the pages lie in the chunk, whose end is a multiple of the page size, and hold
+    // nothing but dead blocks.
     let purged = unsafe {
         let start = chunk.cast::<u8>().add(first_page());
         Linux.purge(start, size)

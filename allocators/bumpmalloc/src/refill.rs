@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use crate::chunk::{self, Chunk};
+use crate::chunk::{self, Chunk, Owner};
 use crate::heap::Heap;
 use crate::large;
 use crate::pool::POOL;
@@ -91,11 +91,11 @@ impl Heap {
 
     /// Who owns the chunks of this heap: nobody those of the heap of ended threads, since no thread
     /// could count its frees as the owner's.
-    fn owner_of_chunks(&self) -> *mut Heap {
+    fn owner_of_chunks(&self) -> *mut Owner {
         if threads::is_of_ended_threads(self) {
             core::ptr::null_mut()
         } else {
-            core::ptr::from_ref(self).cast_mut()
+            core::ptr::from_ref(self).cast_mut().cast()
         }
     }
 }

@@ -24,8 +24,8 @@ pub unsafe fn usable_size(block: NonNull<u8>) -> usize {
     chunk.block_end(start) - start
 }
 
-/// Makes a block at least `size` bytes large without moving it, if it lies in the chunk that the calling thread
-/// allocates in.
+/// Makes a block at least `size` bytes large without moving it, if it lies in the chunk that the
+/// calling thread allocates in.
 ///
 /// # Safety
 ///
@@ -50,8 +50,8 @@ pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull
     // SAFETY: every live block lies behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
-        // SAFETY: the caller's promise. A block that becomes small keeps a page or two, or all of it where the system
-        // refuses.
+        // SAFETY: the caller's promise. A block that becomes small keeps a page or two, or all of
+        // it where the system refuses.
         return unsafe {
             large::resize(header, block, size)
                 .or_else(|| (size <= usable_size(block)).then_some(block))

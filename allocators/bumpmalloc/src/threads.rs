@@ -1,14 +1,11 @@
 //! Heaps of threads that come and go, and forks.
 
-use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 
-use heapdrome_malloc_abi::{ForkGate, ThreadExit, end_thread};
 use heapdrome_pages::{Access, Linux, Lock, Pages};
 
-use crate::allocator::Bumpmalloc;
 use crate::chunk::Chunk;
-use crate::heap::{CURRENT, EMPTY, ENDED, Heap, current};
+use crate::heap::{Heap, current};
 use crate::pool::POOL;
 
 /// The heap of threads that have ended but still allocate, in destructors that run late. Any thread
@@ -36,17 +33,13 @@ static REGISTRY: Lock<Registry> = Lock::new(Registry {
     room_count: 0,
 });
 
-static EXIT: ThreadExit = ThreadExit::new(thread_ends);
-
-/// Only threads inside change what threads share.
-pub(crate) static FORK_GATE: ForkGate = ForkGate::new();
-
 /// Whether this is the heap of ended threads.
 pub fn is_of_ended_threads(heap: &Heap) -> bool {
     core::ptr::eq(heap, &raw const HEAP_OF_ENDED)
 }
 
-/// Calls `visit` with every heap. The registry is not locked meanwhile: `visit` may wait for a thread that wants it.
+/// Calls `visit` with every heap. The registry is not locked meanwhile: `visit` may wait for a
+/// thread that wants it.
 pub fn each_heap(mut visit: impl FnMut(&Heap)) {
     let mut next = REGISTRY.lock().first;
     while let Some(heap) = NonNull::new(next) {
@@ -57,24 +50,15 @@ pub fn each_heap(mut visit: impl FnMut(&Heap)) {
     }
 }
 
-/// Calls `body` with a heap that the calling thread may allocate in.
-pub fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
-    let heap = current();
-    if core::ptr::eq(heap, &raw const ENDED) {
-        let _held = ENDED_THREADS.lock();
-        return body(&HEAP_OF_ENDED);
-    }
-    if !core::ptr::eq(heap, &raw const EMPTY) {
-        return body(heap);
-    }
-    let heap = REGISTRY.lock().take()?;
-    // Before the key is armed, which may allocate.
-    CURRENT::set(heap.as_ptr());
-    // Without a key the heap stays with its thread for good, and is lost when it ends.
-    let _ = EXIT.arm(heap);
-    FORK_GATE.register::<Bumpmalloc>();
-    // SAFETY: heaps are never freed.
-    body(unsafe { heap.as_ref() })
+/// Calls `body` with the heap of ended threads, locked.
+pub fn with_heap_of_ended<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
+    let _held = ENDED_THREADS.lock();
+    body(&HEAP_OF_ENDED)
+}
+
+/// Takes a heap without chunk or thread.
+pub fn take_heap() -> Option<NonNull<Heap>> {
+    REGISTRY.lock().take()
 }
 
 impl Registry {
@@ -143,7 +127,8 @@ pub fn trim(keep: usize) -> bool {
     POOL.lock().purge(keep)
 }
 
-/// Gives the address space of dead and of new chunks back to the system. True if any was given back.
+/// Gives the address space of dead and of new chunks back to the system. True if any was given
+/// back.
 pub fn release_chunks() -> bool {
     collect();
     POOL.lock().release()
@@ -156,22 +141,12 @@ fn collect() {
     }
 }
 
-unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: the destructor of EXIT's key, which gets what was armed: a heap.
-    let Some(heap) = (unsafe { EXIT.ends::<Heap>(word) }) else {
-        return;
-    };
-    CURRENT::set((&raw const ENDED).cast_mut());
-    // SAFETY: the heap was this thread's until now, and is nobody's until it is in the list.
-    unsafe { end_thread::<Bumpmalloc>(|heap| give_up_heap(heap.cast()), heap.cast()) };
-}
-
 /// Gives up the heap of a thread that has ended.
 ///
 /// # Safety
 ///
 /// No thread uses the heap, and it is in no list of free ones.
-unsafe fn give_up_heap(heap: NonNull<Heap>) {
+pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
     // SAFETY: the caller's promise.
     unsafe {
         give_up_chunks(heap.as_ref());
@@ -208,7 +183,8 @@ unsafe fn give_up_retired(heap: &Heap) {
     }
 }
 
-/// Leaves a chunk to whoever frees its last block, or keeps it for the next thread if that was done.
+/// Leaves a chunk to whoever frees its last block, or keeps it for the next thread if that was
+/// done.
 ///
 /// # Safety
 ///
@@ -220,7 +196,8 @@ pub unsafe fn give_up(chunk: NonNull<Chunk>) {
     }
 }
 
-/// In the child of a fork: frees all locks. A thread of the parent may have held one to read what it guards.
+/// In the child of a fork: frees all locks. A thread of the parent may have held one to read what
+/// it guards.
 ///
 /// # Safety
 ///
@@ -236,9 +213,9 @@ pub unsafe fn free_locks() {
     }
 }
 
-/// In the child of a fork: disowns the full chunks of threads that do not exist there, so that the last free in each
-/// takes it. Chunks in which such threads were allocating stay theirs: a thread may have been between two steps. No
-/// thread allocates there again.
+/// In the child of a fork: disowns the full chunks of threads that do not exist there, so that the
+/// last free in each takes it. Chunks in which such threads were allocating stay theirs: a thread
+/// may have been between two steps. No thread allocates there again.
 ///
 /// # Safety
 ///

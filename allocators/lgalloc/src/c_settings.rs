@@ -3,7 +3,8 @@
 use core::ffi::c_int;
 use std::time::Duration;
 
-use crate::config::{Config, configure, milliseconds};
+use crate::config::{Config, milliseconds};
+use crate::configure::configure;
 use crate::pool;
 use crate::stats::{Stats, stats};
 

@@ -1,10 +1,8 @@
-//! Settings of the whole process. They may change at any time and hold from then on; a lowered cap on
-//! dirty memory and a lowered budget also hold for what is free already.
+//! Settings of the whole process. They may change at any time and hold from then on; a lowered cap
+//! on dirty memory and a lowered budget also hold for what is free already.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-
-use crate::registry::SHARED;
 
 // Relaxed throughout: each setting stands for itself, and a late reader uses the one before.
 static THREAD_BUDGET: AtomicUsize = AtomicUsize::new(32 << 20);
@@ -16,14 +14,15 @@ static WORKER_INTERVAL_MS: AtomicU64 = AtomicU64::new(0);
 /// Settings of the allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Free memory that one thread keeps for itself, over all classes. A lowered budget holds for what is
-    /// free already: [`configure`] moves what is in caches that had borrowed more to the shared pool.
+    /// Free memory that one thread keeps for itself, over all classes. A lowered budget holds for
+    /// what is free already: [`configure`](crate::configure) moves what is in caches that had
+    /// borrowed more to the shared pool.
     pub thread_budget: usize,
-    /// Free memory with contents, over all classes and threads. A lowered cap holds for what is free
-    /// already: [`configure`] returns the excess to the system.
+    /// Free memory with contents, over all classes and threads. A lowered cap holds for what is
+    /// free already: [`configure`](crate::configure) returns the excess to the system.
     pub dirty_cap: usize,
-    /// A region that has been free for longer is looked at before it is used again: where parts of it
-    /// are in swap, its contents are dropped instead of being read back.
+    /// A region that has been free for longer is looked at before it is used again: where parts of
+    /// it are in swap, its contents are dropped instead of being read back.
     pub stale_after: Duration,
     /// Whether new areas ask for huge pages.
     pub huge_pages: bool,
@@ -50,10 +49,9 @@ pub fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Changes the settings. Where caches hold more than the budget allows, they are emptied into the pool, and
-/// where more is dirty than the cap allows, it returns memory to the system, from other threads' caches too,
-/// before it returns. What a thread is just freeing may still go by the settings before.
-pub fn configure(config: &Config) {
+/// Changes the settings, and nothing else: [`configure`](crate::configure) also applies them to
+/// what is free.
+pub fn set(config: &Config) {
     THREAD_BUDGET.store(config.thread_budget, Relaxed);
     DIRTY_CAP.store(config.dirty_cap, Relaxed);
     STALE_AFTER_MS.store(milliseconds(config.stale_after), Relaxed);
@@ -62,8 +60,6 @@ pub fn configure(config: &Config) {
         .worker_interval
         .map_or(0, |interval| milliseconds(interval).max(1));
     WORKER_INTERVAL_MS.store(interval, Relaxed);
-    crate::worker::start_if_wanted();
-    SHARED.hold_to_policy();
 }
 
 pub fn thread_budget() -> usize {

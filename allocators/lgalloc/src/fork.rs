@@ -3,9 +3,8 @@
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::pool::CLEAN;
-use crate::registry::SHARED;
-use crate::{thread, worker};
+use crate::registry::{CLEAN, SHARED};
+use crate::{thread_slot, worker};
 
 extern "C" fn prepare() {
     // In either order: nobody holds both.
@@ -24,7 +23,7 @@ extern "C" fn parent() {
 extern "C" fn child() {
     // Nobody else is here to take what is let go of.
     parent();
-    SHARED.outlive_fork(thread::own_slot());
+    SHARED.outlive_fork(thread_slot::own_slot());
     // The worker did not come along either. What this thread frees next takes the slow path, where one is
     // started if it is wanted.
     worker::forget();

@@ -1,43 +1,9 @@
 //! The way of a region: out of what is shared or out of clean address space, and back.
 
-use heapdrome_pages::Linux;
-
-use crate::buddy::Buddy;
 use crate::class::SizeClass;
-use crate::purge::purge;
 use crate::region::Region;
-use crate::registry::SHARED;
-use crate::shared::Policy;
-use crate::sync::Lock;
+use crate::registry::{CLEAN, SHARED};
 use crate::{config, os};
-
-/// Free regions without contents. Nobody who holds this lock takes that of the dirty ones, nor the other way
-/// round.
-pub static CLEAN: Lock<Buddy<Linux>> = Lock::new(Buddy::new(Linux));
-
-/// The settings of the process, and its address space.
-#[derive(Debug)]
-pub struct Process;
-
-impl Policy for Process {
-    fn budget(&self) -> usize {
-        config::thread_budget()
-    }
-
-    fn most(&self) -> usize {
-        config::dirty_cap()
-    }
-
-    fn clean(&self, region: Region, class: SizeClass) {
-        purge(region.start(), class.bytes());
-        put_clean(region.start(), class);
-    }
-}
-
-/// Joins a region without contents to its buddies.
-pub fn put_clean(start: usize, class: SizeClass) {
-    CLEAN.lock().put(start, class);
-}
 
 /// A clean region, from new address space if need be.
 fn take_clean(class: SizeClass) -> Option<usize> {
@@ -52,7 +18,6 @@ fn take_clean(class: SizeClass) -> Option<usize> {
 
 /// A region for a thread whose own cache has none. The flag says that it is dirty.
 pub fn take(class: SizeClass) -> Option<(Region, bool)> {
-    crate::fork::install();
     if let Some(found) = SHARED.take(class) {
         return Some((found, true));
     }

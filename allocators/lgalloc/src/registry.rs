@@ -1,11 +1,16 @@
-//! What is shared, laid out before the program starts: the caches are a fixed table, so that nobody allocates to
-//! join it and a thief walks it without a lock.
+//! What is shared, laid out before the program starts: the caches are a fixed table, so that nobody
+//! allocates to join it and a thief walks it without a lock.
 
+use heapdrome_pages::Linux;
+
+use crate::buddy::Buddy;
 use crate::cap::Cap;
-use crate::class::{CLASSES, PLACES, SLOTS};
+use crate::class::{CLASSES, PLACES, SLOTS, SizeClass};
+use crate::config;
 use crate::dirty::Dirty;
-use crate::pool::Process;
-use crate::shared::Shared;
+use crate::purge::purge;
+use crate::region::Region;
+use crate::shared::{Policy, Shared};
 use crate::slot::{Counters, Slot, Stack};
 use crate::sync::{AtomicBool, AtomicUsize, Lock};
 
@@ -57,8 +62,31 @@ impl<P> Shared<P> {
     }
 }
 
-/// Those of the process.
+/// The settings of the process, and its address space.
+#[derive(Debug)]
+pub struct Process;
+
+impl Policy for Process {
+    fn budget(&self) -> usize {
+        config::thread_budget()
+    }
+
+    fn most(&self) -> usize {
+        config::dirty_cap()
+    }
+
+    fn clean(&self, region: Region, class: SizeClass) {
+        purge(region.start(), class.bytes());
+        CLEAN.lock().put(region.start(), class);
+    }
+}
+
+/// Caches and free regions with contents of the process.
 pub static SHARED: Shared<Process> = Shared::new(Process);
+
+/// Free regions without contents. No thread that holds this lock takes that of the dirty ones, nor
+/// the other way round.
+pub static CLEAN: Lock<Buddy<Linux>> = Lock::new(Buddy::new(Linux));
 
 #[cfg(test)]
 #[path = "dirty_tests.rs"]

@@ -3,8 +3,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::class::{CLASSES, SizeClass};
-use crate::pool::CLEAN;
-use crate::registry::SHARED;
+use crate::registry::{CLEAN, SHARED};
 use crate::{purge, relocate};
 
 /// One class. Counts are those of threads that have a cache; a thread adds while others read, so

@@ -4,48 +4,12 @@
 //! of the thread's last allocation. That makes it look older than it is, at worst, and then it is
 //! looked at once without need.
 
-use std::cell::Cell;
-
 use crate::class::SizeClass;
 use crate::purge::freshen;
 use crate::region::Region;
-use crate::registry::SHARED;
-use crate::slot::Slot;
-use crate::{config, os, pool, worker};
-
-thread_local! {
-    /// Without a destructor, so that it may be read at any time of a thread's life.
-    static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
-    /// Whether a slot was asked for.
-    static ASKED: Cell<bool> = const { Cell::new(false) };
-    /// Gives the slot up when the thread ends.
-    static END: End = const { End };
-}
-
-struct End;
-
-impl Drop for End {
-    fn drop(&mut self) {
-        if let Some(slot) = SLOT.take() {
-            SHARED.leave(slot);
-        }
-    }
-}
-
-/// The slot of this thread, if it has one.
-#[inline]
-pub fn own_slot() -> Option<&'static Slot> {
-    SLOT.get()
-}
-
-/// The same; a thread that has not asked for one does so.
-fn slot_or_join() -> Option<&'static Slot> {
-    // A thread past its destructors has no `END` to give a slot up again.
-    if !ASKED.replace(true) && END.try_with(|_| ()).is_ok() {
-        SLOT.set(SHARED.claim());
-    }
-    own_slot()
-}
+use crate::registry::{CLEAN, SHARED};
+use crate::thread_slot::{own_slot, slot_or_join};
+use crate::{config, fork, os, pool, worker};
 
 /// A region of a class, with undefined contents.
 #[inline]
@@ -75,6 +39,7 @@ fn take_slow(class: SizeClass, found: Option<Region>) -> Option<usize> {
         }
         None => {
             count_miss(class, now);
+            fork::install();
             pool::take(class)?
         }
     };
@@ -130,7 +95,7 @@ pub fn put_clean(start: usize, class: SizeClass) {
     if let Some(slot) = own_slot() {
         slot.counters[class.index()].deallocated();
     }
-    pool::put_clean(start, class);
+    CLEAN.lock().put(start, class);
 }
 
 /// Takes back what a region gives up behind its first part, which is of the class `wanted` and stays.

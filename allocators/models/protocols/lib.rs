@@ -14,18 +14,10 @@ pub mod chunk;
 #[allow(missing_docs, dead_code, clippy::new_without_default)]
 pub mod pool;
 
-/// What those refer to.
-pub mod heap {
-    /// A thread's heap, of which a chunk knows the address only.
-    #[derive(Debug)]
-    pub struct Heap;
-}
-
-/// The same.
-pub mod large {
-    /// Bytes in mappings that are no chunks: none.
-    pub static BYTES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-}
+/// bumpmalloc's counts of address space, as they are.
+#[path = "../../bumpmalloc/src/footprint.rs"]
+#[allow(missing_docs, dead_code)]
+pub mod footprint;
 
 /// The gate that keeps threads out of an allocator while one of them forks, as it is.
 #[path = "../../malloc-abi/src/fork_gate.rs"]

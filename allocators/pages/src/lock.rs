@@ -1,8 +1,9 @@
 //! A lock for allocators: no allocation, and it can be held across a fork.
 //!
-//! A lock that is held for a fork lets the forking thread pass: handlers of other libraries run meanwhile and may
-//! allocate, in whatever order they were registered. Each lock knows by itself whether it is held so: there may be
-//! several allocators in a process, each with handlers of its own.
+//! A lock that is held for a fork lets the forking thread pass: handlers of other libraries run
+//! meanwhile and may allocate, in whatever order they were registered. Each lock knows by itself
+//! whether it is held so: there may be several allocators in a process, each with handlers of its
+//! own.
 
 use crate::atomic::{
     AtomicU32, AtomicUsize,
@@ -72,8 +73,8 @@ impl<T> Lock<T> {
     #[inline(never)]
     fn lock_contended(&self) -> Guard<'_, T> {
         let thread = thread_pointer();
-        // Acquire: pairs with the release in `Guard::drop`, which may be another thread's. A thread finds its own
-        // number only where itself held the lock for a fork.
+        // Acquire: pairs with the release in `Guard::drop`, which may be another thread's. A thread
+        // finds its own number only where itself held the lock for a fork.
         if self.forking.load(Acquire) == thread {
             // Relaxed: no other thread looks for this number.
             self.forking.store(0, Relaxed);
@@ -118,8 +119,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Takes the lock and keeps it over a fork. The calling thread may still `lock` it, with one guard at a time,
-    /// as at other times; all others wait.
+    /// Takes the lock and keeps it over a fork. The calling thread may still `lock` it, with one
+    /// guard at a time, as at other times; all others wait.
     pub fn hold_for_fork(&self) {
         if self
             .state
@@ -137,8 +138,8 @@ impl<T> Lock<T> {
     ///
     /// # Safety
     ///
-    /// The calling thread, or in a child the thread that it is a copy of, holds the lock for a fork,
-    /// and no guard of it is alive.
+    /// The calling thread, or in a child the thread that it is a copy of, holds the lock for a
+    /// fork, and no guard of it is alive.
     pub unsafe fn release_after_fork(&self) {
         // Relaxed: as above.
         self.forking.store(0, Relaxed);
@@ -164,8 +165,8 @@ impl<T> Lock<T> {
     }
 }
 
-/// The right to use the value of a [`Lock`]. As a `&mut T`, it may be shared with other threads only where the value
-/// may:
+/// The right to use the value of a [`Lock`]. As a `&mut T`, it may be shared with other threads
+/// only where the value may:
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -218,6 +219,59 @@ impl<T> Drop for Guard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+    /// Waits until a thread sleeps on the lock, or has not waited for it: then `passed` is set.
+    fn until_awaited<T>(lock: &Lock<T>, passed: &AtomicBool) {
+        while lock.state.load(Relaxed) != AWAITED && !passed.load(SeqCst) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn the_forking_thread_passes_and_others_wait() {
+        let lock = Lock::new(1);
+        let entered = AtomicBool::new(false);
+        lock.hold_for_fork();
+        assert!(lock.try_lock().is_none());
+        *lock.lock() += 1;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                *lock.lock() += 1;
+                entered.store(true, SeqCst);
+            });
+            until_awaited(&lock, &entered);
+            assert!(!entered.load(SeqCst));
+            // SAFETY: held above, and no guard is alive.
+            unsafe { lock.release_after_fork() };
+        });
+        assert_eq!(*lock.lock(), 3);
+    }
+
+    // As where two allocators in one process have fork handlers, and something allocates between
+    // these.
+    #[test]
+    fn the_forking_thread_waits_for_a_lock_that_another_holds() {
+        let (held, other) = (Lock::new(()), Lock::new(1));
+        let (taken, passed) = (AtomicBool::new(false), AtomicBool::new(false));
+        held.hold_for_fork();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut value = other.lock();
+                taken.store(true, SeqCst);
+                until_awaited(&other, &passed);
+                *value = 2;
+            });
+            while !taken.load(SeqCst) {
+                std::thread::yield_now();
+            }
+            let found = *other.lock();
+            passed.store(true, SeqCst);
+            assert_eq!(found, 2);
+        });
+        // SAFETY: held above, and no guard is alive.
+        unsafe { held.release_after_fork() };
+    }
 
     #[test]
     fn a_refused_attempt_leaves_the_lock_with_its_holder() {

@@ -132,48 +132,6 @@ fn a_lock_lets_one_thread_in_at_a_time() {
 }
 
 #[test]
-fn the_forking_thread_passes_and_others_wait() {
-    let lock = Lock::new(1);
-    let entered = AtomicBool::new(false);
-    lock.hold_for_fork();
-    assert!(lock.try_lock().is_none());
-    *lock.lock() += 1;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            *lock.lock() += 1;
-            entered.store(true, SeqCst);
-        });
-        std::thread::sleep(Duration::from_millis(30));
-        assert!(!entered.load(SeqCst));
-        // SAFETY: held above, and no guard is alive.
-        unsafe { lock.release_after_fork() };
-    });
-    assert_eq!(*lock.lock(), 3);
-}
-
-// As where two allocators in one process have fork handlers, and something allocates between these.
-#[test]
-fn the_forking_thread_waits_for_a_lock_that_another_holds() {
-    let (held, other) = (Lock::new(()), Lock::new(1));
-    let taken = AtomicBool::new(false);
-    held.hold_for_fork();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut value = other.lock();
-            taken.store(true, SeqCst);
-            std::thread::sleep(Duration::from_millis(30));
-            *value = 2;
-        });
-        while !taken.load(SeqCst) {
-            std::thread::yield_now();
-        }
-        assert_eq!(*other.lock(), 2);
-    });
-    // SAFETY: held above, and no guard is alive.
-    unsafe { held.release_after_fork() };
-}
-
-#[test]
 #[cfg_attr(miri, ignore = "Miri has no environ of its own")]
 fn the_environment_is_read_without_allocating() {
     let path = std::env::var("PATH").expect("tests have a PATH");

@@ -272,6 +272,8 @@ impl Catalogue {
             settings: entry.settings.clone(),
             hardened: entry.hardened,
             known_faults: entry.known_faults.clone(),
+            faults_of_new: entry.faults_of_new.clone(),
+            as_is: false,
         })
     }
 
@@ -289,6 +291,8 @@ impl Catalogue {
             settings: BTreeMap::new(),
             hardened: false,
             known_faults: Vec::new(),
+            faults_of_new: Vec::new(),
+            as_is: false,
         })
     }
 

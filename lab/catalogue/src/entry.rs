@@ -35,6 +35,8 @@ pub struct Entry {
     pub conforming: bool,
     /// Faults that were seen.
     pub known_faults: Vec<String>,
+    /// Faults of its `operator new` that were seen; programs in C need not mind them.
+    pub faults_of_new: Vec<String>,
     /// Environment variables that it is run with.
     pub settings: BTreeMap<String, String>,
     /// Without what these change nothing.
@@ -43,8 +45,18 @@ pub struct Entry {
     pub base: Option<String>,
     /// Where it comes from; a variant's is its base's.
     pub source: Source,
+    /// About how many seconds its build takes, sources included, as docs/allocators.md tells; a
+    /// variant's build is its base's.
+    pub build_seconds: Option<u64>,
     /// How to use it for good.
     pub adoption: Adoption,
+}
+
+impl Entry {
+    /// All faults that were seen, for whichever command.
+    pub fn faults(&self) -> impl Iterator<Item = &String> {
+        self.known_faults.iter().chain(&self.faults_of_new)
+    }
 }
 
 /// Where an allocator comes from.
@@ -187,10 +199,13 @@ struct EntryFile {
     #[serde(default)]
     known_faults: Vec<String>,
     #[serde(default)]
+    faults_of_new: Vec<String>,
+    #[serde(default)]
     settings: BTreeMap<String, String>,
     requires: Option<Requires>,
     base: Option<String>,
     unavailable: Option<String>,
+    build_seconds: Option<u64>,
     #[serde(default)]
     libc: bool,
     #[serde(default)]
@@ -241,10 +256,12 @@ pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<
         summary: file.summary,
         version: file.version,
         known_faults: file.known_faults,
+        faults_of_new: file.faults_of_new,
         settings: file.settings,
         requires: file.requires,
         base: None,
         source,
+        build_seconds: file.build_seconds,
         adoption: file.adoption.unwrap_or_default(),
     })
 }
@@ -258,6 +275,8 @@ fn variant(file: EntryFile, base: Entry) -> Result<Entry, String> {
     settings.extend(file.settings);
     let mut known_faults = base.known_faults.clone();
     known_faults.extend(file.known_faults);
+    let mut faults_of_new = base.faults_of_new.clone();
+    faults_of_new.extend(file.faults_of_new);
     Ok(Entry {
         base: Some(base.name.clone()),
         name: file.name,
@@ -265,6 +284,7 @@ fn variant(file: EntryFile, base: Entry) -> Result<Entry, String> {
         summary: file.summary,
         hardened: file.hardened.unwrap_or(base.hardened),
         known_faults,
+        faults_of_new,
         settings,
         requires: file.requires.or(base.requires),
         ..base

@@ -40,4 +40,4 @@ pub use entry::{Adoption, Entry, OPTIMISATION, Source};
 pub use error::{CatalogueError, LibraryFault};
 pub use misuse::Misuses;
 pub use requires::Requires;
-pub use system::system_libc;
+pub use system::{package_of, system_libc};

@@ -36,6 +36,11 @@ pub(crate) fn libc_version(packages: &Packages) -> String {
     }
 }
 
+/// The package that brought a library, with its version; `None` where no package did.
+pub fn package_of(library: &Path) -> Option<String> {
+    ask_dpkg(library)
+}
+
 /// What the loader's cache lists, looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Loader {

@@ -1,9 +1,19 @@
 //! What `--help` and the manual show last: command lines to start from. A test types each of them.
 
+/// `heapdrome race`, in its short help.
+pub const RACE_SHORT: &str = "\
+Examples (all options: heapdrome race --help):
+  heapdrome race ./program --with arguments
+  heapdrome race -a system,jemalloc --prepare 'ninja -C build clean' -- ninja -C build";
+
 /// `heapdrome race`.
 pub const RACE: &str = "\
+heapdrome's own options come before the command; everything from its first word on is the
+command's, with -- before it or without. A command that needs a shell is written sh -c 'LINE'.
+
 Examples:
-  heapdrome race -- ./program --with arguments
+  heapdrome race ./program --with arguments
+  heapdrome race 'jq . file.json'
   heapdrome race -a system,mimalloc3,./mine.so --prepare 'ninja -C build clean' -- ninja -C build
   heapdrome race -a default --max-time 5m --json result.json -- ./program
   heapdrome race -w rptest -t 1,2,4 -- 16-1000
@@ -15,8 +25,10 @@ Examples:
 /// `heapdrome show`.
 pub const SHOW: &str = "\
 Examples:
-  heapdrome show result.json
+  heapdrome show latest
+  heapdrome show result.json --full
   heapdrome show result.json --entrant mimalloc2
+  heapdrome show result.json --deploy
   heapdrome show result.json --markdown result.md --csv samples.csv --redact";
 
 /// `heapdrome report`.

@@ -12,6 +12,7 @@ mod examples;
 mod exec;
 mod failure;
 mod folders;
+mod help;
 mod interrupt;
 mod manual;
 mod output;
@@ -29,7 +30,7 @@ mod workload;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use arguments::{Action, Arguments};
 use failure::Failure;
@@ -49,11 +50,13 @@ fn main() -> ExitCode {
 /// Reads the command line; a mistake becomes one line. Ends the process after printing help.
 fn read_arguments() -> Result<Arguments, Failure> {
     use clap::error::ErrorKind;
-    Arguments::try_parse().map_err(|error| match error.kind() {
+    let read = help::command().try_get_matches();
+    let read = read.and_then(|matches| Arguments::from_arg_matches(&matches));
+    read.map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => end(&error),
-        _ => Failure::Usage(values::one_line(&error.render().to_string())),
+        _ => Failure::Usage(values::mistake(&error)),
     })
 }
 
@@ -67,7 +70,7 @@ fn end(help: &clap::Error) -> Failure {
 
 fn act(arguments: Arguments) -> Result<(), Failure> {
     match arguments.action {
-        Action::Race(arguments) => race::race(&arguments),
+        Action::Race(arguments) => race::race(&arguments.settled()?),
         Action::Show(arguments) => show::show(&arguments),
         Action::Compare(arguments) => compare::compare(&arguments),
         Action::Report(arguments) => report::report(&arguments),

@@ -113,9 +113,10 @@ fn find<'a>(whole: &'a Command, words: &[String]) -> Result<&'a Command, Failure
 
 /// The name of a page's file, and the page.
 fn page(command: &Command) -> Result<(String, Vec<u8>), Failure> {
-    let with_dashes = |arg: Arg| match arg.is_last_set() {
-        true => arg.value_name("-- COMMAND..."),
-        false => arg,
+    let with_dashes = |arg: Arg| match (arg.is_last_set(), arg.is_trailing_var_arg_set()) {
+        (true, _) => arg.value_name("-- COMMAND..."),
+        (_, true) => arg.value_name("[--] COMMAND..."),
+        _ => arg,
     };
     let man = Man::new(command.clone().mut_args(with_dashes)).source(SOURCE);
     let mut text = Vec::new();
@@ -160,7 +161,7 @@ mod tests {
         assert!(race.contains(&format!("\"{SOURCE}\"")), "{race}");
         let synopsis = race.split(".SH SYNOPSIS").nth(1).unwrap_or_default();
         let synopsis = synopsis.split(".SH").next().unwrap_or_default();
-        assert!(synopsis.contains("-- COMMAND..."), "{synopsis}");
+        assert!(synopsis.contains("[--] COMMAND..."), "{synopsis}");
     }
 
     #[test]

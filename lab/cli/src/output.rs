@@ -7,8 +7,8 @@ use heapdrome_record::{
     Collection, RaceResult, Redaction, collection_to_json, compressed_if_named, write_atomically,
 };
 use heapdrome_report::{
-    Csv, Exporter, Json, Markdown, Terminal, collection_csv, collection_markdown, collection_text,
-    table_csv,
+    Brief, Csv, Exporter, Json, Markdown, Terminal, collection_csv, collection_markdown,
+    collection_text, table_csv,
 };
 
 use crate::arguments::OutputArguments;
@@ -77,17 +77,32 @@ pub fn terminal() -> Terminal {
     }
 }
 
-/// Prints the table, and writes the files that were asked for.
+/// How much of a race is printed.
+#[derive(Clone, Copy)]
+pub enum Extent<'a> {
+    /// What a reader needs to act; `heapdrome show` finds the rest under this name.
+    Brief(&'a str),
+    /// Everything.
+    Full,
+}
+
+/// Prints a race, and writes the files that were asked for.
 ///
 /// # Errors
 /// When something cannot be written; every other file is written all the same.
 pub fn publish(
     result: &RaceResult,
+    extent: Extent<'_>,
     output: &OutputArguments,
     redaction: Option<&Redaction>,
 ) -> Result<(), Failure> {
-    let table = terminal().export(result).map_err(Failure::machine)?;
-    let printed = print_beside(&Destinations::of(output), &table);
+    let terminal = terminal();
+    let text = match extent {
+        Extent::Brief(name) => Brief { terminal, name }.export(result),
+        Extent::Full => terminal.export(result),
+    };
+    let text = text.map_err(Failure::machine)?;
+    let printed = print_beside(&Destinations::of(output), &text);
     let saved = save(result, output, redaction);
     printed.and(saved)
 }

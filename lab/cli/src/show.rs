@@ -1,20 +1,22 @@
-//! `heapdrome show`: the table of a saved result.
+//! `heapdrome show`: a saved result, in brief or in full, and how to use the allocator that it recommends.
 
 use heapdrome_record::{RaceResult, Role, Saved};
+use heapdrome_report::Conclusion;
 
 use crate::arguments::ShowArguments;
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::{output, program, sources};
+use crate::output::Extent;
+use crate::{allocators, output, program, race, sources};
 
-/// Prints the table again, and writes it in other forms if asked to.
+/// Prints the result again, and writes it in other forms if asked to.
 ///
 /// # Errors
 /// When the result cannot be read, is empty or has no samples for `--csv`, or a file cannot be written or is
-/// the result itself.
+/// the result itself; when a collection is asked for one allocator to use.
 pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
-    let saved = sources::read(&arguments.result)?;
+    let saved = read(arguments)?;
     if let Some(name) = &arguments.entrant {
         return show_entrant(&saved, name);
     }
@@ -30,10 +32,49 @@ pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
         true => Some(Folders::find()?.redaction()),
         false => None,
     };
+    let name = arguments.result.to_string_lossy();
     match saved {
-        Saved::Race(result) => output::publish(&result, output, redaction.as_ref()),
+        Saved::Race(result) if arguments.deploy => deploy(&result),
+        Saved::Race(result) => {
+            let extent = match arguments.full {
+                true => Extent::Full,
+                false => Extent::Brief(&name),
+            };
+            output::publish(&result, extent, output, redaction.as_ref())
+        }
+        Saved::Collection(_) if arguments.deploy => Err(Failure::usage(
+            "--deploy is for the result of one race; this one has several races",
+        )),
         Saved::Collection(races) => output::publish_collection(&races, output, redaction.as_ref()),
     }
+}
+
+/// Reads the file of this name, or else the race of this name that is kept.
+fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
+    let path = &arguments.result;
+    let is_name = path.components().count() == 1 && path.extension().is_none();
+    if is_name && !path.exists() {
+        let name = path.to_string_lossy();
+        if let Some(result) = race::kept(&name, &Folders::find()?)? {
+            return Ok(Saved::Race(Box::new(result)));
+        }
+        if name == race::LATEST {
+            return Err(Failure::usage(
+                "no race with a complete round is kept; run one by heapdrome race COMMAND",
+            ));
+        }
+    }
+    sources::read(path)
+}
+
+/// Prints how to use the allocator that the race recommends.
+fn deploy(result: &RaceResult) -> Result<(), Failure> {
+    let conclusion = Conclusion::of(result);
+    let text = match conclusion.taken() {
+        Some(taken) => allocators::adoption(taken, &result.command, &Folders::find()?),
+        None => format!("Nothing to deploy. {conclusion}\n"),
+    };
+    output::print(text.as_bytes())
 }
 
 /// Prints all that was recorded of one entrant, in every race that it took part in.

@@ -171,8 +171,31 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
+/// What is wrong with a command line, in one line that says what to do.
+pub fn mistake(error: &clap::Error) -> String {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let named = |kind| match error.get(kind) {
+        Some(ContextValue::String(one)) => vec![one.clone()],
+        Some(ContextValue::Strings(several)) => several.clone(),
+        _ => Vec::new(),
+    };
+    let option = |text: &String| text.split(' ').next().unwrap_or_default().to_owned();
+    let (given, prior) = (named(ContextKind::InvalidArg), named(ContextKind::PriorArg));
+    match (given.first(), prior.first()) {
+        (Some(one), Some(other)) if error.kind() == ErrorKind::ArgumentConflict && one != other => {
+            let others: Vec<String> = prior.iter().map(option).collect();
+            format!(
+                "{} cannot stand beside {}; leave one of them out",
+                option(one),
+                others.join(", ")
+            )
+        }
+        _ => one_line(&error.render().to_string()),
+    }
+}
+
 /// What clap says of a mistake, without its usage text, in one line.
-pub fn one_line(told: &str) -> String {
+fn one_line(told: &str) -> String {
     let told = told.strip_prefix("error: ").unwrap_or(told);
     let told = told.split("\n\nUsage:").next().unwrap_or(told);
     let told = told.split("\n\n  tip:").next().unwrap_or(told);
@@ -262,6 +285,17 @@ mod tests {
         let told =
             "error: unexpected argument '-x' found\n\n  tip: use '-- -x'\n\nUsage: heapdrome\n";
         assert_eq!(one_line(told), "unexpected argument '-x' found; see --help");
+    }
+
+    #[test]
+    fn a_contradiction_says_what_to_do() {
+        use clap::Parser as _;
+        let words = ["heapdrome", "suite", "rpmalloc", "--quick", "--published"];
+        let error = crate::arguments::Arguments::try_parse_from(words).expect_err("both");
+        assert_eq!(
+            mistake(&error),
+            "--quick cannot stand beside --published; leave one of them out"
+        );
     }
 
     #[test]

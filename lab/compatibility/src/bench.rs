@@ -120,6 +120,8 @@ impl Bench {
             settings: BTreeMap::new(),
             hardened: false,
             known_faults: Vec::new(),
+            faults_of_new: Vec::new(),
+            as_is: false,
         };
         let home = folder.as_os_str().to_owned();
         let environment: [(&str, OsString); 5] = [

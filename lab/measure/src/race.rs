@@ -124,7 +124,7 @@ impl Race {
 
     /// Puts a line into the journal, and on disk, before it returns: proofs, failures under the
     /// witness, the end of the race. Runs and memory runs are recorded without being asked. A
-    /// plan takes the place of the one before; it must have the same entrants in the same order.
+    /// plan takes the place of the one before; entrants that have failed must keep their places.
     ///
     /// # Errors
     /// When the journal cannot be written, or a new plan cannot be run.

@@ -131,15 +131,15 @@ fn plan() -> Plan {
             settings: Default::default(),
             hardened: false,
             known_faults: Vec::new(),
+            faults_of_new: Vec::new(),
+            as_is: false,
         }],
         seed: 0,
         options: Options::default(),
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 1,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
     }

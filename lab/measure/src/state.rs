@@ -75,6 +75,10 @@ impl State {
             } => {
                 self.decided.insert(entrant, rounds);
             }
+            JournalLine::Limits { stopping } => {
+                self.plan.stopping = stopping;
+                self.finished = None;
+            }
             JournalLine::Remark { text } => self.remarks.push(text),
             JournalLine::Finished { reason } => self.finished = Some(reason),
         }

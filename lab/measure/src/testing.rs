@@ -18,6 +18,8 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
         settings: Default::default(),
         hardened: false,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
+        as_is: false,
     };
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),
@@ -33,11 +35,9 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
             ..Options::default()
         },
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 3,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{plan, round, shell_plan, start, within, word_of};
 use heapdrome_measure::{Interrupt, MeasureError, Race, journal};
-use heapdrome_record::JournalLine;
+use heapdrome_record::{JournalLine, Stopping};
 
 #[test]
 fn an_interrupt_kills_the_run_and_the_race_can_be_resumed() {
@@ -77,6 +77,28 @@ fn a_half_done_round_is_taken_up_where_it_ended() {
     drop(race);
     let race = Race::resume_with(&common::launcher(), &place).expect("resumed");
     assert_eq!(race.finished(), Some("all rounds"));
+}
+
+#[test]
+fn other_limits_take_the_place_of_the_plans_and_of_the_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut race = start(&plan(&["true"], folder.path()), folder.path()).expect("a race");
+    let reason = "all rounds".to_owned();
+    let stopping = Stopping {
+        max_rounds: 9,
+        ..race.plan().stopping.clone()
+    };
+    let limits = JournalLine::Limits {
+        stopping: stopping.clone(),
+    };
+    for line in [JournalLine::Finished { reason }, limits] {
+        race.record(line).expect("recorded");
+    }
+    let place = race.folder().to_owned();
+    drop(race);
+    let race = Race::resume_with(&common::launcher(), &place).expect("resumed");
+    assert_eq!(race.finished(), None);
+    assert_eq!(race.plan().stopping, stopping);
 }
 
 /// Keeps the first lines of a journal, and half of the next.

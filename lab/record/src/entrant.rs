@@ -39,6 +39,13 @@ pub struct Entrant {
     pub hardened: bool,
     /// Faults of this allocator that a reader of the result should know.
     pub known_faults: Vec<String>,
+    /// Faults of its `operator new`, which concern only commands that call that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults_of_new: Vec<String>,
+    /// Whether it is the command as it runs today: nothing is preloaded, and whichever object serves
+    /// malloc is the right one. `library` is then the object that was seen to serve.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_is: bool,
 }
 
 /// The variable that carries settings of glibc's malloc and of other parts of glibc, with colons
@@ -58,6 +65,14 @@ pub fn merged_setting(name: &str, own: &str, given: Option<&str>) -> String {
 }
 
 impl Entrant {
+    /// The name of the entrant that is the command as it runs today.
+    pub const AS_IS: &str = "as-is";
+
+    /// Whether it stands for the C library's malloc by preloading nothing.
+    pub fn means_system(&self) -> bool {
+        self.preload.is_empty() && !self.as_is
+    }
+
     /// The environment that makes a command run under this entrant, `LD_PRELOAD` included.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let mut environment = self.settings.clone();

@@ -2,6 +2,15 @@
 
 use crate::{EntrantResult, RaceResult, Role, Series, Status};
 
+/// Wall time, by its name in a result.
+pub const WALL: &str = "wall_s";
+
+/// Processor time, user and system together, by its name in a result.
+pub const CPU: &str = "cpu_s";
+
+/// Peak resident memory of the largest process, by its name in a result.
+pub const PEAK_RSS: &str = "peak_rss_bytes";
+
 /// A page of memory, in which resident memory is counted.
 const PAGE: f64 = 4096.0;
 
@@ -10,17 +19,27 @@ const MICROSECOND: f64 = 1e-6;
 
 /// The figures that every race has, wall time first; `cpu_s` is user and system time together.
 pub const COMMON_FIGURES: [&str; 10] = [
-    "wall_s",
-    "cpu_s",
+    WALL,
+    CPU,
     "user_s",
     "system_s",
-    "peak_rss_bytes",
+    PEAK_RSS,
     "peak_tree_bytes",
     "minor_faults",
     "major_faults",
     "voluntary_switches",
     "involuntary_switches",
 ];
+
+/// What a judged figure is called in a sentence; a metric keeps its name.
+pub fn spoken(figure: &str) -> &str {
+    match figure {
+        WALL => "wall time",
+        CPU => "processor time",
+        PEAK_RSS => "peak memory",
+        metric => metric,
+    }
+}
 
 /// The step in which a figure is read; 0 where it is not known.
 pub fn resolution(figure: &str) -> f64 {

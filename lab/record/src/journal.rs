@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Ending, Evidence, Machine, MemoryRun, Plan, Proof, Run};
+use crate::{Ending, Evidence, Machine, MemoryRun, Plan, Proof, Run, Stopping};
 
 /// One line of a journal, in the order in which a race writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum JournalLine {
     /// The first line: what the race is going to do, and where. Another one before the first run
-    /// takes its place, and voids the proofs before it.
+    /// takes its place, and voids the proofs before it. It may replace entrants that have not
+    /// failed, and add others at the end.
     Plan {
         /// The version of the journal's format.
         schema: u32,
@@ -47,7 +48,8 @@ pub enum JournalLine {
         /// The last lines of its standard error.
         stderr_tail: String,
     },
-    /// Every target on an entrant is decided; it runs no more rounds, and its row counts.
+    /// Nothing is open on an entrant: every target on it is decided, or it was shown to be beaten.
+    /// It runs no more rounds, and its row counts.
     Decided {
         /// The entrant's place in the plan.
         entrant: usize,
@@ -55,6 +57,11 @@ pub enum JournalLine {
         rounds: u32,
         /// The comparisons that were decided, in words.
         because: String,
+    },
+    /// The race goes on until other limits than its plan's, also where it had ended by those.
+    Limits {
+        /// The limits.
+        stopping: Stopping,
     },
     /// Something that a reader of the result must know, in words.
     Remark {

@@ -36,7 +36,7 @@ pub use collection::{
 pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role, merged_setting};
 pub use evidence::{CallTime, Evidence, SizeCount, SystemCalls};
-pub use figure::{COMMON_FIGURES, resolution};
+pub use figure::{COMMON_FIGURES, CPU, PEAK_RSS, WALL, resolution, spoken};
 pub use file::{
     ReadError, Saved, changes_to_json, collection_to_json, is_stdin, read_result, read_saved,
     result_to_json, source_name,
@@ -45,7 +45,7 @@ pub use gzip::{compressed, compressed_if_named};
 pub use journal::JournalLine;
 pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
 pub use misuse::{MisuseOutcome, MisuseRun, MisuseStage};
-pub use plan::{Better, Metric, Options, Part, Plan, Server, Stopping};
+pub use plan::{Better, Metric, Options, Pace, Part, Plan, Server, Stopping};
 pub use proof::{Coverage, Proof, Unserved, UnservedReason};
 pub use redact::Redaction;
 pub use result::{

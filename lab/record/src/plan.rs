@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entrant, Nanoseconds};
+use crate::{Entrant, Nanoseconds, Role, WALL};
 
 /// Which direction of a metric is the good one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,22 +47,43 @@ impl Server {
     pub const IDLE: Nanoseconds = Nanoseconds(3_000_000_000);
 }
 
+/// How much time the rounds of a race may take where nobody set a limit. The time depends on how
+/// long one run takes, which only the race itself finds out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// A first impression.
+    Quick,
+    /// An answer that a person waits for.
+    Usual,
+    /// Intervals that are as narrow as was asked for.
+    Patient,
+}
+
 /// When a race has run long enough.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
-    /// Half-width of the interval on the wall-time ratio at which to stop, as a fraction (0.01 is
-    /// 1%); `None` runs `max_rounds`.
+    /// Half-width of every judged interval at which to stop, as a fraction (0.01 is 1%).
     pub precision: Option<f64>,
-    /// Never stop before this many rounds.
+    /// Never stop for what the intervals show before this many rounds.
     pub min_rounds: u32,
     /// Never run more rounds than this.
     pub max_rounds: u32,
-    /// Start no round after the timed part of the race has taken this long.
+    /// Start nothing that would end after the race has taken this long, runs under the witness and
+    /// memory runs included.
     pub max_time: Option<Nanoseconds>,
-    /// Whether, from `min_rounds` on, an entrant runs no more rounds once every target on it is
-    /// decided. The race ends when all are.
+    /// Whether, from `min_rounds` on, an entrant runs no more rounds once nothing is open on it. The
+    /// race ends when nothing is open on anyone.
     #[serde(default)]
     pub until_decided: bool,
+    /// Distance from 1 within which an interval shows that a difference does not matter, as a
+    /// fraction (0.02 is 2%). The race ends once every judged interval excludes 1 or lies within it;
+    /// `None` where the intervals' width, or targets, decide instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
+    /// The time that rounds may take, where no limit was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
 }
 
 /// How each run is made.
@@ -95,6 +116,10 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Figures read from the command's own output.
     pub metrics: Vec<Metric>,
+    /// The figures that are judged, by their names in a result: they share the level, and decide who
+    /// leaves and when the race ends.
+    #[serde(default = "wall_alone")]
+    pub judged: Vec<String>,
     /// The names of those among `metrics` that the workload reports about itself; one of them may be
     /// missing from a run.
     #[serde(default)]
@@ -117,6 +142,18 @@ pub struct Options {
     /// Whether the race goes on where the entrants do different amounts of work.
     #[serde(default)]
     pub allow_different_work: bool,
+    /// The role that the command as it runs today takes, where it chooses an allocator itself; `None`
+    /// where it does not race.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_is: Option<Role>,
+    /// Whether no proof is taken: nothing shows which object served malloc, and every row counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unproven: bool,
+}
+
+/// The figure that races judged before others could be.
+fn wall_alone() -> Vec<String> {
+    vec![WALL.to_owned()]
 }
 
 /// What a race is a part of.
@@ -155,7 +192,7 @@ pub struct Plan {
     pub options: Options,
     /// When to stop.
     pub stopping: Stopping,
-    /// Probability, over the whole race, of a false verdict on wall time (0.05 is 5%).
+    /// Probability, over the whole race, of a false verdict on a judged figure (0.05 is 5%).
     pub alpha: f64,
 }
 
@@ -170,10 +207,7 @@ impl Plan {
 
     /// The position of the baseline among the entrants.
     pub fn baseline(&self) -> usize {
-        let place = self
-            .entrants
-            .iter()
-            .position(|e| e.role == crate::Role::Baseline);
+        let place = self.entrants.iter().position(|e| e.role == Role::Baseline);
         place.unwrap_or(0)
     }
 }

@@ -70,6 +70,9 @@ pub struct Proof {
     pub processes: u64,
     /// Processes that the object served.
     pub served_processes: u64,
+    /// Whether a program called `operator new`; `None` in proofs that did not look.
+    #[serde(default)]
+    pub operator_new: Option<bool>,
     /// CPU time of the tree.
     pub cpu: Nanoseconds,
     /// What was not served, the greatest share of CPU time first.

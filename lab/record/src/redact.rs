@@ -27,6 +27,15 @@ impl Redaction {
         result
     }
 
+    /// `path` with the name of a folder that it begins with replaced by that folder.
+    pub fn undone(&self, path: &Path) -> PathBuf {
+        let folder = |(folder, name): &(String, &'static str)| {
+            Some(Path::new(folder).join(path.strip_prefix(name).ok()?))
+        };
+        let found = self.folders.iter().find_map(folder);
+        found.unwrap_or_else(|| path.to_owned())
+    }
+
     /// `path` with each known folder replaced.
     pub fn path(&self, path: &Path) -> PathBuf {
         PathBuf::from(self.text(&path.to_string_lossy()))
@@ -64,6 +73,10 @@ mod tests {
             redaction.text("/home/ada/.cache/h/a.so:/home/ada/b.so"),
             "$CACHE/a.so:$HOME/b.so"
         );
+        for path in ["/home/ada/.cache/h/a.so", "/home/ada/b.so", "/usr/lib/c.so"] {
+            let path = Path::new(path);
+            assert_eq!(redaction.undone(&redaction.path(path)), path);
+        }
         assert_eq!(redaction.text("/var/home/ada/x"), "/var/home/ada/x");
         assert_eq!(
             redaction.path(Path::new("/home/adam/x")),

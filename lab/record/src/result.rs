@@ -141,7 +141,7 @@ pub struct EntrantResult {
     pub known_faults: Vec<String>,
     /// Whether the row counts.
     pub status: Status,
-    /// After how many rounds every target on it was decided, where it ran no more because of that.
+    /// After how many rounds nothing was open on it, where it ran no more because of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_after: Option<u32>,
     /// How it failed, if it did.
@@ -209,6 +209,10 @@ pub struct NoiseFloor {
     /// The smallest difference in wall time that the race had 80% chance to show, as a fraction.
     #[serde(deserialize_with = "number_or_null")]
     pub smallest_difference: f64,
+    /// The smallest difference in each judged figure, by its name, that the race had 80% chance to
+    /// show, as a fraction.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub smallest_by_figure: BTreeMap<String, f64>,
 }
 
 /// The machine that a race ran on.
@@ -256,12 +260,13 @@ pub struct RaceResult {
     pub seed: u64,
     /// Complete rounds: in each, every entrant that still raced ran once.
     pub rounds: u32,
-    /// The rounds that every entrant ran, where those that are decided run no more.
+    /// The rounds that every entrant ran whatever the figures showed, where what they showed decided
+    /// who ran more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_rounds: Option<u32>,
     /// Whether the race ended by itself, and why.
     pub ended: String,
-    /// Probability of one or more false verdicts on wall time in the whole race.
+    /// Probability of one or more false verdicts on the judged figures in the whole race.
     pub alpha: f64,
     /// The machine.
     pub machine: Machine,

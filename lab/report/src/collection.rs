@@ -9,12 +9,12 @@ use heapdrome_record::{Collection, Member, MisuseRun, RaceResult, Role, Scale, S
 use claims::ORDER;
 pub(crate) use claims::{Kind, claims};
 
-use crate::advice;
+use crate::conclusion::Conclusion;
 use crate::foreign;
 use crate::markdown;
 use crate::prose;
 use crate::reproduce;
-use crate::sheet::{Sheet, why_out};
+use crate::sheet::why_out;
 use crate::sweep::{sweep_markdown, sweep_text};
 use crate::table::Column;
 use crate::terminal::{Page, Terminal};
@@ -222,23 +222,39 @@ pub(crate) fn absent(collection: &Collection) -> Vec<String> {
     told.iter().map(line).collect()
 }
 
-/// Who raced and does not count, by race.
+/// Who raced and does not count, once for all races in which the reason is the same.
 pub(crate) fn not_counted(collection: &Collection) -> Vec<Vec<String>> {
-    let mut told = Vec::new();
+    let mut told = Folded::default();
     for race in &collection.races {
         let out = race.result.entrants.iter();
         for row in out.filter(|row| row.status != Status::Ok) {
-            let (headline, details) = why_out(row);
-            let mut lines = vec![format!(
-                "{} in {}: {headline}",
-                foreign::name(&row.allocator),
-                place(race)
-            )];
-            lines.extend(details);
-            told.push(lines);
+            told.add((foreign::name(&row.allocator), why_out(row)), place(race));
         }
     }
-    told
+    let lines = told.0.into_iter().map(|((name, why), places)| {
+        let (headline, details) = why;
+        let first = format!("{name} in {}: {headline}", words::listed(&places));
+        std::iter::once(first).chain(details).collect()
+    });
+    lines.collect()
+}
+
+/// What is said of several races, each once with the places that it is said of.
+struct Folded<T>(Vec<(T, Vec<String>)>);
+
+impl<T> Default for Folded<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: PartialEq> Folded<T> {
+    fn add(&mut self, said: T, place: String) {
+        match self.0.iter_mut().find(|(known, _)| *known == said) {
+            Some((_, places)) => places.push(place),
+            None => self.0.push((said, vec![place])),
+        }
+    }
 }
 
 fn flat(entries: Vec<Vec<String>>) -> Vec<String> {
@@ -265,13 +281,16 @@ fn factor(race: &Member) -> String {
     }
 }
 
-/// What each race recommends, in its order.
+/// What each race recommends, once for all races that recommend the same in the same words.
 fn conclusions(collection: &Collection) -> Vec<String> {
-    let told = |race: &Member| {
-        let sheet = Sheet::new(&race.result);
-        format!("{}: {}", place(race), advice::in_brief(&sheet))
-    };
-    collection.races.iter().map(told).collect()
+    let mut told = Folded::default();
+    for race in &collection.races {
+        told.add(Conclusion::of(&race.result).to_string(), place(race));
+    }
+    let lines = told.0.into_iter();
+    lines
+        .map(|(said, places)| format!("{}: {said}", words::listed(&places)))
+        .collect()
 }
 
 pub(crate) fn races(collection: &Collection) -> Vec<Column> {

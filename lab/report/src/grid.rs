@@ -3,7 +3,7 @@
 use heapdrome_record::{Comparison, EntrantResult, ProofSummary, Role, Verdict};
 
 use crate::foreign;
-use crate::sheet::{OPERATIONS, OVERHEAD, PEAK_RSS, Sheet, WALL, cpu, versus};
+use crate::sheet::{CPU, OPERATIONS, OVERHEAD, PEAK_RSS, Sheet, WALL, cpu, versus};
 use crate::table::Column;
 use crate::words::{self, NONE};
 
@@ -188,7 +188,7 @@ pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
             extent.cpu,
             rows.figures("\nCPU", |e| words::seconds(cpu(e).as_ref())),
         ),
-        (extent.cpu_compared, rows.compared(&versus, "cpu_s", true)),
+        (extent.cpu_compared, rows.compared(&versus, CPU, true)),
         (extent.rss, rows.figures("peak\nRSS", rss)),
         (
             extent.rss && extent.rss_compared,
@@ -231,15 +231,31 @@ fn calls(entrant: &EntrantResult) -> String {
     proved(entrant, |proof| words::short_number(proof.calls as f64))
 }
 
-/// The numbers of notes: `1,3`; of more than three, the first two and a sign that there are more.
+/// The most numbers of notes that a row shows.
+const MOST_MARKS: usize = 3;
+
+/// The numbers of notes: `1,3`; of more than three, the first two and a sign that [`more_marks`] explains.
 fn marks(marks: &[usize]) -> String {
+    let has_more = marks.len() > MOST_MARKS;
     let text: Vec<_> = marks
         .iter()
-        .take(if marks.len() > 3 { 2 } else { 3 })
+        .take(MOST_MARKS - usize::from(has_more))
         .map(usize::to_string)
         .collect();
-    let more = if marks.len() > 3 { ",+" } else { "" };
+    let more = if has_more { ",+" } else { "" };
     format!("{}{more}", text.join(","))
+}
+
+/// Every note on each row that shows a sign in place of some: `+ jemalloc: notes 1, 2, 4 and 5`.
+pub(crate) fn more_marks(sheet: &Sheet<'_>) -> Vec<String> {
+    let rows = sheet.rows.iter();
+    let rows = rows.filter(|row| row.marks.len() > MOST_MARKS);
+    let told = rows.map(|row| {
+        let marks: Vec<_> = row.marks.iter().map(usize::to_string).collect();
+        let name = foreign::name(&row.entrant.allocator);
+        format!("+ {name}: notes {}", words::listed(&marks))
+    });
+    told.collect()
 }
 
 /// The proof, row by row: what served malloc, in how many processes, with how many calls.

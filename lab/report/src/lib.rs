@@ -4,14 +4,16 @@
 //! there are colours, and where the bytes go.
 
 pub mod adopt;
-mod advice;
 mod bars;
+mod brief;
 mod changes;
 mod collection;
+mod conclusion;
 mod csv;
 pub mod doctor;
 mod evidence;
 mod foreign;
+mod glance;
 mod grid;
 mod json;
 mod listing;
@@ -32,8 +34,10 @@ mod table;
 mod terminal;
 mod words;
 
+pub use brief::Brief;
 pub use changes::{changes_markdown, changes_text};
 pub use collection::{collection_markdown, collection_text};
+pub use conclusion::{Advice, Conclusion, Figure};
 pub use csv::{Csv, collection_csv, table_csv};
 pub use evidence::evidence;
 pub use json::Json;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use heapdrome_record::RaceResult;
 
-use crate::advice;
+use crate::conclusion::{Conclusion, others};
 use crate::foreign;
 use crate::grid::{self, Extent};
 use crate::memory;
@@ -58,9 +58,11 @@ impl Page {
             page.table(&grid::metric_table(&sheet, &metric, usize::MAX));
         }
         page.memory(&sheet);
-        page.labelled("Conclusion", &advice::conclusion(&sheet));
+        page.labelled("Conclusion", &Conclusion::drawn(&sheet).to_string());
+        page.list("Others", &others(&sheet));
         page.not_counted(&sheet);
         page.numbered("Notes", &sheet.notes);
+        page.list("More notes", &grid::more_marks(&sheet));
         page.list("In full", &prose::in_full(&sheet, Extent::WHOLE));
         page.paragraph("#### Proof");
         page.table(&grid::proof_table(&sheet, usize::MAX, true));

@@ -1,6 +1,8 @@
 //! What a race shows, in sentences: the noise floor, the machine, the race itself.
 
-use heapdrome_record::{Bytes, Collection, EntrantResult, Machine, RaceResult, Role, Verdict};
+use heapdrome_record::{
+    Bytes, Collection, EntrantResult, Machine, RaceResult, Role, Verdict, spoken,
+};
 
 use crate::foreign;
 use crate::grid::Extent;
@@ -23,6 +25,20 @@ pub(crate) fn noise_floor(result: &RaceResult) -> String {
         "the smallest difference this race could have shown: {smallest}; {name} against itself: \
          {itself}."
     )
+}
+
+/// The noise floor on one line.
+pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
+    let Some(noise) = &result.noise_floor else {
+        return "not known after so few rounds.".to_owned();
+    };
+    let shows = match noise.smallest_difference {
+        smallest if smallest.is_finite() => format!("shows {} or more", words::fraction(smallest)),
+        _ => "not known after so few rounds".to_owned(),
+    };
+    let itself = words::plain_ratio(&noise.baseline_again);
+    let name = foreign::short_name(&result.baseline, 14);
+    format!("{shows}; {name} against itself {itself}.")
 }
 
 /// The comparisons that the table shortens: those without a verdict on wall time, and memory.
@@ -97,7 +113,8 @@ pub(crate) fn race(result: &RaceResult) -> String {
     if result.alpha.is_finite() && result.alpha > 0.0 {
         let alpha = words::fraction(result.alpha);
         parts.push(format!(
-            "at most {alpha} risk of a false verdict on wall time in the whole race"
+            "at most {alpha} risk of a false verdict on {} in the whole race",
+            judged(result)
         ));
     }
     parts.push(format!(
@@ -106,6 +123,13 @@ pub(crate) fn race(result: &RaceResult) -> String {
         foreign::line(&result.heapdrome)
     ));
     parts.join("; ")
+}
+
+/// The judged figures in words.
+fn judged(result: &RaceResult) -> String {
+    let names = result.options.judged.iter();
+    let names: Vec<_> = names.map(|name| foreign::line(spoken(name))).collect();
+    names.join(" or ")
 }
 
 /// How peaks were measured, where the samples say so.

@@ -9,6 +9,8 @@ use crate::plot::Looks;
 
 /// The key of the wall time among an entrant's comparisons.
 pub(crate) const WALL: &str = "wall_s";
+/// The key of user and system time together.
+pub(crate) const CPU: &str = "cpu_s";
 /// The key of the largest process's peak.
 pub(crate) const PEAK_RSS: &str = "peak_rss_bytes";
 /// The key of the tree's peak.

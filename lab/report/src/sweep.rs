@@ -4,7 +4,7 @@ mod verdict;
 
 use heapdrome_record::{Collection, Comparison, EntrantResult, Member, Role, Series, Status};
 
-use crate::advice;
+use crate::conclusion::Conclusion;
 use crate::foreign;
 use crate::markdown;
 use crate::prose;
@@ -59,10 +59,10 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
         page.main_table(&sheet);
         page.bars(&sheet);
         page.memory(&sheet);
-        page.section("Conclusion", &advice::conclusion(&sheet));
+        page.section("Conclusion", &Conclusion::drawn(&sheet).to_string());
         let out = sheet.out.iter().map(|out| terminal::not_counted(out));
         page.list("Not counted", out.collect());
-        page.list("Notes", terminal::numbered(&sheet.notes));
+        page.list("Notes", terminal::numbered(&sheet));
         page.list("Remarks", prose::remarks_of_race(&race.result));
         page.text.push('\n');
     }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use heapdrome_record::{RaceResult, Role, Verdict};
 use unicode_width::UnicodeWidthStr;
 
-use crate::advice;
 use crate::bars;
+use crate::conclusion::{Conclusion, others};
 use crate::foreign;
 use crate::grid::{self, Extent};
 use crate::memory;
@@ -21,7 +21,7 @@ use crate::{Exporter, ReportError};
 /// The heading over the figures that a workload reports.
 pub(crate) const FIGURES: &str = "Figures of the workload (medians)";
 
-/// The result as text for a terminal.
+/// Everything that is known of a race, as text for a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Terminal {
     /// No line is wider than this many columns (less than 40 is taken as 40), but for a single
@@ -44,12 +44,13 @@ impl Exporter for Terminal {
         page.figures(&sheet);
         page.metrics(&sheet);
         page.memory(&sheet);
-        page.section("Conclusion", &advice::conclusion(&sheet));
+        page.section("Conclusion", &Conclusion::drawn(&sheet).to_string());
+        page.list("Others", others(&sheet));
         page.list(
             "Not counted",
             sheet.out.iter().map(|out| not_counted(out)).collect(),
         );
-        page.list("Notes", numbered(&sheet.notes));
+        page.list("Notes", numbered(&sheet));
         page.list("In full", prose::in_full(&sheet, extent));
         page.proof(&sheet);
         page.section("Noise floor", &prose::noise_floor(result));
@@ -88,12 +89,12 @@ pub(crate) fn not_counted(entrant: &heapdrome_record::EntrantResult) -> Vec<Stri
     lines
 }
 
-/// Notes with their numbers.
-pub(crate) fn numbered(notes: &[String]) -> Vec<String> {
+/// Notes with their numbers, and the numbers that rows leave out.
+pub(crate) fn numbered(sheet: &Sheet<'_>) -> Vec<String> {
+    let notes = sheet.notes.iter().enumerate();
     notes
-        .iter()
-        .enumerate()
         .map(|(place, note)| format!("[{}] {note}", place + 1))
+        .chain(grid::more_marks(sheet))
         .collect()
 }
 
@@ -117,8 +118,8 @@ impl Entry for Vec<String> {
 
 /// Text that grows from the top, no line wider than the terminal.
 pub(crate) struct Page {
-    width: usize,
-    paint: Paint,
+    pub(crate) width: usize,
+    pub(crate) paint: Paint,
     pub(crate) text: String,
 }
 
@@ -301,9 +302,19 @@ impl Page {
         self.line(&heading);
     }
 
-    /// A heading and a paragraph on the same line.
+    /// A heading and a paragraph on the same line, after an empty line.
     pub(crate) fn section(&mut self, heading: &str, text: &str) {
         self.text.push('\n');
+        self.fact(heading, text);
+    }
+
+    /// A heading and a paragraph on the same line, for each of `texts`.
+    pub(crate) fn facts(&mut self, heading: &str, texts: &[String]) {
+        texts.iter().for_each(|text| self.fact(heading, text));
+    }
+
+    /// A heading and a paragraph on the same line.
+    pub(crate) fn fact(&mut self, heading: &str, text: &str) {
         let whole = filled(&format!("{heading}: {text}"), self.width, "");
         let painted = self.paint.strong(&format!("{heading}:"));
         let rest = whole.strip_prefix(&format!("{heading}:")).unwrap_or(&whole);
@@ -345,19 +356,14 @@ impl Page {
 }
 
 /// `text` in lines of at most `width`, the later ones after `indent`.
-fn filled(text: &str, width: usize, indent: &str) -> String {
-    textwrap::fill(
-        text,
-        textwrap::Options::new(width).subsequent_indent(indent),
-    )
+pub(crate) fn filled(text: &str, width: usize, indent: &str) -> String {
+    indented(text, width, "", indent)
 }
 
 /// `text` in lines of at most `width`, the first after `first` and the later ones after `later`.
 fn indented(text: &str, width: usize, first: &str, later: &str) -> String {
-    textwrap::fill(
-        text,
-        textwrap::Options::new(width)
-            .initial_indent(first)
-            .subsequent_indent(later),
-    )
+    // Names such as mimalloc3-secure are not broken at their hyphens.
+    let options =
+        textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::fill(text, options.initial_indent(first).subsequent_indent(later))
 }

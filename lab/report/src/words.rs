@@ -69,6 +69,25 @@ pub(crate) fn plain_ratio(compared: &Comparison) -> String {
     }
 }
 
+/// An interval of ratios: `0.98 to 1.03`.
+pub(crate) fn interval(compared: &Comparison) -> String {
+    let [low, high] = [compared.low, compared.high].map(two_decimals);
+    match compared.low > 0.0 && compared.high.is_finite() {
+        true => format!("{low} to {high}"),
+        false => "too few rounds for an interval".to_owned(),
+    }
+}
+
+/// A ratio in a table that holds many: two decimals, and one or none where it is large.
+pub(crate) fn two_decimals(ratio: f64) -> String {
+    match ratio.abs() {
+        large if large >= 1000.0 => short_number(ratio),
+        large if large >= 99.95 => format!("{ratio:.0}"),
+        large if large >= 9.995 => format!("{ratio:.1}"),
+        _ => format!("{ratio:.2}"),
+    }
+}
+
 /// A ratio without its interval: `1.002`, `0.0523`.
 pub(crate) fn bare_ratio(ratio: f64) -> String {
     let decimals = ratio_decimals(ratio);
@@ -95,6 +114,9 @@ fn above_one([ratio, low, high]: [f64; 3]) -> [f64; 3] {
 
 /// `1.08x faster (1.06 to 1.10)`.
 fn times([estimate, low, high]: [f64; 3], word: &str, interval: bool) -> String {
+    if estimate >= ABSURD {
+        return format!("more than {ABSURD}x {word}");
+    }
     let decimals = decimals([estimate, low, high], 1.0, 2);
     let tail = if interval {
         format!(" ({low:.decimals$} to {high:.decimals$})")
@@ -134,11 +156,15 @@ fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     (usual..usual + 2).find(visible).unwrap_or(usual + 2)
 }
 
+/// A percentage from which on a factor says more.
+const ABSURD: f64 = 1000.0;
+
 /// A fraction as a percentage: `1.3%`.
 pub(crate) fn fraction(part: f64) -> String {
     let percent = part * 100.0;
     match percent.abs() {
         size if !size.is_finite() => "an unknown amount".to_owned(),
+        size if size >= ABSURD => "more than a factor of ten".to_owned(),
         size if size >= 9.95 => format!("{percent:.0}%"),
         size if size >= 0.095 => format!("{percent:.1}%"),
         _ => format!("{percent:.2}%"),
@@ -202,7 +228,7 @@ pub(crate) fn short_number(value: f64) -> String {
 }
 
 /// `value` with three digits that count.
-fn three_digits(value: f64) -> String {
+pub(crate) fn three_digits(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use heapdrome_record::{
     Absent, Better, CallTime, Ccdf, CcdfPoint, Change, Changes, ClaimResult, Collection,
     ComparedResult, Ending, Evidence, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun,
-    MisuseStage, Multiple, Nanoseconds, Outcome, RacePair, RaceResult, Series, Server, SizeCount,
-    Survival, SystemCalls, Table, Trial,
+    MisuseStage, Multiple, Nanoseconds, Outcome, RacePair, RaceResult, Role, Series, Server,
+    SizeCount, Survival, SystemCalls, Table, Trial,
 };
 use heapdrome_report::{Exporter, Json};
 use serde_json::Value;
@@ -36,6 +36,8 @@ fn whole() -> RaceResult {
         ready_within: Nanoseconds(1),
         idle: Nanoseconds(1),
     });
+    result.options.as_is = Some(Role::Baseline);
+    result.options.unproven = true;
     for entrant in &mut result.entrants {
         entrant.known_faults = vec!["fault".to_owned()];
         entrant.detached = vec!["program".to_owned()];

@@ -6,6 +6,7 @@
 //!
 //! - [`Rule::compare`] gives the ratio of an entrant to the baseline with an interval that holds at
 //!   every round at which one looks, over all comparisons of the race together;
+//! - [`leader_over`] and [`is_decided`] say who is beaten, and on whom nothing is open;
 //! - [`Stopping::decide`] says whether the race has run long enough;
 //! - [`change`] and [`ratio_of_means`] are for series of different races, whose rounds do not pair;
 //! - [`geometric_mean`] puts the ratios of several races together;
@@ -22,6 +23,7 @@ mod independent;
 mod rates;
 mod rule;
 mod slowdown;
+mod standing;
 mod stopping;
 mod summary;
 mod trimmed;
@@ -33,5 +35,6 @@ pub use independent::{Interval, mean_interval, ratio_of_means};
 pub use rates::{Welch, upper_bound, welch};
 pub use rule::{Estimate, FEWEST_ROUNDS, Rule, Shown, typical};
 pub use slowdown::{Slowdown, slowdown};
+pub use standing::{Leader, Range, Standing, is_decided, leader_over};
 pub use stopping::{Decision, Stopping};
 pub use summary::{mean, median, median_absolute_deviation, outliers, standard_deviation};

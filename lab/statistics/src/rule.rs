@@ -89,10 +89,13 @@ impl Estimate {
     }
 }
 
-/// An estimate with the median noise of all: what it says of the noise is surer than what any
-/// single one says. `None` without estimates.
+/// An estimate with the median noise of all that rest on the most rounds: what it says of the noise
+/// is surer than what any single one says. A rival that left early could show less than the others,
+/// and says nothing of what the race can show at its end. `None` without estimates.
 pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
+    let most = estimates.iter().map(|estimate| estimate.rounds).max()?;
     let mut sorted = estimates.to_vec();
+    sorted.retain(|estimate| estimate.rounds == most);
     sorted.sort_unstable_by(|one, other| one.deviation.total_cmp(&other.deviation));
     let deviations: Vec<f64> = sorted.iter().map(|estimate| estimate.deviation).collect();
     let middle = sorted.get(sorted.len() / 2)?;

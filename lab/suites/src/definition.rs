@@ -6,7 +6,9 @@ use heapdrome_record::Scale;
 use heapdrome_statistics::FEWEST_ROUNDS;
 use serde::Deserialize;
 
-use crate::{Claim, PublishedTable, SuiteError, TablePlan};
+use crate::claim::Claim;
+use crate::table_plan::TablePlan;
+use crate::{PublishedTable, SuiteError};
 
 /// A document's measurements, as they can be repeated.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -35,10 +35,8 @@ pub enum SuiteError {
 }
 
 impl SuiteError {
-    pub(crate) fn unknown(name: &str) -> Self {
-        let names = crate::list().iter().map(|suite| suite.name.as_str());
-        let mut known: Vec<&str> = names.collect();
-        known.extend([crate::MISUSE, crate::ALL]);
+    /// There is no suite `name` among the `known` ones.
+    pub(crate) fn unknown(name: &str, known: &[&str]) -> Self {
         let near = known
             .iter()
             .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))

@@ -6,6 +6,7 @@
 //! starts a process: [`Suite::races`] says what is to be raced, and [`evaluate`] makes tables and
 //! verdicts of the results.
 
+mod claim;
 mod claims;
 mod definition;
 mod error;
@@ -15,16 +16,18 @@ mod published;
 mod racers;
 mod races;
 mod results;
+mod table_plan;
 mod tables;
 
-pub use claims::{Claim, Decided, HoldsFor, Test};
+pub use claim::{Claim, HoldsFor, Test};
+pub use claims::Decided;
 pub use definition::{Cell, Contender, Document, Form, Suite, Sweep};
 pub use error::SuiteError;
 pub use misuse::{Kind, MISUSE, kinds, misuse_tables};
 pub use published::PublishedTable;
 pub use races::{Probe, Race, Selection, probe};
 pub use results::{Evaluation, evaluate};
-pub use tables::{Against, Makes, Shown, TablePlan, Unit};
+pub use table_plan::{Against, Makes, Shown, TablePlan, Unit};
 
 use std::sync::LazyLock;
 
@@ -61,6 +64,10 @@ pub fn find(name: &str) -> Result<Vec<Suite>, SuiteError> {
     }
     match list().iter().find(|suite| suite.name == name) {
         Some(suite) => Ok(vec![suite.clone()]),
-        None => Err(SuiteError::unknown(name)),
+        None => {
+            let names = list().iter().map(|suite| suite.name.as_str());
+            let known: Vec<&str> = names.chain([MISUSE, ALL]).collect();
+            Err(SuiteError::unknown(name, &known))
+        }
     }
 }

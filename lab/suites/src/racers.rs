@@ -1,16 +1,29 @@
 //! Entrants that race, and one of them beside others.
 
-use heapdrome_record::{Member, resolution};
-use heapdrome_statistics::{Estimate, Interval, geometric_mean, mean, median};
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
-use crate::tables::{ALPHA, rule};
+use heapdrome_record::{Member, resolution};
+use heapdrome_statistics::{Estimate, Interval, Rule, geometric_mean, mean, median};
+
+use crate::claim::EVERYONE;
 use crate::{Contender, Suite};
 
 /// An entrant with its name in the catalogue.
 pub(crate) type Racer<'a> = (&'a Contender, &'a str);
 
-/// The word for all of the document's entrants that raced.
-pub(crate) const EVERYONE: &str = "*";
+/// Probability that any interval of one column of a table does not hold the true figure.
+pub(crate) const ALPHA: f64 = 0.05;
+
+/// The rule for so many comparisons. Its boundary is computed once: a report asks for the same rule
+/// in hundreds of races.
+pub(crate) fn rule(comparisons: usize) -> Rule {
+    static RULES: LazyLock<Mutex<BTreeMap<usize, Rule>>> = LazyLock::new(Mutex::default);
+    let mut rules = RULES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = rules.entry(comparisons);
+    let new = || Rule::new(ALPHA, comparisons);
+    known.or_insert_with(new).clone()
+}
 
 /// The entrants of these names that have an allocator, and the names of those that have none. Of
 /// everyone, only those that the document has and that are here.
@@ -126,8 +139,8 @@ pub(crate) struct Mean {
 
 /// The geometric mean over `members` of an allocator's figure over that of whichever one of `to`
 /// has the least of it in each race. The interval is one of `comparisons` that hold together, and
-/// as many again as there are to choose from. It is for one look, so that it rests on the rounds that
-/// every entrant ran. `None` where no race has both.
+/// as many again as there are to choose from. It is for one look, so that it rests on the rounds
+/// that every entrant ran. `None` where no race has both.
 pub(crate) fn mean_over_least(
     members: &[&Member],
     of: &str,

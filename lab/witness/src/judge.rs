@@ -25,6 +25,8 @@ pub(crate) struct Verdict {
 /// The objects that may serve in the entrant's name.
 pub(crate) struct Expected {
     files: Vec<(u64, u64)>,
+    /// Whether any object may, because the command runs as it is.
+    any: bool,
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
@@ -38,17 +40,28 @@ impl Expected {
         let paths = entrant.library.iter().chain(&entrant.preload);
         Self {
             files: paths.filter_map(|path| identity(path)).collect(),
+            any: entrant.as_is,
         }
     }
 
-    /// Whether glibc itself is the entrant, whichever copy a program uses.
-    fn is_system(&self) -> bool {
-        self.files.is_empty()
+    /// Whether the entrant needs no preload, so that a program without `LD_PRELOAD` runs on it.
+    fn needs_no_preload(&self) -> bool {
+        self.any || self.files.is_empty()
+    }
+
+    /// Whether a program that was not served for this reason runs on the entrant all the same. A
+    /// program that loads nothing does not: it runs alike under every entrant.
+    fn accepts(&self, reason: UnservedReason) -> bool {
+        let alike = [UnservedReason::StaticBinary, UnservedReason::OtherMachine];
+        self.any && !alike.contains(&reason)
     }
 
     /// Whether an object serves in the entrant's name.
     pub(crate) fn matches(&self, path: &str) -> bool {
-        if self.is_system() {
+        if self.any {
+            return true;
+        }
+        if self.files.is_empty() {
             return is_libc(path);
         }
         identity(Path::new(path)).is_some_and(|file| self.files.contains(&file))
@@ -135,7 +148,7 @@ impl<'a> Case<'a> {
         };
         Verdict {
             counts: !only_executes && !unborn,
-            unserved,
+            unserved: unserved.filter(|reason| !expected.accepts(*reason)),
             served_by,
         }
     }
@@ -210,7 +223,7 @@ impl<'a> Case<'a> {
         } else if !program.preloaded {
             // The system's allocator needs no preload: what could not be looked at before an exec
             // ended it is taken to use the C library.
-            if expected.is_system() && lead.is_none() {
+            if expected.needs_no_preload() && lead.is_none() {
                 return (None, None);
             }
             UnservedReason::ClearedEnvironment

@@ -25,6 +25,8 @@ fn system() -> Expected {
         settings: Default::default(),
         hardened: false,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
+        as_is: false,
     })
 }
 
@@ -45,6 +47,8 @@ fn rival() -> (Expected, String) {
         settings: Default::default(),
         hardened: false,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
+        as_is: false,
     };
     (Expected::new(&entrant), path)
 }

@@ -24,6 +24,8 @@ pub(crate) struct Ledger {
     pub(crate) counts: Vec<Counts>,
     /// What following every block showed, where it did.
     pub(crate) followed: Option<Followed>,
+    /// Whether `operator new` was called.
+    pub(crate) operator_new: bool,
 }
 
 /// The calls that one object served.
@@ -88,6 +90,7 @@ impl Ledger {
                 ledger.malloc_to.clone_from(&server);
             }
             if calls > 0 {
+                ledger.operator_new |= is_operator_new(FUNCTIONS[place]);
                 ledger.add(Counts {
                     server: server.unwrap_or_default(),
                     calls,
@@ -151,6 +154,11 @@ fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
         sizes: sizes?,
     };
     Some((followed.calibration > 0).then_some(followed))
+}
+
+/// Whether a function is a form of `operator new`, by its mangled name.
+fn is_operator_new(name: &str) -> bool {
+    name.starts_with("_Znw") || name.starts_with("_Zna")
 }
 
 /// What lies in a record. Where root watches, everybody may write into its folder: a link is not

@@ -1,13 +1,35 @@
 //! Adds the findings of a run without the counting library to a proof.
 
-use heapdrome_record::{Coverage, Proof, Unserved, UnservedReason};
+use std::collections::BTreeMap;
+
+use heapdrome_record::{Coverage, Entrant, Proof, Unserved, UnservedReason};
 
 use crate::Report;
 
-/// Adds to `proof` the programs that another object than the entrant's served only in `uncounted`,
-/// a run in exactly the environment of the measured ones. A start script that preloads an allocator
-/// where `LD_PRELOAD` is unset does so in measured runs, and not in a counted one.
-pub fn add_uncounted(proof: &mut Proof, uncounted: &Report) {
+/// Adds to the proof of `entrant` what `uncounted` showed, a run in exactly the environment of the
+/// measured ones. A start script that preloads an allocator where `LD_PRELOAD` is unset does so in
+/// measured runs, and not in a counted one.
+pub fn add_uncounted(proof: &mut Proof, entrant: &Entrant, uncounted: &Report) {
+    match entrant.as_is {
+        true => proof.served_by = busiest_server(uncounted).or(proof.served_by.take()),
+        false => add_displaced(proof, uncounted),
+    }
+}
+
+/// The object that served the programs which took the most processor time.
+fn busiest_server(report: &Report) -> Option<String> {
+    let mut times: BTreeMap<&str, u64> = BTreeMap::new();
+    for image in &report.images {
+        if let Some(server) = &image.served_by {
+            *times.entry(server).or_default() += image.cpu.0;
+        }
+    }
+    let busiest = times.into_iter().max_by_key(|(_, time)| *time);
+    busiest.map(|(server, _)| server.to_owned())
+}
+
+/// Adds the programs that another object than the entrant's served only in `uncounted`.
+fn add_displaced(proof: &mut Proof, uncounted: &Report) {
     let known = |part: &&Unserved| {
         let is_it = |known: &Unserved| known.program == part.program;
         !proof.unserved.iter().any(is_it) && was_chosen(part)
@@ -55,6 +77,6 @@ fn advice(served_by: Option<&str>) -> String {
     let other = served_by.unwrap_or("another object");
     format!(
         "the command itself chooses {other} where LD_PRELOAD is not set, as in measured runs: change \
-         its start script, or race that library as an entrant of its own"
+         its start script"
     )
 }

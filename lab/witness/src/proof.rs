@@ -64,6 +64,7 @@ pub(crate) fn conclude(
         calls,
         requested_bytes,
         processes: counted().count() as u64,
+        operator_new: Some(ledgers(images).any(|ledger| ledger.operator_new)),
         served_processes: counted().filter(|(_, verdict)| served(verdict)).count() as u64,
         cpu: Nanoseconds(cpu),
         unserved,
@@ -99,11 +100,15 @@ fn report(image: &Image, verdict: &Verdict) -> ImageReport {
     }
 }
 
+/// The records of all programs that left one.
+fn ledgers(images: &[Image]) -> impl Iterator<Item = &Ledger> {
+    images.iter().flat_map(|image| &image.ledger)
+}
+
 /// What the allocators served in all programs, by the path of each.
 fn counts_by_server(images: &[Image]) -> HashMap<&str, Counts> {
     let mut servers: HashMap<&str, Counts> = HashMap::new();
-    let ledgers = images.iter().flat_map(|image| &image.ledger);
-    for counts in ledgers.flat_map(Ledger::of_allocators) {
+    for counts in ledgers(images).flat_map(Ledger::of_allocators) {
         let sum = servers.entry(&counts.server).or_insert_with(|| Counts {
             server: counts.server.clone(),
             ..Counts::default()

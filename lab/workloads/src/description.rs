@@ -1,15 +1,18 @@
-//! What a reader should know of a workload before believing its figures.
+//! Descriptions of workloads for readers of their figures, and parameters of a workload as the
+//! words of a command line set them.
+
+use crate::Refusal;
 
 /// A parameter of a workload: a whole number.
 #[derive(Debug)]
 pub struct Parameter {
     /// Its name in `name=value`.
     pub name: &'static str,
-    /// What it sets.
+    /// The property that it sets.
     pub meaning: &'static str,
-    /// What it counts, such as `bytes`; empty for a choice.
+    /// Its unit, such as `bytes`; empty for a choice.
     pub unit: &'static str,
-    /// Its value where nothing is said.
+    /// Its value if it is not set.
     pub default: u64,
     /// The least value that makes sense.
     pub least: u64,
@@ -52,7 +55,7 @@ pub(crate) const LATENCY: Parameter = Parameter {
 pub struct Preset {
     /// The name.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub meaning: &'static str,
     /// The parameters that it sets; the others keep their defaults.
     pub values: &'static [(&'static str, u64)],
@@ -65,44 +68,213 @@ pub struct Preset {
 pub struct FigureText {
     /// Its name in the report; it ends in its unit.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
     /// Whether more is better; otherwise less is.
     pub more_is_better: bool,
 }
 
+/// A workload, by its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// `threadtest`.
+    Threadtest,
+    /// `shbench`.
+    Shbench,
+    /// `rptest`.
+    Rptest,
+    /// `prodcons`.
+    Prodcons,
+    /// `malloctest`.
+    Malloctest,
+    /// `burst`.
+    Burst,
+}
+
 /// A workload and what it stands for.
 #[derive(Debug)]
 pub struct Description {
+    /// Which workload it is.
+    pub workload: Workload,
     /// The name by which it is raced.
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// What it models.
+    /// The program that it models.
     pub models: &'static str,
     /// Who described it, and where.
     pub origin: &'static str,
-    /// What one operation is, and what the figures mean.
+    /// Definition of one operation, and meaning of the figures.
     pub meaning: &'static str,
-    /// What it does not say.
+    /// Questions that it does not answer.
     pub silence: &'static str,
     /// Its parameters, in the order in which the document gives them.
     pub parameters: &'static [Parameter],
-    /// Its presets; the first is the one that runs where nothing is said.
+    /// Its presets; the first one runs if none is named.
     pub presets: &'static [Preset],
     /// Its figures, whether or not a given run has all of them.
     pub figures: &'static [FigureText],
-    /// What else must hold among the parameters, such as a least size below a greatest; the text
+    /// Further conditions on the parameters, such as a least size below a greatest; the text
     /// says in one line what is wrong.
-    pub check: fn(&crate::Parameters) -> Result<(), String>,
+    pub check: fn(&Parameters) -> Result<(), String>,
     /// About how many bytes a run needs at its peak: blocks as requested, and the workload's own
     /// arrays. A value that does not fit is the greatest one.
-    pub needs: fn(&crate::Parameters) -> u64,
+    pub needs: fn(&Parameters) -> u64,
 }
 
 impl Description {
     /// The place of a parameter.
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.parameters.iter().position(|one| one.name == name)
+    }
+}
+
+/// A workload with a checked value for each of its parameters.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    description: &'static Description,
+    values: Vec<u64>,
+}
+
+impl Parameters {
+    /// Reads `[PRESET] [NUMBER...] [name=value...]`: numbers are taken in the order of the
+    /// parameters; where no preset is named, the first one applies.
+    ///
+    /// # Errors
+    /// When a word cannot be read, a value is out of range, or values contradict each other.
+    pub fn parse(
+        description: &'static Description,
+        words: &[impl AsRef<str>],
+    ) -> Result<Self, Refusal> {
+        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+        let named = words
+            .first()
+            .and_then(|word| description.presets.iter().find(|one| one.name == *word));
+        let mut parameters = Self::of_preset(description, named.map(|preset| preset.name));
+        let rest = &words[usize::from(named.is_some())..];
+        let mut given = vec![false; parameters.values.len()];
+        for (position, word) in rest.iter().enumerate() {
+            let (place, value) = parameters.place_and_value(position, word)?;
+            if std::mem::replace(&mut given[place], true) {
+                let (workload, name) = (description.name, description.parameters[place].name);
+                return Err(Refusal::Twice { workload, name });
+            }
+            parameters.values[place] = parameters.in_range(place, value)?;
+        }
+        parameters.checked()
+    }
+
+    /// The preset of this name, or the first one; unknown names give the first one too.
+    fn of_preset(description: &'static Description, name: Option<&str>) -> Self {
+        let presets = description.presets;
+        let preset = presets.iter().find(|one| Some(one.name) == name);
+        let set = preset.or(presets.first()).map_or(&[][..], |one| one.values);
+        let value = |parameter: &Parameter| {
+            let of_preset = set.iter().find(|(name, _)| *name == parameter.name);
+            of_preset.map_or(parameter.default, |(_, value)| *value)
+        };
+        Self {
+            description,
+            values: description.parameters.iter().map(value).collect(),
+        }
+    }
+
+    fn place_and_value<'a>(
+        &self,
+        position: usize,
+        word: &'a str,
+    ) -> Result<(usize, &'a str), Refusal> {
+        let workload = self.description.name;
+        let known = || self.description.parameters.iter().map(|one| one.name);
+        if let Some((name, value)) = word.split_once('=') {
+            let place = self
+                .description
+                .place(name)
+                .ok_or_else(|| Refusal::Unknown {
+                    workload,
+                    name: name.to_owned(),
+                    known: known().collect::<Vec<_>>().join(", "),
+                })?;
+            return Ok((place, value));
+        }
+        if !word.starts_with(|first: char| first.is_ascii_digit() || first == '-') {
+            let presets: Vec<_> = self
+                .description
+                .presets
+                .iter()
+                .map(|one| one.name)
+                .collect();
+            return Err(Refusal::Word {
+                workload,
+                word: word.to_owned(),
+                presets: presets.join(", "),
+            });
+        }
+        match position < self.values.len() {
+            true => Ok((position, word)),
+            false => Err(Refusal::TooMany {
+                workload,
+                most: self.values.len(),
+                known: known().collect::<Vec<_>>().join(" "),
+            }),
+        }
+    }
+
+    fn in_range(&self, place: usize, value: &str) -> Result<u64, Refusal> {
+        let parameter = &self.description.parameters[place];
+        let range = parameter.least..=parameter.most;
+        let number = value.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| Refusal::Range {
+            workload: self.description.name,
+            name: parameter.name,
+            value: value.to_owned(),
+            least: parameter.least,
+            most: parameter.most,
+        })
+    }
+
+    fn checked(self) -> Result<Self, Refusal> {
+        match (self.description.check)(&self) {
+            Ok(()) => Ok(self),
+            Err(reason) => Err(Refusal::Contradiction {
+                workload: self.description.name,
+                reason,
+            }),
+        }
+    }
+
+    /// Replaces the value of one parameter.
+    ///
+    /// # Errors
+    /// When there is no such parameter, or the value does not fit.
+    pub fn with(mut self, name: &str, value: u64) -> Result<Self, Refusal> {
+        let word = format!("{name}={value}");
+        let (place, value) = self.place_and_value(0, &word)?;
+        self.values[place] = self.in_range(place, value)?;
+        self.checked()
+    }
+
+    /// The workload that they are for.
+    pub fn description(&self) -> &'static Description {
+        self.description
+    }
+
+    /// The value of a parameter; `None` if the workload has none of that name.
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.description.place(name).map(|place| self.values[place])
+    }
+
+    /// The value of a parameter that the workload is known to have.
+    pub(crate) fn value(&self, name: &str) -> u64 {
+        self.get(name)
+            .expect("a workload asks only for parameters of its own")
+    }
+
+    /// Every parameter as `name=value`, from which the same parameters can be read again.
+    pub fn words(&self) -> Vec<String> {
+        let pairs = self.description.parameters.iter().zip(&self.values);
+        pairs
+            .map(|(one, value)| format!("{}={value}", one.name))
+            .collect()
     }
 }

@@ -12,7 +12,6 @@ mod failure;
 mod heap;
 mod latency;
 mod lifo;
-mod parameters;
 mod process;
 mod random;
 mod report;
@@ -27,11 +26,10 @@ mod shbench;
 mod threadtest;
 
 pub use account::BATCH;
-pub use description::{Description, FigureText, Parameter, Preset};
+pub use description::{Description, FigureText, Parameter, Parameters, Preset, Workload};
 pub use failure::{Failure, Refusal};
 pub use heap::{Heap, Libc};
 pub use lifo::Lifo;
-pub use parameters::Parameters;
 pub use room::{fits, fits_bytes};
 
 use heapdrome_record::WorkloadReport;
@@ -54,17 +52,16 @@ pub fn find(name: &str) -> Option<&'static Description> {
     list().iter().copied().find(|one| one.name == name)
 }
 
-/// The operations of a run before it is run, so that what a short preset leaves out can be told as
-/// a factor; `None` where they do not follow from the parameters by a formula that is known here.
-pub fn operations(parameters: &Parameters) -> Option<u64> {
-    match parameters.description().name {
-        "threadtest" => Some(threadtest::operations(parameters)),
-        "shbench" => Some(shbench::operations(parameters)),
-        "malloctest" => Some(malloctest::operations(parameters)),
-        "rptest" => Some(rptest::operations(parameters)),
-        "prodcons" => Some(prodcons::operations(parameters)),
-        "burst" => Some(burst::operations(parameters)),
-        _ => None,
+/// Returns the number of operations of a run before it is run, from which follows by what factor a
+/// short preset is shorter.
+pub fn operations(parameters: &Parameters) -> u64 {
+    match parameters.description().workload {
+        Workload::Threadtest => threadtest::operations(parameters),
+        Workload::Shbench => shbench::operations(parameters),
+        Workload::Rptest => rptest::operations(parameters),
+        Workload::Prodcons => prodcons::operations(parameters),
+        Workload::Malloctest => malloctest::operations(parameters),
+        Workload::Burst => burst::operations(parameters),
     }
 }
 
@@ -73,13 +70,12 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
 /// # Errors
 /// When the heap has no memory, or gives back other contents than were written.
 pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
-    match parameters.description().name {
-        "malloctest" => malloctest::run(parameters, heap),
-        "shbench" => shbench::run(parameters, heap),
-        "threadtest" => threadtest::run(parameters, heap),
-        "rptest" => rptest::run(parameters, heap),
-        "prodcons" => prodcons::run(parameters, heap),
-        "burst" => burst::run(parameters, heap),
-        name => unreachable!("{name} is in the list and cannot be run"),
+    match parameters.description().workload {
+        Workload::Threadtest => threadtest::run(parameters, heap),
+        Workload::Shbench => shbench::run(parameters, heap),
+        Workload::Rptest => rptest::run(parameters, heap),
+        Workload::Prodcons => prodcons::run(parameters, heap),
+        Workload::Malloctest => malloctest::run(parameters, heap),
+        Workload::Burst => burst::run(parameters, heap),
     }
 }

@@ -9,9 +9,10 @@ use crate::description::{LATENCY, SEED, THREADS};
 use crate::random::mix;
 use crate::report::{FIGURES, Outcome};
 use crate::threads::{self, Halt, Team};
-use crate::{Description, Failure, Heap, Parameter, Parameters, Preset};
+use crate::{Description, Failure, Heap, Parameter, Parameters, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
+    workload: Workload::Threadtest,
     name: "threadtest",
     summary: "rounds of many equal small blocks, each freed by the thread that allocated it",
     models: "Threads that work on their own: in each round every thread allocates its share of the \

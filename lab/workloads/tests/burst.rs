@@ -19,7 +19,7 @@ fn recorded() -> (Vec<Event>, Vec<Life>, Vec<Life>) {
     let (report, events) = record("burst", WORDS);
     let foretold = heapdrome_workloads::operations(&recorder::parameters("burst", WORDS));
     let all = lives(&events);
-    assert_eq!(foretold, Some(report.operations));
+    assert_eq!(foretold, report.operations);
     assert_eq!(report.operations, 2 * all.len() as u64);
     let (pulses, bursts) = all.into_iter().partition(|life| life.died - life.born <= 8);
     (events, bursts, pulses)

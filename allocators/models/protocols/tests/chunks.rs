@@ -1,7 +1,6 @@
 //! bumpmalloc's counters of frees: whoever takes a dead chunk is alone with it, and somebody does.
 
-use heapdrome_models::chunk::{Chunk, FIRST};
-use heapdrome_models::heap::Heap;
+use heapdrome_models::chunk::{Chunk, FIRST, Owner};
 use heapdrome_models::{Watched, join, model, spawn};
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
@@ -64,7 +63,7 @@ impl Drop for Scene {
     }
 }
 
-const OWNER: *mut Heap = std::ptr::without_provenance_mut(64);
+const OWNER: *mut Owner = std::ptr::without_provenance_mut(64);
 
 #[test]
 fn a_chunk_that_its_owner_leaves_is_taken_once_by_whoever_frees_last() {

@@ -4,8 +4,7 @@
 use std::ptr::{NonNull, without_provenance_mut};
 use std::sync::Arc;
 
-use heapdrome_models::chunk::{Chunk, FIRST, SIZE};
-use heapdrome_models::heap::Heap;
+use heapdrome_models::chunk::{Chunk, FIRST, Owner, SIZE};
 use heapdrome_models::pool::Pool;
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Lock;
@@ -24,7 +23,7 @@ unsafe impl Sync for Scene {}
 // SAFETY: as above.
 unsafe impl Send for Scene {}
 
-const OWNER: *mut Heap = without_provenance_mut(64);
+const OWNER: *mut Owner = without_provenance_mut(64);
 /// Where the blocks of the chunk end: some pages on, so that there is something to purge.
 const END: usize = 64 << 10;
 

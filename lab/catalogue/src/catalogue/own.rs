@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use heapdrome_record::Entrant;
+
 use super::{Catalogue, inspect};
 use crate::config::{self, Own};
 use crate::entry::{Adoption, Entry, Source};
@@ -10,7 +12,7 @@ use crate::error::file_error;
 use crate::{CatalogueError, build, carried};
 
 /// Names that stand for several entries on a command line.
-const GROUPS: [&str; 3] = ["default", "found", "all"];
+const GROUPS: [&str; 4] = ["default", "found", "hardened", "all"];
 
 impl Catalogue {
     /// Adds a library of the user's own under a name, with environment variables to run it with.
@@ -56,6 +58,9 @@ impl Catalogue {
         }
         if GROUPS.contains(&name) {
             return bad("it is the name of a group; choose another");
+        }
+        if name == Entrant::AS_IS {
+            return bad("it is the name of the command as it runs today; choose another");
         }
         match self.find(name) {
             Err(_) => Ok(()),
@@ -125,10 +130,12 @@ pub(super) fn own_entry(own: Own) -> Entry {
         hardened: false,
         conforming: true,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
         settings: own.env,
         requires: None,
         base: None,
         source: Source::User(own.path),
+        build_seconds: None,
         adoption: Adoption::default(),
     }
 }

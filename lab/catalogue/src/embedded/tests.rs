@@ -50,6 +50,33 @@ fn every_file_of_the_folders_is_embedded() {
     assert_eq!(files_in("glue"), named(glue, ""));
 }
 
+/// Rows of the table of build times: names in backticks, then how long, whose last number counts.
+#[test]
+fn build_times_are_those_of_the_document() {
+    let document = include_str!("../../../../docs/allocators.md");
+    let heading = "| allocators | seconds |";
+    let (_, table) = document.split_once(heading).expect("the table");
+    let rows = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let mut told = BTreeSet::new();
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').collect();
+        let words = cells[2].split_whitespace();
+        let seconds: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+        let names = cells[1].split('`').skip(1).step_by(2);
+        told.extend(names.map(|name| (name.to_owned(), seconds.last().copied())));
+    }
+    let entries = all();
+    let known = entries.iter().filter(|entry| entry.base.is_none());
+    let known = known.filter(|entry| entry.build_seconds.is_some());
+    let known: BTreeSet<_> = known
+        .map(|entry| (entry.name.clone(), entry.build_seconds))
+        .collect();
+    assert_eq!(known, told);
+}
+
 #[test]
 fn every_entry_is_complete() {
     for (entry, (file, _)) in all().iter().zip(ENTRIES) {

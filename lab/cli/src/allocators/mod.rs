@@ -86,7 +86,7 @@ pub fn failure(error: CatalogueError) -> Failure {
 }
 
 /// Builds one allocator behind a progress bar.
-fn build(catalogue: &Catalogue, name: &str) -> Result<(), Failure> {
+fn build(catalogue: &Catalogue, name: &str) -> Result<(), CatalogueError> {
     output::tell(format_args!("building {name}"));
     let bar = ProgressBar::new(1);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
@@ -106,7 +106,7 @@ fn build(catalogue: &Catalogue, name: &str) -> Result<(), Failure> {
     };
     let built = catalogue.install(name, &mut observe);
     bar.finish_and_clear();
-    let built = built.map_err(failure)?;
+    let built = built?;
     if let Some(seconds) = built.seconds {
         output::tell(format_args!(
             "built {name} {} in {seconds} s",
@@ -121,7 +121,7 @@ fn install(catalogue: &Catalogue, names: &[String]) -> Result<(), Failure> {
     let all = names.iter().any(|name| name == "all");
     let mut failed = Vec::new();
     for name in known.expand(names)? {
-        match build(catalogue, &name) {
+        match build(catalogue, &name).map_err(failure) {
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             // One that cannot be built does not keep the others from being built.
             Err(error) => {
@@ -186,13 +186,8 @@ fn outcome_words(result: &CheckResult) -> String {
     }
 }
 
-/// How to use the winner of a race from now on.
-pub fn adoption(
-    winner: &EntrantResult,
-    preload: Vec<PathBuf>,
-    command: &[String],
-    folders: &Folders,
-) -> String {
+/// How to use the winner of a race from now on. A library of a redacted result is looked for in this user's folders.
+pub fn adoption(winner: &EntrantResult, command: &[String], folders: &Folders) -> String {
     let catalogue = Catalogue::load(&folders.cache, &folders.config).ok();
     let entry = catalogue
         .as_ref()
@@ -201,6 +196,8 @@ pub fn adoption(
         Some(Source::System(library)) => Some(library.apt.clone()),
         _ => None,
     };
+    let here = |path: &PathBuf| folders.redaction().undone(path);
+    let preload: Vec<PathBuf> = winner.library.iter().map(here).collect();
     let cached = preload
         .iter()
         .all(|path| path.starts_with(folders.cache.root()));

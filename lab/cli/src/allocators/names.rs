@@ -1,27 +1,41 @@
 //! Names of allocators on a command line, and what they stand for.
 
+use std::collections::BTreeSet;
+
 use heapdrome_catalogue::{Catalogue, CatalogueError, Entry, State};
+use heapdrome_packages::FetchError;
 use heapdrome_record::Entrant;
 
 use super::{build, failure};
 use crate::failure::Failure;
 use crate::output;
 
-/// The allocators that a first race should have: the ones that people choose among.
-const DEFAULT: [&str; 8] = [
+/// The allocators that a first race should have, as far as the catalogue knows them: six of which one
+/// is near the best in every published race, and the system's with huge pages.
+const DEFAULT: [&str; 7] = [
     "system",
+    "elfmalloc",
     "jemalloc",
     "mimalloc2",
     "mimalloc3",
-    "mimalloc3-secure",
-    "snmalloc",
-    "snmalloc-checks",
     "rpmalloc",
+    "system-huge",
 ];
+
+/// The name of that group.
+const DEFAULT_GROUP: &str = "default";
 
 /// Names on a command line, and what they stand for.
 pub struct Names<'a> {
     catalogue: &'a Catalogue,
+}
+
+/// Entrants that are ready, and what a reader must know of those that are not.
+pub struct Ready {
+    /// The entrants, in the order of their names.
+    pub entrants: Vec<Entrant>,
+    /// Which of a group is left out, and why.
+    pub notes: Vec<String>,
 }
 
 impl<'a> Names<'a> {
@@ -31,12 +45,15 @@ impl<'a> Names<'a> {
     }
 
     /// The names of entries, with groups taken apart and duplicates left out. No names at all mean
-    /// what was found on this machine, or the default group where nothing was.
+    /// the group `default`.
     ///
     /// # Errors
     /// When a name is unknown.
     pub fn expand(&self, asked: &[String]) -> Result<Vec<String>, Failure> {
         let mut names = Vec::new();
+        if asked.is_empty() {
+            names = self.usual();
+        }
         for name in asked {
             match name.as_str() {
                 "" => {
@@ -44,54 +61,58 @@ impl<'a> Names<'a> {
                         "an allocator's name is empty; see -a in --help",
                     ));
                 }
-                "default" => names.extend(DEFAULT.map(str::to_owned)),
+                Entrant::AS_IS => {
+                    return Err(Failure::usage(
+                        "as-is is no allocator: where the command chooses one, it races as it is by \
+                         itself",
+                    ));
+                }
+                DEFAULT_GROUP => names.extend(self.usual()),
                 "found" => names.extend(self.found()),
+                "hardened" => names.extend(self.hardened()),
                 "all" => names.extend(self.every()),
                 path if path.contains('/') => names.push(path.to_owned()),
                 name => names.push(self.catalogue.find(name).map_err(failure)?.name.clone()),
             }
         }
-        if asked.is_empty() {
-            names = self.found();
-            if names.len() < 2 {
-                output::tell("no other allocator was found here; building the usual ones");
-                names = DEFAULT.map(str::to_owned).to_vec();
-            }
-        }
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         names.retain(|name| seen.insert(name.clone()));
         Ok(names)
     }
 
+    /// The group `default`.
+    fn usual(&self) -> Vec<String> {
+        let known = DEFAULT.iter();
+        let known = known.filter(|name| self.catalogue.find(name).is_ok());
+        known.map(|name| (*name).to_owned()).collect()
+    }
+
     /// Entries of their own kind (no settings of another) whose library is here.
     pub fn found(&self) -> Vec<String> {
-        let here = |entry: &Entry, state: &State| {
-            entry.base.is_none() && entry.conforming && matches!(state, State::Installed { .. })
-        };
-        self.names(here)
+        self.names(|entry, state| entry.base.is_none() && is_here(state))
     }
 
     /// All that is here, settings included.
     pub fn here(&self) -> Vec<String> {
-        let here = |entry: &Entry, state: &State| {
-            entry.conforming && matches!(state, State::Installed { .. })
-        };
-        self.names(here)
+        self.names(|_, state| is_here(state))
+    }
+
+    /// Hardened entries of their own kind that are here or can be built.
+    fn hardened(&self) -> Vec<String> {
+        self.names(|entry, state| entry.hardened && entry.base.is_none() && is_possible(state))
     }
 
     /// Everything that is here or can be built, settings included.
     fn every(&self) -> Vec<String> {
-        let possible = |entry: &Entry, state: &State| {
-            entry.conforming && matches!(state, State::Installed { .. } | State::Buildable)
-        };
-        self.names(possible)
+        self.names(|_, state| is_possible(state))
     }
 
+    /// The conforming entries that are wanted.
     fn names(&self, wanted: impl Fn(&Entry, &State) -> bool) -> Vec<String> {
         let listing = self.catalogue.list();
         let chosen = listing
             .iter()
-            .filter(|listed| wanted(listed.entry, &listed.state));
+            .filter(|listed| listed.entry.conforming && wanted(listed.entry, &listed.state));
         chosen.map(|listed| listed.entry.name.clone()).collect()
     }
 
@@ -106,17 +127,157 @@ impl<'a> Names<'a> {
         one == other || (entry(one).is_some() && entry(one) == entry(other))
     }
 
+    /// Whether an allocator would have to be built first.
+    pub fn must_be_built(&self, name: &str) -> bool {
+        let found = self.catalogue.entrant(name);
+        matches!(found, Err(CatalogueError::NotInstalled { .. }))
+    }
+
     /// The entrant of this name or path; built, and said so, where it is not there yet.
     ///
     /// # Errors
     /// When there is no such allocator, or it cannot be built.
     pub fn ready(&self, name: &str) -> Result<Entrant, Failure> {
+        self.built(name).map_err(failure)
+    }
+
+    fn built(&self, name: &str) -> Result<Entrant, CatalogueError> {
         match self.catalogue.entrant(name) {
             Err(CatalogueError::NotInstalled { .. }) => {
                 build(self.catalogue, name)?;
-                self.catalogue.entrant(name).map_err(failure)
+                self.catalogue.entrant(name)
             }
-            other => other.map_err(failure),
+            other => other,
+        }
+    }
+
+    /// The entrants that these names stand for, `but` left out. What is missing is built,
+    /// after a word on how long that takes. One of a group that cannot be built is left out and told, and so are all
+    /// whose sources would have to be fetched once that has failed. Where nobody asked for any and nothing of the group
+    /// `default` can be had, what is here races.
+    ///
+    /// # Errors
+    /// When a name is unknown, or one that was asked for by its own name cannot be had.
+    pub fn ready_all(&self, asked: &[String], but: Option<&str>) -> Result<Ready, Failure> {
+        let mut names = self.expand(asked)?;
+        let wanted = |name: &String| but.is_none_or(|but| !self.same(name, but));
+        names.retain(wanted);
+        let mut missing = self.announce(&names);
+        let mut ready = Ready {
+            entrants: Vec::new(),
+            notes: Vec::new(),
+        };
+        for name in names {
+            let by_name = self.asked_by_name(asked, &name);
+            if missing.offline && !by_name && missing.names.contains(&name) {
+                ready.leave_out(&name, "its sources cannot be fetched either");
+                continue;
+            }
+            match self.built(&name) {
+                Ok(entrant) => ready.add(entrant),
+                Err(error) if by_name => return Err(failure(error)),
+                Err(error) => {
+                    let offline =
+                        matches!(&error, CatalogueError::Fetch(FetchError::Failed { .. }));
+                    missing.offline |= offline;
+                    match failure(error) {
+                        Failure::Interrupted => return Err(Failure::Interrupted),
+                        error => ready.leave_out(&name, &error.to_string()),
+                    }
+                }
+            }
+        }
+        if asked.is_empty() && ready.entrants.is_empty() {
+            let mut here = self.found();
+            here.retain(wanted);
+            let entrants = here.iter().filter_map(|name| self.built(name).ok());
+            entrants.for_each(|entrant| ready.add(entrant));
+        }
+        self.tell_of_missing(&missing, &mut ready);
+        Ok(ready)
+    }
+
+    /// Says which of these must be built, and how long that took elsewhere.
+    fn announce(&self, names: &[String]) -> Missing {
+        let entries = names
+            .iter()
+            .filter_map(|name| self.catalogue.find(name).ok());
+        let buildable = |entry: &&Entry| self.catalogue.state(entry) == State::Buildable;
+        let missing: Vec<&Entry> = entries.filter(buildable).collect();
+        // heapdrome carries its own, which take no time.
+        let slow = missing.iter().filter(|entry| entry.build_seconds.is_some());
+        let told: Vec<String> = slow
+            .map(|entry| format!("{} {} s", entry.name, entry.build_seconds.unwrap_or(0)))
+            .collect();
+        if !told.is_empty() {
+            output::tell(format_args!(
+                "building first what is missing; on two busy cores that took: {}",
+                told.join(", ")
+            ));
+        }
+        Missing {
+            names: missing.iter().map(|entry| entry.name.clone()).collect(),
+            offline: false,
+        }
+    }
+
+    /// Says how what was to be built and is still missing can be had.
+    fn tell_of_missing(&self, missing: &Missing, ready: &mut Ready) {
+        let is_ready = |name: &String| ready.entrants.iter().any(|one| one.name == *name);
+        let still: Vec<&str> = missing
+            .names
+            .iter()
+            .filter(|name| !is_ready(name))
+            .map(String::as_str)
+            .collect();
+        if !still.is_empty() {
+            let network = if missing.offline {
+                "with a network, "
+            } else {
+                ""
+            };
+            ready.note(format!(
+                "to race what is missing: {network}heapdrome allocators install {}",
+                still.join(" ")
+            ));
         }
     }
 }
+
+/// What must be built before a race.
+struct Missing {
+    /// The names.
+    names: Vec<String>,
+    /// Whether sources could not be fetched.
+    offline: bool,
+}
+
+impl Ready {
+    /// Adds an entrant, unless one of that name is there.
+    fn add(&mut self, entrant: Entrant) {
+        if !self.entrants.iter().any(|other| other.name == entrant.name) {
+            self.entrants.push(entrant);
+        }
+    }
+
+    fn leave_out(&mut self, name: &str, why: &str) {
+        self.note(format!("{name} does not race: {why}"));
+    }
+
+    /// Tells who waits, and the reader of the result.
+    fn note(&mut self, note: String) {
+        output::tell(&note);
+        self.notes.push(note);
+    }
+}
+
+fn is_here(state: &State) -> bool {
+    matches!(state, State::Installed { .. })
+}
+
+fn is_possible(state: &State) -> bool {
+    matches!(state, State::Installed { .. } | State::Buildable)
+}
+
+#[cfg(test)]
+mod tests;

@@ -53,11 +53,7 @@ fn row(entry: &Entry, state: &State) -> [String; 3] {
         State::Unavailable { why } => (String::new(), format!("; {why}")),
     };
     let hardened = if entry.hardened { " (hardened)" } else { "" };
-    let faults: String = entry
-        .known_faults
-        .iter()
-        .map(|fault| format!("; {fault}"))
-        .collect();
+    let faults: String = entry.faults().map(|fault| format!("; {fault}")).collect();
     [
         entry.name.clone(),
         version,
@@ -99,7 +95,7 @@ pub(super) fn described(entry: &Entry, state: &State) -> String {
     for (key, value) in &entry.settings {
         say("setting", &format!("{key}={value}"));
     }
-    for fault in &entry.known_faults {
+    for fault in entry.faults() {
         say("known fault", fault);
     }
     text

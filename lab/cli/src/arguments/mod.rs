@@ -1,5 +1,6 @@
 //! The command line, as people type it.
 
+mod command;
 mod race;
 
 use std::path::PathBuf;
@@ -29,16 +30,17 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  heapdrome race -- ./program --with arguments
+  heapdrome race ./program --with arguments
+  heapdrome show latest --full
   heapdrome race -a system,mimalloc3,jemalloc,./mine.so --prepare 'ninja -C build clean' -- ninja -C build
   heapdrome report result.json -o report.html
   heapdrome compare before.json after.json --fail-if 'mimalloc3 wall > 2%'
   heapdrome allocators
   heapdrome exec -a mimalloc3 -- ./my-program
 
-Exit status: 0 done; 1 an entrant failed, or a condition of compare is confirmed; 2 wrong usage or
-input; 3 the command itself fails on the baseline, or does different work under the entrants;
-4 heapdrome could not write or start something; 130 interrupted.";
+Exit status: 0 done; 1 an entrant failed, no proof was taken (--unproven), or a condition of compare is
+confirmed; 2 wrong usage or input; 3 the command itself fails on the baseline, or does different work
+under the entrants; 4 heapdrome could not write or start something; 130 interrupted.";
 
 /// The things that heapdrome does.
 #[derive(Debug, Subcommand)]
@@ -46,7 +48,7 @@ pub enum Action {
     /// Race a command under several allocators and say which differences are real
     #[command(after_help = examples::RACE)]
     Race(Box<RaceArguments>),
-    /// Print the table of a saved result again
+    /// Print a saved result, all of it, or how to use the allocator that it recommends
     #[command(after_help = examples::SHOW)]
     Show(ShowArguments),
     /// Say what changed from one saved result to another, and fail if it is worse
@@ -91,12 +93,19 @@ pub enum Action {
 #[derive(Args, Debug)]
 pub struct ShowArguments {
     /// The result, as written by --json of race, suite, survive or paging, compressed by gzip or not; `-`
-    /// reads it from standard input
-    #[arg(value_name = "RESULT.json")]
+    /// reads it from standard input; `latest`, or the name of a race, shows a race that is kept
+    #[arg(value_name = "RESULT")]
     pub result: PathBuf,
     /// Print all that was recorded of one entrant, beside the baseline, and why it is better
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "csv", "markdown", "redact"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["full", "deploy", "json", "csv", "markdown", "redact"])]
     pub entrant: Option<String>,
+    /// Show everything that is known of a race
+    #[arg(long)]
+    pub full: bool,
+    /// Show how to use the allocator that a race recommends: in a shell, systemd, a Dockerfile, Rust and
+    /// CMake
+    #[arg(long, conflicts_with_all = ["full", "json", "csv", "markdown"])]
+    pub deploy: bool,
     /// Where to write it in other forms.
     #[command(flatten)]
     pub output: OutputArguments,
@@ -200,7 +209,7 @@ pub struct SuiteArguments {
     /// The counts that the document itself used
     #[arg(long)]
     pub published: bool,
-    /// Say how long it would take, after one run of each load in its quick form, and stop there
+    /// Say how long it would take, after one run of each load in its quick form, and stop there; builds no allocator
     #[arg(long)]
     pub estimate: bool,
     /// Allocators to race instead of the document's: names, paths, or groups as for `race`

@@ -13,16 +13,19 @@ use crate::values::{
 
 /// `heapdrome race`.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "What races")]
 pub struct RaceArguments {
-    /// Allocators to race: names, paths of shared objects, or the groups `default`, `found`, `all`
+    /// Allocators to race: names, paths of shared objects, or groups: `default`, `found` (here already),
+    /// `hardened`, `all`
     ///
-    /// Without this option every allocator found on this machine races, but for variants that only
-    /// change settings; if there is none but the system's, the group `default` is built.
+    /// Without this option the group `default` races: the system's, jemalloc, mimalloc 2 and 3, rpmalloc and snmalloc.
+    /// What of it is missing is built, or left out where that fails.
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
-    /// The allocator that the others are compared with
-    #[arg(long, value_name = "NAME", default_value = "system")]
-    pub baseline: String,
+    /// The allocator that the others are compared with [default: system; or `as-is`, the command
+    /// with nothing preloaded, where it chooses another allocator itself]
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
     /// Race a workload that heapdrome brings instead of a command (see `heapdrome workloads`); what
     /// follows `--` are its parameters
     #[arg(short, long, value_name = "NAME",
@@ -45,9 +48,13 @@ pub struct RaceArguments {
     /// How much degradation per processor ends the scaling of a sweep [default: 25%]
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     pub knee: Option<f64>,
-    /// Few rounds, and the small form of a workload: a first impression
+    /// About ten seconds of rounds, and the small form of a workload: a first impression
     #[arg(long)]
     pub quick: bool,
+    /// What is judged: `wall`, `cpu` (processor time), `memory` (peak), or the name of a metric. These share the
+    /// error level, and decide who leaves and when the race ends [default: wall,cpu]
+    #[arg(long, value_delimiter = ',', value_name = "FIGURE,...")]
+    pub judge: Vec<String>,
     /// When to stop.
     #[command(flatten)]
     pub stopping: StoppingArguments,
@@ -74,20 +81,30 @@ pub struct RaceArguments {
     #[command(flatten)]
     pub output: OutputArguments,
     /// Go on with a race or a sweep that was interrupted: the one of this name, or the latest that was started in
-    /// this folder. It writes the files that it was first asked for, where no others are named
+    /// this folder. It writes the files that it was first asked for, where no others are named. New limits, such as
+    /// --max-time or --rounds, take the place of all earlier ones; with them a race goes on that had ended
     #[arg(long, value_name = "RACE", num_args = 0..=1, default_missing_value = "latest",
           conflicts_with_all = ["command", "workload", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
-          "precision", "rounds", "min_rounds", "max_rounds", "max_time", "warmup", "setup",
+          "judge", "warmup", "setup",
           "prepare", "cleanup", "check", "pin", "timeout", "directory", "stdin", "environment",
-          "discard_output", "memory_runs", "success", "allow_different_work", "serve", "ready", "idle", "metrics",
+          "discard_output", "memory_runs", "success", "allow_different_work", "unproven", "serve", "ready", "idle", "metrics",
           "seed"])]
     pub resume: Option<String>,
-    /// The command to race, with its arguments; or the parameters of the workload
-    #[arg(last = true, value_name = "COMMAND")]
+    /// The command to race, with its arguments, or the parameters of the workload; options of heapdrome come before
+    /// it
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+    /// The number of words in which the command was typed.
+    #[arg(skip)]
+    pub typed: usize,
 }
 
 impl RaceArguments {
+    /// The allocator that the others are compared with, if the command chooses none itself.
+    pub fn baseline(&self) -> &str {
+        self.baseline.as_deref().unwrap_or("system")
+    }
+
     /// Whether they ask for several races, or for values of a parameter of the command.
     pub fn is_sweep(&self) -> bool {
         let several = self.threads.len() > 1 || !self.sweeps.is_empty();
@@ -96,32 +113,45 @@ impl RaceArguments {
 }
 
 /// When a race stops.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "When to stop")]
 pub struct StoppingArguments {
-    /// Stop when every interval on wall time is this narrow (half-width) [default: 1%]
+    /// Stop when every judged interval is this narrow (half-width), instead of when all is decided
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     pub precision: Option<f64>,
     /// Run exactly this many rounds; with --precision or --max-time, at most this many
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
-          conflicts_with = "max_rounds")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,
-    /// Run at least this many rounds [default: 5]
+    /// Decide nothing before this many rounds [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub min_rounds: Option<u32>,
-    /// Run at most this many rounds [default: 100]
+    /// Run at most this many rounds [default: 150]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_rounds: Option<u32>,
-    /// Start no round after this much time in rounds, once the least number of them is done
-    /// [default: 10m]
+    /// Start nothing that would end later than this after the builds, runs under the witness and memory runs
+    /// included [default: about 60 runs of the baseline for the rounds, at least 1m and at most 10m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub max_time: Option<Duration>,
+    /// Let entrants run on that were shown to be beaten on every judged figure
+    #[arg(long)]
+    pub all_rounds: bool,
     /// Rounds to run and throw away first
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub warmup: u32,
 }
 
+impl StoppingArguments {
+    /// Whether any limit is set.
+    pub fn is_given(&self) -> bool {
+        let rounds = [self.rounds, self.min_rounds, self.max_rounds];
+        let of_rounds = rounds.iter().any(Option::is_some);
+        of_rounds || self.precision.is_some() || self.max_time.is_some() || self.all_rounds
+    }
+}
+
 /// How each run is made.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "How each run is made")]
 pub struct RunArguments {
     /// Run once before everything
     #[arg(long, value_name = "SHELL COMMAND")]
@@ -153,7 +183,8 @@ pub struct RunArguments {
     /// Do not keep the command's output, and do not compare it with the baseline's
     #[arg(long)]
     pub discard_output: bool,
-    /// Untimed runs per allocator that watch the memory of the process tree
+    /// Untimed runs per allocator that watch the memory of the process tree; with 0, no run follows
+    /// every block either
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub memory_runs: u32,
     /// Exit statuses of the command that count as success
@@ -164,10 +195,15 @@ pub struct RunArguments {
     /// run finds to be done
     #[arg(long)]
     pub allow_different_work: bool,
+    /// Race a command that cannot be traced: no proof is taken of who serves malloc, nothing is
+    /// recommended, and the exit status is 1
+    #[arg(long, conflicts_with = "allow_different_work")]
+    pub unproven: bool,
 }
 
 /// Where a result is written.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Where the result goes")]
 pub struct OutputArguments {
     /// Write the result as JSON, compressed by gzip where FILE ends in .gz; `-` prints it in place of the
     /// table

@@ -204,7 +204,11 @@ impl Condition {
 
 fn told(counting: &[Factor]) -> String {
     let one = |factor: &Factor| {
-        let percent = |ratio: f64| format!("{:+.1}%", 100.0 * (ratio - 1.0));
+        // Above tenfold a percentage is no longer read.
+        let percent = |ratio: f64| match ratio {
+            ratio if ratio >= 10.0 => format!("{ratio:.0} times as much"),
+            ratio => format!("{:+.1}%", 100.0 * (ratio - 1.0)),
+        };
         let [low, high] = [factor.low, factor.high].map(percent);
         format!("{} ({low} to {high})", percent(factor.ratio))
     };

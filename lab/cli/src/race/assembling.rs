@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
-    Bytes, Comparison, Entrant, EntrantResult, Evidence, Finding, Machine, MemoryRun, NoiseFloor,
-    Plan, Proof, ProofSummary, RaceResult, Role, Run, SCHEMA, Series, Status,
+    Bytes, Comparison, Entrant, EntrantResult, Evidence, Finding, Machine, MemoryRun, Plan, Proof,
+    ProofSummary, RaceResult, Role, Run, SCHEMA, Series, Status,
 };
-use heapdrome_statistics::{Estimate, Rule, drift, median, outliers, typical};
+use heapdrome_statistics::{Estimate, Rule, drift, median, outliers};
 
-use super::figures::{CPU, FIGURES, Figure, Kind, WALL, probability};
-use super::{deciding, mattering};
+use super::figures::{Compared, FIGURES, Kind, WALL, probability};
+use super::judging::{Rules, noise_floor};
+use super::{deciding, faults, mattering};
 
 /// All that is known of a race.
 pub struct Material<'a> {
@@ -35,23 +36,17 @@ pub struct Material<'a> {
     pub ended: &'a str,
 }
 
-/// The rule of a race: the probability of a false verdict is shared among the rivals.
-pub fn rule(plan: &Plan) -> Rule {
-    let rivals = plan
-        .entrants
-        .iter()
-        .filter(|entrant| entrant.role == Role::Rival)
-        .count();
-    Rule::new(plan.alpha, rivals)
-}
-
 /// The result as it stands.
-pub fn assemble(material: &Material<'_>, rule: &Rule) -> RaceResult {
+pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     let plan = material.plan;
     // Whoever was not tried, because the race ended before, has no row.
-    let tried = |e: &usize| material.proofs.contains_key(e) || material.failures.contains_key(e);
+    let tried = |e: &usize| {
+        plan.options.unproven
+            || material.proofs.contains_key(e)
+            || material.failures.contains_key(e)
+    };
     let places = (0..plan.entrants.len()).filter(tried);
-    let entrants: Vec<_> = places.map(|e| row(material, rule, e)).collect();
+    let entrants: Vec<_> = places.map(|e| row(material, rules, e)).collect();
     RaceResult {
         schema: SCHEMA,
         heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
@@ -66,25 +61,21 @@ pub fn assemble(material: &Material<'_>, rule: &Rule) -> RaceResult {
         ended: material.ended.to_owned(),
         alpha: plan.alpha,
         machine: material.machine.clone(),
-        noise_floor: noise_floor(material, rule),
+        noise_floor: noise_floor(material, rules),
         remarks: remarks(material, &entrants),
         entrants,
     }
 }
 
-/// The interval of each rival that is still racing; `None` where there are too few rounds yet.
-pub fn wall_estimates(material: &Material<'_>, rule: &Rule) -> Vec<Option<Estimate>> {
-    let racing = |e: &usize| {
-        material.plan.entrants[*e].role != Role::Baseline && material.status(*e) == Status::Ok
-    };
-    let entrants: Vec<_> = (0..material.plan.entrants.len()).filter(racing).collect();
-    entrants
-        .iter()
-        .map(|e| material.estimate(rule, *e, WALL.resolution, WALL.of))
-        .collect()
-}
-
 impl Material<'_> {
+    /// The baseline's twin and the rivals whose rows count.
+    pub(super) fn beside_the_baseline(&self) -> impl Iterator<Item = usize> {
+        let entrants = 0..self.plan.entrants.len();
+        entrants.filter(|e| {
+            self.plan.entrants[*e].role != Role::Baseline && self.status(*e) == Status::Ok
+        })
+    }
+
     fn of_entrant(&self, entrant: usize) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(move |run| run.entrant == entrant)
     }
@@ -108,6 +99,7 @@ impl Material<'_> {
             None => {}
         }
         match self.proofs.get(&entrant).map(|proof| proof.coverage) {
+            None if self.plan.options.unproven => Status::Ok,
             Some(Coverage::TooLittle) | None => Status::NotServed,
             Some(Coverage::Whole | Coverage::Most) => Status::Ok,
         }
@@ -124,20 +116,22 @@ impl Material<'_> {
             .unzip()
     }
 
-    fn estimate(
+    /// The ratio of an entrant's figure to the baseline's.
+    pub(super) fn estimate(
         &self,
-        rule: &Rule,
+        rules: &Rules,
         entrant: usize,
-        resolution: f64,
-        of: impl Fn(&Run) -> f64,
+        figure: &Compared<'_>,
     ) -> Option<Estimate> {
-        let (mine, baseline) = self.pairs(entrant, |run| Some(of(run)));
-        rule.compare(&mine, &baseline, resolution)
+        let (mine, baseline) = self.pairs(entrant, |run| figure.of(run));
+        rules
+            .of(figure.name())
+            .compare(&mine, &baseline, figure.resolution())
     }
 }
 
 /// One row of the table.
-fn row(material: &Material<'_>, rule: &Rule, entrant: usize) -> EntrantResult {
+fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult {
     let described = &material.plan.entrants[entrant];
     let runs: Vec<_> = material.of_entrant(entrant).collect();
     let figure = |place: usize| series(&runs, |run| Some((FIGURES[place].of)(run)));
@@ -155,7 +149,7 @@ fn row(material: &Material<'_>, rule: &Rule, entrant: usize) -> EntrantResult {
         sha256: described.sha256.clone(),
         settings: described.settings.clone(),
         hardened: described.hardened,
-        known_faults: described.known_faults.clone(),
+        known_faults: faults::concerning(described, material.proofs.get(&entrant)),
         status: material.status(entrant),
         decided_after: material.decided.get(&entrant).copied(),
         failure: material.failures.get(&entrant).cloned(),
@@ -187,7 +181,7 @@ fn row(material: &Material<'_>, rule: &Rule, entrant: usize) -> EntrantResult {
         after_idle: first.and_then(|run| run.after_idle),
         evidence: material.evidence.get(entrant).cloned().flatten(),
         detached: detached(&runs),
-        versus_baseline: comparisons(material, rule, entrant),
+        versus_baseline: comparisons(material, rules, entrant),
     }
 }
 
@@ -271,35 +265,25 @@ fn tree_series(memory: &[&MemoryRun], of: impl Fn(&MemoryRun) -> Option<Bytes>) 
 /// An entrant's ratios to the baseline, by figure.
 fn comparisons(
     material: &Material<'_>,
-    rule: &Rule,
+    rules: &Rules,
     entrant: usize,
 ) -> BTreeMap<String, Comparison> {
     let described: &Entrant = &material.plan.entrants[entrant];
     if described.role == Role::Baseline || material.status(entrant) != Status::Ok {
         return BTreeMap::new();
     }
-    let compare = |figure: &Figure| {
-        let estimate = material.estimate(rule, entrant, figure.resolution, figure.of)?;
-        Some((
-            figure.name.to_owned(),
-            comparison(rule, figure.kind, &estimate),
-        ))
+    let compare = |figure: &Compared<'_>| {
+        let estimate = material.estimate(rules, entrant, figure)?;
+        let rule = rules.of(figure.name());
+        let found = comparison(rule, figure.kind(), &estimate);
+        Some((figure.name().to_owned(), found))
     };
-    let mut ratios: BTreeMap<_, _> = FIGURES.iter().chain([&CPU]).filter_map(compare).collect();
-    for metric in &material.plan.options.metrics {
-        let (mine, baseline) =
-            material.pairs(entrant, |run| run.metrics.get(&metric.name).copied());
-        if let Some(estimate) = rule.compare(&mine, &baseline, 0.0) {
-            ratios.insert(
-                metric.name.clone(),
-                comparison(rule, Kind::Amount, &estimate),
-            );
-        }
-    }
-    ratios
+    let figures = Compared::all(&material.plan.options);
+    figures.iter().filter_map(compare).collect()
 }
 
-fn comparison(rule: &Rule, kind: Kind, estimate: &Estimate) -> Comparison {
+/// A comparison as a result keeps it.
+pub(super) fn comparison(rule: &Rule, kind: Kind, estimate: &Estimate) -> Comparison {
     let more = rule
         .rounds_to_show(estimate, 0.01)
         .and_then(|more| u32::try_from(more).ok());
@@ -311,25 +295,6 @@ fn comparison(rule: &Rule, kind: Kind, estimate: &Estimate) -> Comparison {
         verdict: kind.verdict(estimate.shown()),
         rounds_to_show_one_percent: more,
     }
-}
-
-/// What the baseline's twin shows.
-fn noise_floor(material: &Material<'_>, rule: &Rule) -> Option<NoiseFloor> {
-    let twin = material
-        .plan
-        .entrants
-        .iter()
-        .position(|entrant| entrant.role == Role::Twin)?;
-    let estimate = material.estimate(rule, twin, WALL.resolution, WALL.of)?;
-    // One estimate's own noise is too uncertain; all entrants share the machine's.
-    let known: Vec<_> = wall_estimates(material, rule)
-        .into_iter()
-        .flatten()
-        .collect();
-    Some(NoiseFloor {
-        baseline_again: comparison(rule, WALL.kind, &estimate),
-        smallest_difference: typical(&known).map_or(f64::NAN, |one| rule.smallest_difference(&one)),
-    })
 }
 
 /// Whether an entrant's standard output equals the baseline's, where the baseline's own two runs of

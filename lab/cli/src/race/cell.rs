@@ -73,6 +73,8 @@ pub struct CellRequest {
     pub untold: Option<&'static str>,
     /// The name of the sweep that the race is a part of, if it is one and can be resumed.
     pub part_of: Option<String>,
+    /// Whether `stopping` takes the place of the limits of a race that has begun.
+    pub new_limits: bool,
     /// Where the race is kept that goes on, if it has begun.
     pub begun: Option<PathBuf>,
 }
@@ -164,7 +166,10 @@ fn contest(
     interrupt: Arc<AtomicBool>,
 ) -> Result<(Contest, Option<Ready>), Failure> {
     if let Some(folder) = &request.begun {
-        let contest = Contest::resume(folder, folders, interrupt)?;
+        let mut contest = Contest::resume(folder, folders, interrupt)?;
+        if request.new_limits {
+            contest.limit(request.stopping.clone())?;
+        }
         let workload = planning::workload_again(contest.workload(), folders)?;
         return Ok((contest, workload));
     }

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use heapdrome_measure::Race;
 use heapdrome_record::{Finding, JournalLine, Plan, Proof, RaceResult};
-use heapdrome_statistics::Rule;
 
-use super::assembling::{Material, assemble, rule};
+use super::assembling::{Material, assemble};
 use super::deciding::Judge;
+use super::judging::Rules;
+use super::limits::Clock;
 use super::measure_failure;
 use super::progress::Progress;
 use super::proving::Prover;
@@ -52,12 +53,10 @@ pub struct Contest {
     name: String,
     pub(super) prover: Prover,
     pub(super) libc: Option<PathBuf>,
-    pub(super) rule: Rule,
+    pub(super) rules: Rules,
     pub(super) progress: Progress,
     pub(super) interrupt: Arc<AtomicBool>,
-    pub(super) timed: Duration,
-    /// When this process took up the race, and how much of `timed` was before.
-    pub(super) taken_up: (Instant, Duration),
+    pub(super) clock: Clock,
     pub(super) last_table: Instant,
     pub(super) program: Option<Fingerprint>,
     pub(super) remarks: Vec<String>,
@@ -116,9 +115,9 @@ impl Contest {
         interrupt: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
         let prover = Prover::new(folders.cache.root(), Arc::clone(&interrupt))?;
-        let timed = race.runs().iter().map(|run| Duration::from(run.wall)).sum();
         Ok(Self {
-            rule: rule(race.plan()),
+            rules: Rules::new(race.plan()),
+            clock: Clock::after(race.runs()),
             program: program_of(race.plan()),
             remarks: [removed_variables(&race), race.remarks().to_vec()].concat(),
             last_table: Instant::now(),
@@ -128,8 +127,6 @@ impl Contest {
             name,
             prover,
             interrupt,
-            timed,
-            taken_up: (Instant::now(), timed),
             shared: None,
             judge: None,
         })
@@ -168,15 +165,6 @@ impl Contest {
             *proofs = shared.store;
         }
         begun
-    }
-
-    /// What `LD_PRELOAD` names for the entrant of this name.
-    pub fn preload(&self, name: &str) -> Vec<PathBuf> {
-        let entrants = &self.race.plan().entrants;
-        let entrant = entrants.iter().find(|entrant| entrant.name == name);
-        entrant
-            .map(|entrant| entrant.preload.clone())
-            .unwrap_or_default()
     }
 
     /// The name by which the race can be resumed.
@@ -223,6 +211,13 @@ impl Contest {
             let ended = Ended::Done(reason.to_owned());
             return Ok(Some(self.lost().unwrap_or(ended)));
         }
+        self.clock.start();
+        let begun = self.make_ready();
+        self.clock.stop();
+        begun
+    }
+
+    fn make_ready(&mut self) -> Result<Option<Ended>, Failure> {
         self.race.setup(&self.interrupt).map_err(measure_failure)?;
         if let Some(ended) = self.prove_all()? {
             return Ok(Some(ended));
@@ -234,6 +229,7 @@ impl Contest {
         if self.race.complete_rounds() == 0 {
             self.guarded(|race, events, interrupt| race.warm_up(events, interrupt))?;
         }
+        self.announce();
         Ok(None)
     }
 
@@ -305,7 +301,7 @@ impl Contest {
     pub(super) fn with_material<T>(
         &self,
         ended: &str,
-        use_it: impl Fn(&Material<'_>, &Rule) -> T,
+        use_it: impl Fn(&Material<'_>, &Rules) -> T,
     ) -> T {
         let proofs: BTreeMap<usize, Proof> = self
             .race
@@ -334,7 +330,7 @@ impl Contest {
             remarks: &self.remarks,
             ended,
         };
-        use_it(&material, &self.rule)
+        use_it(&material, &self.rules)
     }
 }
 

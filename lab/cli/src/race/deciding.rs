@@ -1,12 +1,14 @@
-//! Who runs no more rounds, since every target on it is decided.
+//! Who runs no more rounds, since nothing is open on it.
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{JournalLine, Plan, RaceResult};
+use heapdrome_record::{JournalLine, Plan, RaceResult, spoken};
+use heapdrome_statistics::{Leader, Standing, is_decided, leader_over};
 use heapdrome_suites::{Decided, Race, Suite};
 
-use super::assembling::assemble;
+use super::assembling::{Material, assemble};
 use super::contest::{Contest, Ended};
+use super::judging::{Rules, standings};
 use super::measure_failure;
 use crate::failure::Failure;
 
@@ -26,20 +28,82 @@ impl Judge {
     }
 }
 
+/// Whom the judged figures show to be beaten, and whether they leave anything open.
+fn by_figures(material: &Material<'_>, rules: &Rules, margin: f64) -> Decided {
+    let (places, rivals): (Vec<usize>, Vec<Standing>) =
+        standings(material, rules).into_iter().unzip();
+    let plan = material.plan;
+    let name = |place: usize| plan.entrants[places[place]].name.clone();
+    let beaten: BTreeMap<usize, String> = (0..rivals.len())
+        .filter_map(|place| {
+            let leader = match leader_over(&rivals, place)? {
+                Leader::Baseline => plan.entrants[plan.baseline()].name.clone(),
+                Leader::Rival(other) => name(other),
+            };
+            Some((place, format!("{leader} is better in {}", figures(plan))))
+        })
+        .collect();
+    let open = |place: &usize| {
+        let left = material.decided.contains_key(&places[*place]);
+        !left && !beaten.contains_key(place) && !is_decided(&rivals[*place], margin)
+    };
+    let all = !(0..rivals.len()).any(|place| open(&place));
+    let entrants = beaten.into_iter();
+    Decided {
+        entrants: entrants.map(|(place, why)| (name(place), why)).collect(),
+        all,
+    }
+}
+
+/// The judged figures in words.
+fn figures(plan: &Plan) -> String {
+    let judged = plan.options.judged.iter();
+    let names: Vec<&str> = judged.map(|name| spoken(name)).collect();
+    names.join(" and ")
+}
+
 impl Contest {
-    /// Lets those run no more rounds on whom every target is decided; says how the race ends where none is open.
-    /// A race that is resumed by its own name has no judge, and who was not decided before runs to the end.
-    pub(super) fn leave_out_decided(&mut self) -> Result<Option<Ended>, Failure> {
+    /// Lets those run no more rounds on whom nothing is open; says how the race ends where nothing is open on anyone
+    /// and it ran as many rounds as it must: `may_end`. In a race of a suite the targets say what is open, in any other
+    /// the judged figures. A race of a suite that is resumed by its own name knows no targets, and who was not decided
+    /// before runs to the end.
+    pub(super) fn leave_out_decided(&mut self, may_end: bool) -> Result<Option<Ended>, Failure> {
         let rounds = self.race.complete_rounds();
-        let more = rounds < self.race.plan().stopping.max_rounds;
-        let Some(judge) = self.judge.as_ref().filter(|_| more) else {
+        let stopping = self.race.plan().stopping.clone();
+        if rounds >= stopping.max_rounds {
             return Ok(None);
-        };
-        let found = judge.decided(self.with_material("", assemble));
-        if found.all {
-            let reason = format!("every target on it was decided after {rounds} rounds");
-            return Ok(Some(Ended::Done(reason)));
         }
+        let found = match (&self.judge, stopping.margin) {
+            (Some(judge), _) => judge.decided(self.with_material("", assemble)),
+            (None, Some(margin)) => {
+                self.with_material("", |material, rules| by_figures(material, rules, margin))
+            }
+            (None, None) => return Ok(None),
+        };
+        if found.all && may_end {
+            return Ok(Some(Ended::Done(self.all_decided(rounds))));
+        }
+        if stopping.until_decided {
+            self.leave(found, rounds)?;
+        }
+        Ok(None)
+    }
+
+    /// Why a race ends on which nothing is open.
+    fn all_decided(&self, rounds: u32) -> String {
+        let plan = self.race.plan();
+        match plan.stopping.margin {
+            Some(margin) if self.judge.is_none() => format!(
+                "decided after {rounds} rounds: each interval of {} shows a difference, or that it is at most {}%",
+                figures(plan),
+                100.0 * margin
+            ),
+            _ => format!("every target on it was decided after {rounds} rounds"),
+        }
+    }
+
+    /// Takes those who are decided out of the rounds to come.
+    fn leave(&mut self, found: Decided, rounds: u32) -> Result<(), Failure> {
         let mut names = Vec::new();
         for (name, because) in found.entrants {
             let mut entrants = self.race.plan().entrants.iter();
@@ -63,14 +127,15 @@ impl Contest {
                 "decided after {rounds} rounds, and run no more: {names}"
             ));
         }
-        Ok(None)
+        Ok(())
     }
 }
 
-/// The rounds that every entrant runs, where those that are decided run no more.
+/// The rounds that every entrant runs whatever the figures show, where what they show decides who runs more.
 pub fn least_rounds(plan: &Plan) -> Option<u32> {
     let stopping = &plan.stopping;
-    stopping.until_decided.then_some(stopping.min_rounds)
+    let decides = stopping.until_decided || stopping.margin.is_some();
+    decides.then_some(stopping.min_rounds)
 }
 
 /// Who was decided before the end, and after how many rounds, from their places in the plan; `None` where nobody was.

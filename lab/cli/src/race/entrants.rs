@@ -3,10 +3,10 @@
 use heapdrome_catalogue::Catalogue;
 use heapdrome_record::{Entrant, Role};
 
+use super::as_is::twin_name;
 use crate::allocators::Names;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::output;
 
 /// The baseline, its twin, and the rivals; what is missing is built. One of a group that cannot be
 /// built is left out, and a note says so; one that was asked for by name ends the race.
@@ -18,12 +18,17 @@ pub fn entrants(
     baseline: &str,
     folders: &Folders,
 ) -> Result<(Vec<Entrant>, Vec<String>), Failure> {
+    if baseline == Entrant::AS_IS {
+        return Err(Failure::usage(
+            "as-is is the baseline wherever the command chooses an allocator itself; leave out \
+             --baseline",
+        ));
+    }
     let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
     let known = Names::new(&catalogue);
-    let mut names = known.expand(allocators)?;
-    names.retain(|name| !known.same(name, baseline));
     let first = known.ready(baseline)?;
-    let twin = format!("{} (again)", first.name);
+    let rivals = known.ready_all(allocators, Some(baseline))?;
+    let twin = twin_name(&first.name);
     let mut entrants = vec![
         Entrant {
             role: Role::Baseline,
@@ -35,24 +40,11 @@ pub fn entrants(
             ..first
         },
     ];
-    let mut notes = Vec::new();
-    for name in names {
-        match known.ready(&name) {
-            Ok(entrant) if entrants.iter().any(|other| other.name == entrant.name) => {}
-            Ok(entrant) => entrants.push(entrant),
-            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-            Err(error) if known.asked_by_name(allocators, &name) => return Err(error),
-            Err(error) => {
-                let note = format!("{name} does not race: {error}");
-                output::tell(&note);
-                notes.push(note);
-            }
-        }
-    }
+    entrants.extend(rivals.entrants);
     if entrants.len() == 2 {
         return Err(Failure::Usage(format!(
             "only the baseline {baseline} would race; name another allocator with -a"
         )));
     }
-    Ok((entrants, notes))
+    Ok((entrants, rivals.notes))
 }

@@ -1,7 +1,8 @@
 //! Untimed runs that follow every block, after the rounds, so that a result can say why.
 //!
 //! The baseline and the leading entrant come first; the others only while all untimed runs together
-//! take less than a third of the race's time. A run that fails is no failure of the race.
+//! take less than a third of the race's time. A run that fails is no failure of the race. `--memory-runs 0`
+//! asks for no such runs either.
 
 use std::time::{Duration, Instant};
 
@@ -28,15 +29,16 @@ impl Contest {
     /// # Errors
     /// When it is interrupted, or the journal cannot be written.
     pub(super) fn with_evidence(&mut self, ended: Ended) -> Result<Ended, Failure> {
-        if !matches!(ended, Ended::Done(_)) || self.is_part() {
+        let wanted = self.plan().options.memory_runs > 0 && !self.is_part();
+        if !wanted || !matches!(ended, Ended::Done(_)) {
             return Ok(ended);
         }
         let began = Instant::now();
-        let share = self.timed / SHARE;
-        let untimed = self.untimed();
-        let left = share.saturating_sub(untimed);
+        let rounds = self.clock.rounds();
+        let untimed = self.clock.spent().saturating_sub(rounds);
+        let left = (rounds / SHARE).saturating_sub(untimed);
         let most = self.plan().stopping.max_time.map_or(Duration::MAX, |most| {
-            Duration::from(most).saturating_sub(self.timed + untimed)
+            Duration::from(most).saturating_sub(rounds + untimed)
         });
         for (rank, (entrant, wall)) in self.ranked().into_iter().enumerate() {
             let budget = if rank < 2 { left.max(LEAST) } else { left };
@@ -52,13 +54,6 @@ impl Contest {
     /// Whether the race is one of several, whose time is not its own.
     fn is_part(&self) -> bool {
         self.progress.has_title() || self.plan().part.is_some()
-    }
-
-    /// Time spent outside of rounds since this process took up the race.
-    fn untimed(&self) -> Duration {
-        let (since, before) = self.taken_up;
-        let rounds = self.timed.saturating_sub(before);
-        since.elapsed().saturating_sub(rounds)
     }
 
     fn follow(&mut self, entrant: usize, limit: Duration) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! The figures of a run, by name: what is compared, in which direction, and how finely it is read.
 
-use heapdrome_record::{Factor, Run, Verdict};
+use heapdrome_record::{self as record, Better, Factor, Metric, Options, Run, Verdict};
 use heapdrome_statistics::{Interval, Shown};
 
 /// What the words of a verdict are about.
@@ -16,7 +16,7 @@ impl Kind {
     /// What the verdicts on the figure of this name are about.
     pub fn of(figure: &str) -> Self {
         match figure {
-            "wall_s" | "cpu_s" | "user_s" | "system_s" => Self::Time,
+            record::WALL | record::CPU | "user_s" | "system_s" => Self::Time,
             _ => Self::Amount,
         }
     }
@@ -34,6 +34,7 @@ impl Kind {
 }
 
 /// One figure that every run has.
+#[derive(Clone, Copy)]
 pub struct Figure {
     /// Its name in the JSON of a result.
     pub name: &'static str,
@@ -51,9 +52,9 @@ const PAGE: f64 = 4096.0;
 /// A microsecond in seconds: the kernel reports CPU time in these.
 const MICROSECOND: f64 = 1e-6;
 
-/// The figure that the race is about: its intervals decide when to stop.
+/// The figure that every race is about.
 pub const WALL: Figure = Figure {
-    name: "wall_s",
+    name: record::WALL,
     kind: Kind::Time,
     resolution: 1e-9,
     of: |run| run.wall.as_seconds(),
@@ -75,7 +76,7 @@ pub const FIGURES: [Figure; 8] = [
         of: |run| run.system.as_seconds(),
     },
     Figure {
-        name: "peak_rss_bytes",
+        name: record::PEAK_RSS,
         kind: Kind::Amount,
         resolution: PAGE,
         of: |run| run.peak_rss.as_f64(),
@@ -108,11 +109,74 @@ pub const FIGURES: [Figure; 8] = [
 
 /// CPU time, user and system together, which the terminal's table shows as one.
 pub const CPU: Figure = Figure {
-    name: "cpu_s",
+    name: record::CPU,
     kind: Kind::Time,
     resolution: MICROSECOND,
     of: |run| run.user.as_seconds() + run.system.as_seconds(),
 };
+
+/// A figure that a race compares with the baseline's.
+#[derive(Clone, Copy)]
+pub enum Compared<'a> {
+    /// One that every run has.
+    Common(Figure),
+    /// One that the command prints.
+    Printed(&'a Metric),
+}
+
+impl<'a> Compared<'a> {
+    /// Every figure of a race with these options.
+    pub fn all(options: &'a Options) -> Vec<Self> {
+        let common = FIGURES.into_iter().chain([CPU]).map(Self::Common);
+        common
+            .chain(options.metrics.iter().map(Self::Printed))
+            .collect()
+    }
+
+    /// The judged figures, in the order in which the options name them.
+    pub fn judged(options: &'a Options) -> Vec<Self> {
+        let all = Self::all(options);
+        let named = |name: &String| all.iter().find(|figure| figure.name() == name).copied();
+        options.judged.iter().filter_map(named).collect()
+    }
+
+    /// Its name in a result.
+    pub fn name(&self) -> &'a str {
+        match self {
+            Self::Common(figure) => figure.name,
+            Self::Printed(metric) => &metric.name,
+        }
+    }
+
+    /// The figure of one run, if it has it.
+    pub fn of(&self, run: &Run) -> Option<f64> {
+        match self {
+            Self::Common(figure) => Some((figure.of)(run)),
+            Self::Printed(metric) => run.metrics.get(&metric.name).copied(),
+        }
+    }
+
+    /// The step in which it is read; 0 where it is not known.
+    pub fn resolution(&self) -> f64 {
+        match self {
+            Self::Common(figure) => figure.resolution,
+            Self::Printed(_) => 0.0,
+        }
+    }
+
+    /// What its verdicts are about.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Common(figure) => figure.kind,
+            Self::Printed(_) => Kind::Amount,
+        }
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(&self) -> bool {
+        matches!(self, Self::Printed(metric) if metric.better == Better::Higher)
+    }
+}
 
 /// A factor with its interval, as a result keeps it.
 pub fn factor(found: Interval) -> Factor {

@@ -1,12 +1,16 @@
 //! `heapdrome race`: from the command line to the verdict.
 
+mod as_is;
 mod assembling;
 mod cell;
 mod contest;
 mod deciding;
 mod entrants;
 mod evidence;
+mod faults;
 mod figures;
+mod judging;
+mod limits;
 mod mattering;
 mod options;
 mod placeholders;
@@ -18,6 +22,7 @@ mod resuming;
 mod rounds;
 mod same_work;
 mod serving;
+mod stopping;
 mod store;
 mod surroundings;
 mod sweep;
@@ -28,10 +33,11 @@ use std::sync::atomic::AtomicBool;
 use heapdrome_measure::MeasureError;
 use heapdrome_record::{RaceResult, Status};
 
-use crate::arguments::RaceArguments;
-use crate::destinations::Destinations;
+use crate::arguments::{OutputArguments, RaceArguments};
+use crate::destinations::{Destinations, is_stdout};
 use crate::failure::Failure;
 use crate::folders::Folders;
+use crate::output::Extent;
 use crate::{interrupt, output};
 
 use contest::{Contest, Ended};
@@ -45,6 +51,7 @@ pub use options::usual_options;
 pub use planning::seed_from_clock;
 pub use proofs::not_served;
 pub use proving::witness_failure;
+pub use resuming::{LATEST, kept};
 pub use store::ProofStore;
 
 /// Runs a race, or goes on with one, and reports what came of it.
@@ -59,9 +66,9 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     if arguments.is_sweep() {
         return sweep::sweep(arguments, &folders, &interrupt);
     }
-    let interrupted = resuming::find(arguments.resume.as_deref(), &folders)?;
+    let interrupted = resuming::find(arguments, &folders)?;
     if let Some(Interrupted::Sweep(whole)) = interrupted {
-        return sweep::go_on(whole, &arguments.output, &folders, &interrupt);
+        return sweep::go_on(whole, arguments, &folders, &interrupt);
     }
     let _hold = folders.cache.hold().map_err(Failure::machine)?;
     let TakenUp {
@@ -70,25 +77,39 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         output: wanted,
     } = match &interrupted {
         Some(Interrupted::Race(folder)) => {
-            resuming::take_up(folder, &arguments.output, &folders, interrupt)?
+            resuming::take_up(folder, arguments, &folders, interrupt)?
         }
         _ => started(arguments, &folders, interrupt)?,
     };
     let ended = contest.run();
     let result = contest.result(&ended);
     contest.close();
-    let redaction = folders.redaction();
-    match &ended {
-        // One line says it all, and a table has nothing to show.
-        Ok(Ended::BaselineFailed(_) | Ended::DifferentWork(_)) if result.rounds == 0 => {
-            output::save(&result, &wanted, Some(&redaction))?;
-        }
-        _ => output::publish(&result, &wanted, Some(&redaction))?,
-    }
-    if matches!(ended, Ok(Ended::Done(_))) && !Destinations::of(&wanted).take_stdout() {
-        print_adoption(&result, &contest, &folders)?;
+    let redaction = Some(folders.redaction());
+    let has_answer = match &ended {
+        Ok(Ended::Done(_)) => true,
+        Err(Failure::Interrupted) => result.rounds > 0,
+        // One line says it all.
+        _ => false,
+    };
+    match has_answer {
+        true => output::publish(
+            &result,
+            Extent::Brief(&shown_as(&wanted)),
+            &wanted,
+            redaction.as_ref(),
+        )?,
+        false => output::save(&result, &wanted, redaction.as_ref())?,
     }
     outcome(ended, &result, contest.name())
+}
+
+/// What `heapdrome show` finds the result of the race under that has just ended.
+fn shown_as(output: &OutputArguments) -> String {
+    let file = output.json.as_deref().filter(|path| !is_stdout(path));
+    file.map_or_else(
+        || LATEST.to_owned(),
+        |path| path.to_string_lossy().into_owned(),
+    )
 }
 
 /// A race that begins.
@@ -104,6 +125,10 @@ fn started(
         output: arguments.output.clone(),
     })
 }
+
+/// Why a race without proofs does not end with status 0: nothing that reads it may take it for one
+/// whose rows are proven.
+const WITHOUT_PROOF: &str = "no proof was taken of who served malloc, so nothing is recommended";
 
 /// The exit status of a race that has been reported.
 fn outcome(ended: Result<Ended, Failure>, result: &RaceResult, name: &str) -> Result<(), Failure> {
@@ -124,6 +149,7 @@ fn outcome(ended: Result<Ended, Failure>, result: &RaceResult, name: &str) -> Re
                 .map(|entrant| entrant.allocator.as_str())
                 .collect();
             match names.as_slice() {
+                [] if result.options.unproven => Err(Failure::Entrant(WITHOUT_PROOF.to_owned())),
                 [] => Ok(()),
                 names => Err(Failure::Entrant(format!(
                     "not in the race: {}",
@@ -131,36 +157,6 @@ fn outcome(ended: Result<Ended, Failure>, result: &RaceResult, name: &str) -> Re
                 ))),
             }
         }
-    }
-}
-
-/// After a verdict: how to use the winner from now on.
-fn print_adoption(
-    result: &RaceResult,
-    contest: &Contest,
-    folders: &Folders,
-) -> Result<(), Failure> {
-    use heapdrome_record::Verdict;
-    let wall = |entrant: &&heapdrome_record::EntrantResult| {
-        entrant
-            .versus_baseline
-            .get(figures::WALL.name)
-            .filter(|versus| versus.verdict == Verdict::Faster)
-            .map(|versus| versus.ratio)
-    };
-    let winner = result
-        .entrants
-        .iter()
-        .filter(|entrant| entrant.role == heapdrome_record::Role::Rival)
-        .filter(|entrant| wall(entrant).is_some())
-        .min_by(|a, b| f64::total_cmp(&wall(a).unwrap_or(1.0), &wall(b).unwrap_or(1.0)));
-    match winner {
-        Some(winner) => {
-            let preload = contest.preload(&winner.allocator);
-            let text = crate::allocators::adoption(winner, preload, &result.command, folders);
-            output::print(text.as_bytes())
-        }
-        None => Ok(()),
     }
 }
 

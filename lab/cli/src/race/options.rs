@@ -4,21 +4,23 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_record::{Metric, Nanoseconds, Options, Server};
+use heapdrome_record::{CPU, Metric, Nanoseconds, Options, PEAK_RSS, Role, Server, WALL};
 
-use super::figures::{CPU, FIGURES};
+use super::figures::{self, FIGURES};
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
 use crate::program;
-use crate::values::{Processors, processors};
+use crate::values::{Processors, nearest, processors};
+use crate::workload::Asked;
 
 /// How long a server may take to answer.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// What is done where nothing is said: output compared, one memory run, status 0 is success.
+/// What is done where nothing is said: output compared, one memory run, status 0 is success, wall time judged.
 pub fn usual_options() -> Options {
     Options {
         compare_output: true,
+        judged: vec![WALL.to_owned()],
         memory_runs: 1,
         success: vec![0],
         ..Options::default()
@@ -40,6 +42,7 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
         }),
         _ => None,
     };
+    check_contradictions(arguments)?;
     check_metric_names(arguments)?;
     let mut names = BTreeSet::new();
     if let Some(twice) = arguments
@@ -70,16 +73,99 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
         stdin: absolute(runs.stdin.as_deref())?,
         environment: runs.environment.iter().cloned().collect(),
         metrics: arguments.metrics.iter().map(metric).collect(),
+        judged: judged(arguments)?,
         server,
         compare_output: !runs.discard_output,
         memory_runs: runs.memory_runs,
         success: runs.success.clone(),
         allow_different_work: runs.allow_different_work,
+        as_is: Some(match arguments.baseline {
+            None => Role::Baseline,
+            Some(_) => Role::Rival,
+        }),
+        unproven: runs.unproven,
         ..usual_options()
     };
     check_files(&options)?;
     check_processors(&options.pin)?;
     Ok(options)
+}
+
+/// Refuses options of which one would be ignored because of another.
+fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
+    let only_in_sweeps = [
+        ("--knee", arguments.knee.is_some()),
+        ("--work", arguments.work.is_some()),
+    ];
+    if let Some((option, _)) = only_in_sweeps.into_iter().find(|(_, given)| *given)
+        && !arguments.is_sweep()
+    {
+        return Err(Failure::Usage(format!(
+            "{option} is for sweeps; add --threads or --sweep"
+        )));
+    }
+    if arguments.idle.is_some_and(|idle| !idle.is_zero()) && arguments.runs.memory_runs == 0 {
+        return Err(Failure::usage(
+            "--idle needs a run that watches memory; leave out --memory-runs 0",
+        ));
+    }
+    let mut names = BTreeSet::new();
+    let mut environment = arguments.runs.environment.iter();
+    match environment.find(|(name, _)| !names.insert(name)) {
+        Some((name, _)) => Err(Failure::Usage(format!("--env {name} is given twice"))),
+        None => Ok(()),
+    }
+}
+
+/// What `--judge` calls the figures that every race has.
+const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
+
+/// The figures that are judged, by their names in a result.
+fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
+    let mut judged: Vec<String> = Vec::new();
+    for name in &arguments.judge {
+        let common = JUDGED.iter().find(|(short, _)| short == name);
+        let figure = common.map_or(name.as_str(), |(_, figure)| figure);
+        if !judged.iter().any(|known| known == figure) {
+            judged.push(figure.to_owned());
+        }
+    }
+    if judged.is_empty() {
+        return Ok(vec![WALL.to_owned(), CPU.to_owned()]);
+    }
+    let metrics = arguments.metrics.iter().map(|metric| metric.name.clone());
+    let of_workload = match &arguments.workload {
+        None => Some(Vec::new()),
+        Some(name) => Asked::parse(name, &[], arguments.quick)?.metric_names(),
+    };
+    // A program's own metrics are known once it is prepared, and are checked then.
+    if let Some(more) = of_workload {
+        check_judged(&judged, metrics.chain(more))?;
+    }
+    Ok(judged)
+}
+
+/// Checks that every judged figure is one that the race has, where `metrics` are those besides the common ones.
+///
+/// # Errors
+/// When one is not, with the names that there are.
+pub fn check_judged(
+    judged: &[String],
+    metrics: impl Iterator<Item = String>,
+) -> Result<(), Failure> {
+    let short = JUDGED.map(|(short, _)| short.to_owned());
+    let known: Vec<String> = short.into_iter().chain(metrics).collect();
+    let is_known =
+        |name: &String| JUDGED.iter().any(|(_, figure)| figure == name) || known.contains(name);
+    match judged.iter().find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(unknown) => {
+            let near = nearest(unknown, known.iter().map(String::as_str));
+            Err(Failure::Usage(format!(
+                "--judge {unknown}: there is no such figure; {near} (a figure that the command prints needs --metric)"
+            )))
+        }
+    }
 }
 
 /// The figures that every race has keep their names for themselves.
@@ -99,7 +185,10 @@ fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
 
 /// Whether every race has a figure of this name.
 pub fn is_own_figure(name: &str) -> bool {
-    let own = FIGURES.iter().chain([&CPU]).map(|figure| figure.name);
+    let own = FIGURES
+        .iter()
+        .chain([&figures::CPU])
+        .map(|figure| figure.name);
     own.chain(["peak_tree_bytes", "average_tree_bytes"])
         .any(|own| own == name)
 }
@@ -169,4 +258,55 @@ pub fn check_command(name: &str, options: &Options) -> Result<(), Failure> {
         format!("cannot find the command {name}; check its name and PATH")
     };
     Err(Failure::Usage(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::arguments::{Action, Arguments};
+
+    fn read(words: &[&str]) -> Result<Options, Failure> {
+        let all = ["heapdrome", "race"]
+            .iter()
+            .chain(words)
+            .chain(&["--", "true"]);
+        let read = Arguments::try_parse_from(all).unwrap_or_else(|error| panic!("{error}"));
+        match read.action {
+            Action::Race(arguments) => options(&arguments),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn judged(words: &[&str]) -> Vec<String> {
+        read(words).unwrap_or_else(|error| panic!("{error}")).judged
+    }
+
+    #[test]
+    fn wall_and_processor_time_are_judged_unless_something_else_is_asked_for() {
+        assert_eq!(judged(&[]), [WALL, CPU]);
+        assert_eq!(judged(&["--judge", "memory"]), [PEAK_RSS]);
+        assert_eq!(judged(&["--judge", "cpu,wall,cpu_s"]), [CPU, WALL]);
+        let metric = ["--judge", "wall", "--metric", "ops=(.*)", "--judge", "ops"];
+        assert_eq!(judged(&metric), [WALL, "ops"]);
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_refused_with_what_can() {
+        let refused = |words: &[&str]| read(words).expect_err("refused").to_string();
+        let error = refused(&["--judge", "latency"]);
+        assert!(error.contains("there are: wall, cpu, memory"), "{error}");
+        let error = refused(&["--metric", "ops=(.*)", "--judge", "op"]);
+        assert!(error.contains("did you mean ops?"), "{error}");
+    }
+
+    #[test]
+    fn a_workload_has_figures_that_can_be_judged() {
+        let words = ["-w", "rptest", "--quick", "--judge", "operations_per_cpu_s"];
+        assert_eq!(judged(&words), ["operations_per_cpu_s"]);
+        let error = read(&["-w", "rptest", "--judge", "nonsense"]);
+        let error = error.expect_err("refused").to_string();
+        assert!(error.contains("measured_wall_s"), "{error}");
+    }
 }

@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use heapdrome_record::{Nanoseconds, Options, Part, Plan, Stopping};
+use heapdrome_record::{Options, Part, Plan, Stopping};
 
 use super::cell::{CellRequest, Load};
 use super::entrants::entrants;
-use super::options::{check_command, options};
+use super::options::{check_command, check_judged, options};
 use super::placeholders;
-use crate::arguments::{RaceArguments, StoppingArguments};
+use super::stopping::{Aim, stopping};
+use crate::arguments::RaceArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::workload::{Asked, Ready};
@@ -24,7 +25,7 @@ pub struct Planned {
     pub workload: Option<Ready>,
 }
 
-/// The probability of one or more false verdicts on wall time in a race.
+/// The probability of one or more false verdicts on the judged figures in a race.
 const ALPHA: f64 = 0.05;
 
 /// Everything that a plan is made from.
@@ -49,7 +50,7 @@ pub fn plan(
     folders: &Folders,
     interrupt: &AtomicBool,
 ) -> Result<Planned, Failure> {
-    let stopping = stopping(&arguments.stopping, arguments.quick)?;
+    let stopping = stopping(&arguments.stopping, arguments.quick, Aim::Decide)?;
     let mut options = options(arguments)?;
     let mut workload = workload(arguments)?;
     if let [threads] = arguments.threads[..] {
@@ -64,11 +65,11 @@ pub fn plan(
         command: &arguments.command,
         workload: workload.as_ref(),
         allocators: &arguments.allocators,
-        baseline: &arguments.baseline,
+        baseline: arguments.baseline(),
         options,
         stopping,
         seed: arguments.seed.unwrap_or_else(seed_from_clock),
-        asked: std::env::args().skip(1).collect(),
+        asked: arguments.asked(),
         part: None,
     };
     make(wanted, folders, interrupt)
@@ -134,6 +135,8 @@ fn make(wanted: Wanted<'_>, folders: &Folders, interrupt: &AtomicBool) -> Result
         ready.apply(&mut options);
         command.clone_from(&ready.command);
         notes.extend(ready.notes.iter().cloned());
+        let metrics = options.metrics.iter().map(|metric| metric.name.clone());
+        check_judged(&options.judged, metrics)?;
     }
     let plan = Plan {
         command,
@@ -172,91 +175,9 @@ pub fn workload_again(line: Option<&str>, folders: &Folders) -> Result<Option<Re
     asked.map(|asked| asked.ready(folders)).transpose()
 }
 
-/// When nothing is said: at least 5 rounds, at most 100, until every interval is within 1%, for
-/// about 10 minutes.
-///
-/// # Errors
-/// When what is asked for contradicts itself.
-pub fn stopping(asked: &StoppingArguments, quick: bool) -> Result<Stopping, Failure> {
-    let (default_most, default_time) = if quick { (5, 60) } else { (100, 600) };
-    let max_rounds = asked.rounds.or(asked.max_rounds).unwrap_or(default_most);
-    let fixed = asked.rounds.is_some() && asked.precision.is_none();
-    let min_rounds = asked.min_rounds.unwrap_or(max_rounds.min(5));
-    if min_rounds > max_rounds {
-        return Err(Failure::Usage(format!(
-            "--min-rounds {min_rounds} is more than the most rounds, {max_rounds}"
-        )));
-    }
-    let max_time = match asked.max_time {
-        None if asked.rounds.is_some() || asked.max_rounds.is_some() => None,
-        None => Some(Duration::from_secs(default_time)),
-        some => some,
-    };
-    Ok(Stopping {
-        precision: if fixed {
-            None
-        } else {
-            Some(asked.precision.unwrap_or(0.01))
-        },
-        min_rounds,
-        max_rounds,
-        max_time: max_time.map(Nanoseconds::from),
-        until_decided: false,
-    })
-}
-
 /// A seed where none is asked for.
 pub fn seed_from_clock() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(1, |since| since.as_nanos() as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn asked(rounds: Option<u32>, precision: Option<f64>) -> StoppingArguments {
-        StoppingArguments {
-            precision,
-            rounds,
-            min_rounds: None,
-            max_rounds: None,
-            max_time: None,
-            warmup: 0,
-        }
-    }
-
-    #[test]
-    fn rounds_alone_are_exact_and_with_a_precision_they_are_a_limit() {
-        let exact = stopping(&asked(Some(7), None), false).expect("right");
-        assert_eq!(
-            (exact.min_rounds, exact.max_rounds, exact.precision),
-            (5, 7, None)
-        );
-        assert_eq!(exact.max_time, None);
-        let limit = stopping(&asked(Some(7), Some(0.02)), false).expect("right");
-        assert_eq!(
-            (limit.min_rounds, limit.max_rounds, limit.precision),
-            (5, 7, Some(0.02))
-        );
-    }
-
-    #[test]
-    fn nothing_said_is_a_race_that_a_person_would_wait_for() {
-        let usual = stopping(&asked(None, None), false).expect("right");
-        assert_eq!(usual.max_time, Some(Nanoseconds(600_000_000_000)));
-        let quick = stopping(&asked(None, None), true).expect("right");
-        assert_eq!(
-            (quick.max_rounds, quick.max_time),
-            (5, Some(Nanoseconds(60_000_000_000)))
-        );
-    }
-
-    #[test]
-    fn contradictions_are_refused() {
-        let mut wrong = asked(Some(3), None);
-        wrong.min_rounds = Some(4);
-        assert!(stopping(&wrong, false).is_err());
-    }
 }

@@ -40,13 +40,9 @@ impl Progress {
         bar.enable_steady_tick(TICK);
         Self {
             bar,
-            names: plan
-                .entrants
-                .iter()
-                .map(|entrant| entrant.name.clone())
-                .collect(),
+            names: names(plan),
             max_rounds: plan.stopping.max_rounds,
-            max_time: plan.stopping.max_time.map(Duration::from),
+            max_time: None,
             started: None,
             round: 0,
             runs_in_round: 1,
@@ -55,6 +51,17 @@ impl Progress {
             title: String::new(),
             untold: None,
         }
+    }
+
+    /// Follows `plan` from now on, which took the place of the one before.
+    pub fn follow_plan(&mut self, plan: &Plan) {
+        self.names = names(plan);
+        self.max_rounds = plan.stopping.max_rounds;
+    }
+
+    /// The rounds take this long at most.
+    pub fn limit(&mut self, time: Duration) {
+        self.max_time = Some(time);
     }
 
     /// Puts `title` before every line. That the metric `untold` is missing is told by another, once for all races.
@@ -163,6 +170,11 @@ impl Progress {
             self.name(entrant)
         ));
     }
+}
+
+fn names(plan: &Plan) -> Vec<String> {
+    let entrants = plan.entrants.iter();
+    entrants.map(|entrant| entrant.name.clone()).collect()
 }
 
 impl Drop for Progress {

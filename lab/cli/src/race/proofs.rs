@@ -1,10 +1,7 @@
 //! A race's proofs: who serves malloc, before anything is timed and after anything changed.
 
-use std::path::Path;
-
-use heapdrome_measure::{Event, Interrupt, MeasureError, Race, journal};
-use heapdrome_packages::sha256_of_file;
-use heapdrome_record::{Coverage, Entrant, JournalLine, Proof, Role, UnservedReason};
+use heapdrome_measure::{Event, Interrupt, MeasureError, Race};
+use heapdrome_record::{Coverage, Proof, Role, UnservedReason};
 
 use super::contest::{Contest, Ended, program_of};
 use super::measure_failure;
@@ -20,11 +17,18 @@ type Events<'a> = &'a mut dyn FnMut(Event<'_>);
 impl Contest {
     /// Takes the proofs that are missing. An entrant whose allocator does not serve is not run.
     pub(super) fn prove_all(&mut self) -> Result<Option<Ended>, Failure> {
+        if self.race.plan().options.unproven {
+            self.remark(UNPROVEN.to_owned())?;
+            return Ok(self.lost());
+        }
         for entrant in 0..self.race.plan().entrants.len() {
             if !self.race.is_racing(entrant) || self.prover.holds(&self.race, entrant)? {
                 continue;
             }
             interrupt::check(&self.interrupt)?;
+            if let Some(ended) = self.no_time_for_rounds() {
+                return Ok(Some(ended));
+            }
             if self.race.proofs()[entrant].is_some() && !self.race.runs().is_empty() {
                 let cause = self.changed_meanwhile(entrant);
                 self.prove_again(entrant, &cause)?;
@@ -44,9 +48,12 @@ impl Contest {
                 }
                 Shown::Failed { .. } => {}
                 Shown::Proof(proof) => {
-                    if self.force_system(entrant, &proof)? {
+                    if let Some(chosen) = self.choice_of_command(entrant, &proof) {
+                        let told = self.heed_choice(&chosen)?;
                         let ended = self.prove_all()?;
-                        self.tell_of_forcing(entrant, &proof)?;
+                        if ended.is_none() {
+                            self.remark(told)?;
+                        }
                         return Ok(ended);
                     }
                     let excluded = proof.coverage == Coverage::TooLittle;
@@ -126,68 +133,6 @@ impl Contest {
         )
     }
 
-    /// Preloads the C library explicitly, for every entrant that means its malloc, where another
-    /// library displaced it: Debian's redis links jemalloc, so that "no preload" would measure
-    /// jemalloc there. Says whether it did; the proofs are void then.
-    fn force_system(&mut self, entrant: usize, proof: &Proof) -> Result<bool, Failure> {
-        let means_system = |entrant: &Entrant| entrant.preload.is_empty();
-        let Some(libc) = self.libc.clone() else {
-            return Ok(false);
-        };
-        let mut plan = self.race.plan().clone();
-        let displaced = self.race.runs().is_empty()
-            && proof.coverage == Coverage::TooLittle
-            && means_system(&plan.entrants[entrant])
-            && proof.served_by.as_deref() != libc.to_str();
-        if !displaced {
-            return Ok(false);
-        }
-        for entrant in plan
-            .entrants
-            .iter_mut()
-            .filter(|entrant| means_system(entrant))
-        {
-            entrant.preload = vec![libc.clone()];
-            entrant.library = Some(libc.clone());
-            entrant.sha256 = sha256_of_file(&libc).ok();
-        }
-        let machine = Box::new(self.race.machine().clone());
-        let line = JournalLine::Plan {
-            schema: journal::SCHEMA,
-            plan: Box::new(plan),
-            machine,
-        };
-        self.race.record(line).map_err(measure_failure)?;
-        Ok(true)
-    }
-
-    /// Tells what the command runs on where nothing is preloaded, now that the C library is: the
-    /// baseline is not what its user has today.
-    fn tell_of_forcing(&mut self, entrant: usize, displaced: &Proof) -> Result<(), Failure> {
-        let Some(own) = displaced.served_by.as_deref() else {
-            return Ok(());
-        };
-        if !self.race.counts(entrant) {
-            return Ok(());
-        }
-        let mut entrants = self.race.plan().entrants.iter();
-        let races = |entrant: &Entrant| {
-            entrant
-                .library
-                .as_deref()
-                .is_some_and(|it| is_same(it, own))
-        };
-        let next = match entrants.find(|entrant| races(entrant)) {
-            Some(entrant) => format!("that is what {} measures", entrant.name),
-            None => format!("to compare with what the command chooses, add -a {own}"),
-        };
-        let name = &self.race.plan().entrants[entrant].name;
-        self.remark(format!(
-            "where nothing is preloaded the command itself runs on {own}, so {name} preloads the C \
-             library; {next}"
-        ))
-    }
-
     /// Does one step of the race; where a library turns out to have changed, its proof is taken
     /// again and the step is repeated.
     pub(super) fn guarded<T>(
@@ -231,10 +176,14 @@ impl Contest {
     /// files, or in another environment.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
-        self.remark(format!("{cause} before round {round}; proven again"))?;
+        let unproven = self.race.plan().options.unproven;
+        let then = if unproven { "" } else { "; proven again" };
+        self.remark(format!("{cause} before round {round}{then}"))?;
         // Accepted first: what changes once more during the proof is found before the next run.
         self.race.accept_library(entrant).map_err(measure_failure)?;
-        self.prover.prove(&mut self.race, entrant, None)?;
+        if !unproven {
+            self.prover.prove(&mut self.race, entrant, None)?;
+        }
         Ok(())
     }
 
@@ -255,11 +204,9 @@ impl Contest {
     }
 }
 
-/// Whether two paths name the same file.
-fn is_same(one: &Path, other: &str) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    real(one).is_some_and(|one| real(Path::new(other)) == Some(one))
-}
+/// What a reader of a race without proofs must know.
+const UNPROVEN: &str = "no proof was taken (--unproven): nothing shows that any allocator served the \
+     command, or that the entrants did the same work";
 
 const NEVER_ALLOCATES: &str = "the command never allocates, so there is nothing to race";
 
@@ -296,6 +243,7 @@ fn baseline_failure(how: &str) -> String {
 fn only_unwatched(how: &str) -> String {
     format!(
         "the command runs by itself, but fails under the witness {how}; the witness traces it, and the \
-         kernel allows one tracer for each process: race it without strace, gdb or LeakSanitizer"
+         kernel allows one tracer for each process: race it without strace, gdb or LeakSanitizer, or \
+         without a proof by --unproven"
     )
 }

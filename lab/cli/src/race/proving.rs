@@ -1,10 +1,11 @@
 //! The runs under the witness: who serves malloc, before anything is timed.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use heapdrome_measure::{Race, entrant_environment};
 use heapdrome_record::{Coverage, Ending, Evidence, JournalLine, Plan, Proof, Role};
@@ -19,6 +20,7 @@ pub struct Prover {
     witness: Witness,
     scratch: tempfile::TempDir,
     interrupt: Arc<AtomicBool>,
+    shortest: Cell<Option<Duration>>,
 }
 
 /// What a run under the witness showed of one entrant.
@@ -67,7 +69,14 @@ impl Prover {
             witness: Witness::new(folder).map_err(Failure::machine)?,
             scratch: tempfile::tempdir().map_err(Failure::machine)?,
             interrupt,
+            shortest: Cell::new(None),
         })
+    }
+
+    /// The shortest run under the witness so far, `--prepare` included: a little longer than one
+    /// without.
+    pub fn shortest_run(&self) -> Option<Duration> {
+        self.shortest.get()
     }
 
     /// Whether the latest proof of `entrant` still holds: the same libraries, executable, command
@@ -221,7 +230,7 @@ impl Prover {
         // Nothing can displace the allocator of a command that it does not serve anyhow.
         if request.preloads_nothing() && proof.coverage != Coverage::TooLittle {
             match self.follow(race, || self.witness.start_uncounted(request))? {
-                Watched::Well(uncounted) => add_uncounted(&mut proof, &uncounted),
+                Watched::Well(uncounted) => add_uncounted(&mut proof, &request.entrant, &uncounted),
                 failed => return Ok(failed.into()),
             }
         }
@@ -234,9 +243,10 @@ impl Prover {
         race: &mut Race,
         start: impl FnOnce() -> Result<Session, WitnessError>,
     ) -> Result<Watched, Failure> {
+        let started = Instant::now();
         race.prepare(&self.interrupt)
             .map_err(super::measure_failure)?;
-        let session = start().map_err(witness_failure)?;
+        let session = start().map_err(untraceable)?;
         let plan = race.plan();
         let answered = match &plan.options.server {
             None => true,
@@ -247,7 +257,12 @@ impl Prover {
         };
         let report = session.finish().map_err(witness_failure)?;
         match answered && ended_well(plan, &report) {
-            true => Ok(Watched::Well(report)),
+            true => {
+                let took = started.elapsed();
+                let shortest = self.shortest.get().map_or(took, |known| known.min(took));
+                self.shortest.set(Some(shortest));
+                Ok(Watched::Well(report))
+            }
             false => Ok(Watched::Failed(report.ending, tail(&self.stderr()))),
         }
     }
@@ -295,6 +310,16 @@ pub fn witness_failure(error: WitnessError) -> Failure {
         WitnessError::Interrupted => Failure::Interrupted,
         WitnessError::EmptyCommand | WitnessError::CommandNotFound { .. } => Failure::usage(error),
         other => Failure::machine(other),
+    }
+}
+
+/// The failure to start a run under the witness. A race can do without, where nothing may be traced.
+fn untraceable(error: WitnessError) -> Failure {
+    match error {
+        WitnessError::PtraceForbidden { .. } => {
+            Failure::Machine(format!("{error}; or race without a proof by --unproven"))
+        }
+        other => witness_failure(other),
     }
 }
 

@@ -6,12 +6,13 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Parser as _;
 use heapdrome_measure::journal::{self, RaceSummary};
-use heapdrome_record::{Plan, Stopping};
+use heapdrome_record::{Plan, RaceResult, Stopping};
 
 use super::contest::Contest;
 use super::planning;
+use super::stopping::{Aim, stopping};
 use super::sweep::Whole;
-use crate::arguments::{Action, Arguments, OutputArguments};
+use crate::arguments::{Action, Arguments, OutputArguments, RaceArguments};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
@@ -40,18 +41,18 @@ pub enum Interrupted {
 }
 
 /// What goes on, if anything is to: the sweep or the race of this name, the sweep of the race of this name, or what was
-/// interrupted last of all that was started in the current folder.
+/// interrupted last of all that was started in the current folder. With new limits that may have ended.
 ///
 /// # Errors
 /// When nothing has this name; for [`LATEST`], when nothing was started here that is unfinished, or the last of it
 /// cannot go on so.
-pub fn find(name: Option<&str>, folders: &Folders) -> Result<Option<Interrupted>, Failure> {
-    let Some(name) = name else {
+pub fn find(arguments: &RaceArguments, folders: &Folders) -> Result<Option<Interrupted>, Failure> {
+    let Some(name) = arguments.resume.as_deref() else {
         return Ok(None);
     };
     let is_it = |race: &RaceSummary| name_of(&race.folder) == name || resumed_by(race) == name;
     let race = match name {
-        LATEST => Some(latest(folders)?),
+        LATEST => Some(latest(folders, arguments.stopping.is_given())?),
         _ => journal::list(&folders.races).into_iter().find(is_it),
     };
     if let Some(whole) = race
@@ -68,19 +69,44 @@ pub fn find(name: Option<&str>, folders: &Folders) -> Result<Option<Interrupted>
     }
 }
 
-/// Takes up the race in `folder`, and says which it is. Its result goes where `output` says, and for what that leaves
-/// open to the files that the race was first asked to write.
+/// The result of the race of this name as far as it came, or for [`LATEST`] of the race by itself that was written
+/// last; `None` where there is none.
+///
+/// # Errors
+/// When its journal cannot be used, as that of a race that is running.
+pub fn kept(name: &str, folders: &Folders) -> Result<Option<RaceResult>, Failure> {
+    let is_it = |race: &RaceSummary| match name {
+        LATEST => race.rounds > 0 && matches!(origin(&race.plan.asked), Origin::Race(_)),
+        name => name_of(&race.folder) == name,
+    };
+    let Some(race) = journal::latest(&folders.races, is_it) else {
+        return Ok(None);
+    };
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let mut contest = Contest::resume(&race.folder, folders, interrupt)?;
+    let ended = match contest.is_finished() {
+        true => contest.begin()?.ok_or(Failure::Interrupted),
+        false => Err(Failure::Interrupted),
+    };
+    let result = contest.result(&ended);
+    contest.close();
+    Ok(Some(result))
+}
+
+/// Takes up the race in `folder`, and says which it is. Limits that `arguments` set take the place of its own. Its
+/// result goes where they say, and for what they leave open to the files that the race was first asked to write.
 ///
 /// # Errors
 /// When its journal cannot be used, when it is one of the races of a sweep that an older heapdrome ran, or when one of
 /// the files cannot be written.
 pub fn take_up(
     folder: &Path,
-    output: &OutputArguments,
+    arguments: &RaceArguments,
     folders: &Folders,
     interrupt: Arc<AtomicBool>,
 ) -> Result<TakenUp, Failure> {
-    let contest = Contest::resume(folder, folders, interrupt)?;
+    let output = &arguments.output;
+    let mut contest = Contest::resume(folder, folders, interrupt)?;
     // The files of a race that has ended were written then, and may hold a later result now.
     let output = match contest.is_finished() {
         true => output.clone(),
@@ -90,6 +116,9 @@ pub fn take_up(
         }
     };
     Destinations::of(&output).check(&[])?;
+    if arguments.stopping.is_given() {
+        contest.limit(stopping(&arguments.stopping, false, Aim::Decide)?)?;
+    }
     if !contest.is_finished() {
         announce(&contest);
     }
@@ -119,8 +148,11 @@ fn announce(contest: &Contest) {
 
 /// How many rounds of so many races are done, such as `7 of at most 200 rounds done`.
 pub fn rounds_done(done: u32, races: u32, stopping: &Stopping) -> String {
-    let may_end_sooner =
-        stopping.precision.is_some() || stopping.max_time.is_some() || stopping.until_decided;
+    let may_end_sooner = stopping.precision.is_some()
+        || stopping.margin.is_some()
+        || stopping.until_decided
+        || stopping.pace.is_some()
+        || stopping.max_time.is_some();
     let at_most = if may_end_sooner { "at most " } else { "" };
     let most = stopping.max_rounds.saturating_mul(races);
     format!("{done} of {at_most}{most} rounds done")
@@ -176,11 +208,16 @@ fn of_old_sweep(name: &str) -> String {
     )
 }
 
-/// What was interrupted last of all that was started in the current folder.
-fn latest(folders: &Folders) -> Result<RaceSummary, Failure> {
+/// What was interrupted last, or where `also_ended` ran last, of all that was started in the current folder.
+fn latest(folders: &Folders, also_ended: bool) -> Result<RaceSummary, Failure> {
     let here = planning::current_folder()?;
-    let unfinished = journal::unfinished(&folders.races).into_iter();
-    let (own, others): (Vec<_>, Vec<_>) = unfinished.partition(|race| race.plan.started_in == here);
+    let races = match also_ended {
+        true => journal::list(&folders.races),
+        false => journal::unfinished(&folders.races),
+    };
+    let (own, others): (Vec<_>, Vec<_>) = races
+        .into_iter()
+        .partition(|race| race.plan.started_in == here);
     let mut own = own.into_iter();
     let race = own
         .next()

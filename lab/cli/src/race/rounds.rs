@@ -2,17 +2,35 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{Ending, JournalLine, MemoryRun, Role};
-use heapdrome_statistics::{Decision, Stopping};
+use heapdrome_record::{self as record, Ending, JournalLine, MemoryRun, Nanoseconds, Role};
+use heapdrome_statistics::{Decision, Stopping, median};
 
-use super::assembling::{assemble, differing, wall_estimates};
+use super::assembling::{assemble, differing};
 use super::contest::{Contest, Ended};
-use super::measure_failure;
+use super::judging::judged_estimates;
+use super::limits::Outlook;
+use super::{limits, measure_failure};
 use crate::failure::Failure;
 use crate::output;
 
 impl Contest {
-    /// Rounds until the intervals are narrow enough, or time or rounds are used up.
+    /// Makes the race go on until these limits, also where it had ended; `max_time` counts from now on.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn limit(&mut self, stopping: record::Stopping) -> Result<(), Failure> {
+        let until = |time| Duration::from(time) + self.clock.spent();
+        let stopping = record::Stopping {
+            max_time: stopping.max_time.map(until).map(Nanoseconds::from),
+            ..stopping
+        };
+        let line = JournalLine::Limits { stopping };
+        self.race.record(line).map_err(measure_failure)?;
+        self.progress.follow_plan(self.race.plan());
+        Ok(())
+    }
+
+    /// Rounds until all is decided, or time or rounds are used up.
     pub(super) fn rounds(&mut self) -> Result<Ended, Failure> {
         loop {
             if let Some(ended) = self.round_or_end()? {
@@ -23,6 +41,13 @@ impl Contest {
 
     /// One more round, or how the race ends where none is needed.
     pub(super) fn round_or_end(&mut self) -> Result<Option<Ended>, Failure> {
+        self.clock.start();
+        let ended = self.next_or_end();
+        self.clock.stop();
+        ended
+    }
+
+    fn next_or_end(&mut self) -> Result<Option<Ended>, Failure> {
         if let Some(ended) = self.enough()? {
             return Ok(Some(ended));
         }
@@ -32,43 +57,112 @@ impl Contest {
         Ok(None)
     }
 
+    /// Says when the race ends; a collection tells of its races itself.
+    pub(super) fn announce(&mut self) {
+        let race = &self.race;
+        let Some(run) = self.one_run().filter(|_| !self.progress.has_title()) else {
+            return;
+        };
+        let racing = (0..race.plan().entrants.len()).filter(|place| race.is_racing(*place));
+        let runs = u32::try_from(racing.count()).unwrap_or(u32::MAX);
+        let wanted = race
+            .plan()
+            .options
+            .memory_runs
+            .saturating_mul(runs.saturating_sub(1));
+        let made = u32::try_from(race.memory_runs().len()).unwrap_or(u32::MAX);
+        let outlook = Outlook {
+            runs,
+            run,
+            done: race.complete_rounds(),
+            memory_runs: wanted.saturating_sub(made),
+            spent: self.clock.spent(),
+        };
+        let stopping = &race.plan().stopping;
+        self.progress.line(&outlook.tell(stopping));
+        self.progress.limit(outlook.longest(stopping));
+    }
+
+    /// How long one run takes: a median run of the baseline, or the shortest run under the witness as long as there is
+    /// none; `None` before both.
+    fn one_run(&self) -> Option<Duration> {
+        let baseline = self.race.plan().baseline();
+        let own = self
+            .race
+            .runs()
+            .iter()
+            .filter(|run| run.entrant == baseline);
+        let walls: Vec<f64> = own.map(|run| run.wall.as_seconds()).collect();
+        match median(&walls) {
+            Some(seconds) => Some(Duration::from_secs_f64(seconds.max(0.0))),
+            None => self.prover.shortest_run(),
+        }
+    }
+
     /// Whether the rounds are enough, and why.
     fn enough(&mut self) -> Result<Option<Ended>, Failure> {
         let stopping = self.race.plan().stopping.clone();
-        let wish = Stopping {
-            precision: stopping.precision,
-            min_rounds: stopping.min_rounds as usize,
-            max_rounds: stopping.max_rounds as usize,
-        };
-        let most = stopping.max_time.map(Duration::from);
         if let Some(ended) = self.lost() {
             return Ok(Some(ended));
         }
         let rounds = self.race.complete_rounds();
-        let enough = rounds >= stopping.min_rounds;
-        if enough {
+        let least = limits::least_rounds(&stopping, self.one_run().unwrap_or_default());
+        let may_end = rounds >= least;
+        if rounds >= stopping.min_rounds {
             self.watch_memory()?;
-            if let Some(ended) = self.leave_out_decided()? {
+            if let Some(ended) = self.leave_out_decided(may_end)? {
                 return Ok(Some(ended));
             }
         }
-        let estimates = self.with_material("", wall_estimates);
-        let reason = match wish.decide(rounds as usize, &estimates) {
-            Decision::GoOn if enough && most.is_some_and(|most| self.timed >= most) => {
-                "the time was used up".to_owned()
-            }
-            Decision::GoOn => return Ok(None),
-            Decision::Precise => precise(stopping.precision),
-            Decision::RoundsDone => format!("{rounds} rounds done"),
+        let wish = Stopping {
+            precision: stopping.precision,
+            min_rounds: least as usize,
+            max_rounds: stopping.max_rounds as usize,
         };
-        Ok(Some(Ended::Done(reason)))
+        let estimates = self.with_material("", judged_estimates);
+        let reason = match wish.decide(rounds as usize, &estimates) {
+            Decision::GoOn => self.out_of_time(rounds, may_end),
+            Decision::Precise => Some(precise(stopping.precision)),
+            Decision::RoundsDone => Some(format!("{rounds} rounds done")),
+        };
+        Ok(reason.map(Ended::Done))
+    }
+
+    /// Why there is no time for another round.
+    fn out_of_time(&self, rounds: u32, may_end: bool) -> Option<String> {
+        let round = self.clock.rounds().checked_div(rounds).unwrap_or_default();
+        if !self.fits(round) {
+            return Some(limits::used_up(rounds));
+        }
+        let pace = self.race.plan().stopping.pace.filter(|_| may_end)?;
+        let most = limits::time_of_rounds(pace, self.one_run().unwrap_or_default());
+        (self.clock.rounds() + round > most).then(|| limits::used_up(rounds))
+    }
+
+    /// Whether something that takes `time` ends before `--max-time` is used up.
+    fn fits(&self, time: Duration) -> bool {
+        let most = self.race.plan().stopping.max_time.map(Duration::from);
+        most.is_none_or(|most| self.clock.spent() + time < most)
+    }
+
+    /// How a race ends whose `--max-time` is used up before its first round.
+    pub(super) fn no_time_for_rounds(&self) -> Option<Ended> {
+        let first = self.race.runs().is_empty() && !self.fits(Duration::ZERO);
+        first.then(|| {
+            let run = self.prover.shortest_run().map(limits::about);
+            let run = run.map_or_else(String::new, |run| format!(", of which one takes about {run}"));
+            Ended::NothingToRace(format!(
+                "--max-time was used up before the first round by the runs under the witness{run}; give it more, or \
+                 race fewer allocators with -a"
+            ))
+        })
     }
 
     fn one_round(&mut self) -> Result<(), Failure> {
         self.check_program()?;
         let started = Instant::now();
         self.guarded(|race, events, interrupt| race.next_round(events, interrupt))?;
-        self.timed += started.elapsed();
+        self.clock.round_took(started.elapsed());
         Ok(())
     }
 
@@ -111,6 +205,9 @@ impl Contest {
                 && self.race.is_racing(entrant)
                 && self.race.memory_runs().iter().filter(made).count() < wanted
             {
+                if !self.fits(self.one_run().unwrap_or_default()) {
+                    return self.remark(NO_MEMORY_RUN.to_owned());
+                }
                 self.guarded(|race, events, interrupt| {
                     race.memory_run(entrant, events, interrupt)
                 })?;
@@ -133,6 +230,9 @@ impl Contest {
         Ok(())
     }
 }
+
+/// Why an entrant has no figures of its process tree.
+const NO_MEMORY_RUN: &str = "--max-time was used up before every memory run was made";
 
 /// What an output that differs means; it stands where others have their standard error.
 const WHAT_DIFFERS: &str = "the same load must print the same under every allocator, but for \

@@ -25,11 +25,20 @@ pub struct Estimate {
     unknown: Vec<String>,
 }
 
-/// Runs one round of the smallest form of each race, and scales its times by the operations.
+/// The system's allocator with another setting: it is there everywhere, and stands for a rival where
+/// none is built.
+const STAND_IN: &str = "system-arena1";
+
+/// Runs one round of the smallest form of each race, and scales its times by the operations. Allocators
+/// that are `unbuilt` stay so: they are taken to be as fast as the others.
 ///
 /// # Errors
 /// When someone interrupts; a race whose small form cannot be run is left out of the estimate.
-pub fn estimate(session: &mut Session<'_>, races: &[Race]) -> Result<Estimate, Failure> {
+pub fn estimate(
+    session: &mut Session<'_>,
+    races: &[Race],
+    unbuilt: &[String],
+) -> Result<Estimate, Failure> {
     let mut found = Estimate {
         time: Duration::ZERO,
         races: Vec::new(),
@@ -37,13 +46,22 @@ pub fn estimate(session: &mut Session<'_>, races: &[Race]) -> Result<Estimate, F
         unknown: Vec::new(),
     };
     output::tell("running each allocator once on a small form, to estimate the time");
+    if !unbuilt.is_empty() {
+        output::tell(format_args!(
+            "not built, and taken to be as fast as the others: {}",
+            unbuilt.join(", ")
+        ));
+    }
     for race in races {
         let name = label(race);
         let suites = session.suites();
-        let Some(Probe { race: small, times }) = probe(suites, race) else {
+        let probe = probe(suites, race).filter(|_| !unbuilt.contains(&race.baseline));
+        let Some(Probe { race: small, times }) = probe else {
             found.unknown.push(name);
             continue;
         };
+        let small = of_built(small, unbuilt);
+        let times = times * runs(race) / runs(&small);
         let title = format!("estimate: {}", race.title);
         match session.race(&small, &title, 1, Some(Scale::Quick)) {
             Ok(result) => {
@@ -62,6 +80,20 @@ pub fn estimate(session: &mut Session<'_>, races: &[Race]) -> Result<Estimate, F
         }
     }
     Ok(found)
+}
+
+/// A race of those of its allocators that are built.
+fn of_built(mut race: Race, unbuilt: &[String]) -> Race {
+    race.allocators.retain(|name| !unbuilt.contains(name));
+    if race.allocators.is_empty() {
+        race.allocators = vec![STAND_IN.to_owned()];
+    }
+    race
+}
+
+/// The runs in a round: the baseline runs twice.
+fn runs(race: &Race) -> f64 {
+    race.allocators.len() as f64 + 2.0
 }
 
 /// The wall time of one round.

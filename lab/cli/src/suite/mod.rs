@@ -47,8 +47,8 @@ fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), 
     let mut suites = selecting::suites(&arguments.name)?;
     Suite::check_only(&suites, &arguments.only).map_err(Failure::usage)?;
     let before = selecting::taken_up(arguments, scale)?;
-    let rivals = selecting::equip(&mut suites, arguments, &folders, scale)?;
-    let mut races = selecting::races(&suites, arguments, &rivals, scale);
+    let equipment = selecting::equip(&mut suites, arguments, &folders, scale)?;
+    let mut races = selecting::races(&suites, arguments, &equipment.rivals, scale);
     if let Some(rounds) = arguments.rounds {
         for race in &mut races {
             (race.rounds, race.most_rounds) = (rounds, None);
@@ -66,7 +66,7 @@ fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), 
     let collection = before.unwrap_or_else(|| empty(&arguments.name, scale));
     let mut session = Session::new(suites, collection, arguments, &folders, seed, interrupt)?;
     if arguments.estimate || scale == Scale::Published {
-        let estimate = estimate::estimate(&mut session, &races)?;
+        let estimate = estimate::estimate(&mut session, &races, &equipment.unbuilt)?;
         estimate.tell(files)?;
         if arguments.estimate {
             return Ok(());

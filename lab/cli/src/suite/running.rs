@@ -149,6 +149,7 @@ impl<'a> Session<'a> {
             asked: self.collection.asked.clone(),
             untold: None,
             part_of: None,
+            new_limits: false,
             begun: None,
         };
         let proofs = Some(&mut self.proofs);
@@ -234,14 +235,13 @@ impl<'a> Session<'a> {
 /// So many rounds; with a most of them as many again as it takes until all is decided.
 fn stopping(rounds: u32, most: Option<u32>) -> Stopping {
     Stopping {
-        precision: None,
         min_rounds: match most {
             None => rounds.min(LEAST_ROUNDS),
             Some(_) => rounds,
         },
         max_rounds: most.unwrap_or(rounds),
-        max_time: None,
         until_decided: most.is_some(),
+        ..Stopping::default()
     }
 }
 

@@ -96,8 +96,16 @@ fn of_this_machine(collection: &Collection) -> bool {
         || (&there.processor, there.processors) == (&here.processor, here.processors)
 }
 
-/// Builds what the suites need and is missing, and takes out of them what cannot be had. Returns
-/// the rivals that were asked for instead of the suites' own, by names of the catalogue.
+/// Allocators of a suite, by names of the catalogue.
+pub struct Equipment {
+    /// The rivals that were asked for instead of the suites' own.
+    pub rivals: Vec<String>,
+    /// Those that are not built, since only an estimate is wanted.
+    pub unbuilt: Vec<String>,
+}
+
+/// Builds what the suites need and is missing, unless only an estimate is wanted, and takes out of them
+/// what cannot be had.
 ///
 /// # Errors
 /// When an allocator that was asked for by name, or a baseline, cannot be had.
@@ -106,7 +114,7 @@ pub fn equip(
     arguments: &SuiteArguments,
     folders: &Folders,
     scale: Scale,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Equipment, Failure> {
     let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
     let known = Names::new(&catalogue);
     let asked = match arguments.allocators.as_slice() {
@@ -116,7 +124,12 @@ pub fn equip(
     for suite in &mut *suites {
         suite.admit(&asked);
     }
+    let mut unbuilt = Vec::new();
     for (name, needed) in names(suites, arguments, &asked, scale) {
+        if arguments.estimate && known.must_be_built(&name) {
+            unbuilt.push(name);
+            continue;
+        }
         let needed = needed || known.asked_by_name(&arguments.allocators, &name);
         match known.ready(&name) {
             Ok(_) => {}
@@ -131,7 +144,10 @@ pub fn equip(
             }
         }
     }
-    Ok(asked)
+    Ok(Equipment {
+        rivals: asked,
+        unbuilt,
+    })
 }
 
 /// The allocators of all races, each with whether it is a baseline.

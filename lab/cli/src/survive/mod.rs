@@ -115,8 +115,7 @@ fn entrants(asked: &[String]) -> Result<Vec<Entrant>, Failure> {
     let folders = Folders::find()?.interrupted_by(&flag);
     let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
     let names = Names::new(&catalogue);
-    let wanted = names.expand(asked)?;
-    wanted.iter().map(|name| names.ready(name)).collect()
+    Ok(names.ready_all(asked, None)?.entrants)
 }
 
 /// The swap that was asked for; what is there already will do, and so will none.

@@ -66,6 +66,19 @@ impl Asked {
         }
     }
 
+    /// The names of the figures that the workload reports; `None` for a program, which tells them once it is prepared.
+    pub fn metric_names(&self) -> Option<Vec<String>> {
+        let own = match &self.what {
+            What::Synthetic(parameters) => {
+                let own = parameters.description().figures.iter();
+                figures(own.map(|figure| (figure.name, figure.more_is_better)))
+            }
+            What::Catalog(_) => figures(catalog::FIGURES.iter().map(|name| (*name, false))),
+            What::Program(..) => return None,
+        };
+        Some(own.iter().map(|(name, _)| metric_name(name)).collect())
+    }
+
     /// Makes the workload ready: finds its program, and writes what it needs into the cache.
     ///
     /// # Errors

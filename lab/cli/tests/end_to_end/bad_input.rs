@@ -203,6 +203,36 @@ fn numbers_that_make_no_sense() {
 }
 
 #[test]
+fn options_that_contradict_each_other() {
+    let server = ["--serve", "true", "--ready", "true"];
+    let idle = [&server[..], &["--idle", "1s", "--memory-runs", "0"]].concat();
+    let wrong: [(&[&str], &str); 8] = [
+        (&["--unproven", "--allow-different-work"], "--unproven"),
+        (&["--max-rounds", "3"], "--max-rounds"),
+        (&["--knee", "10%"], "--knee"),
+        (&["--work", "same"], "--work"),
+        (&idle, "--idle"),
+        (&["--idle", "1s"], "--serve"),
+        (&["--env", "A=1", "--env", "A=2"], "--env A"),
+        (&["--resume", "--unproven"], "--resume"),
+    ];
+    for (options, word) in wrong {
+        race_complains(options, &[&program()], 2, &[word]);
+    }
+}
+
+#[test]
+fn the_command_as_it_is_has_a_name_of_its_own() {
+    race_complains(&["-a", "as-is"], &["true"], 2, &["as-is", "by itself"]);
+    let options = ["--baseline", "as-is"];
+    race_complains(&options, &["true"], 2, &["as-is", "leave out --baseline"]);
+    let (site, sound) = (Site::new(), allocator(""));
+    let sound = sound.to_str().expect("plain");
+    site.run(&["allocators", "add", "as-is", sound])
+        .complains(2, &["as-is"]);
+}
+
+#[test]
 fn processors_that_this_machine_lacks() {
     race_complains(&["--pin", "900"], &["true"], 2, &["900"]);
 }

@@ -114,8 +114,8 @@ fn one_result_comes_from_standard_input() {
         command.stdin(file);
         site.finish(command)
     };
-    let shown = site.run(&["show", "r.json"]);
-    assert_eq!(read("show -").ends_with(0).stdout, shown.stdout);
+    let shown = site.run(&["show", "r.json", "--full"]);
+    assert_eq!(read("show - --full").ends_with(0).stdout, shown.stdout);
     let page = read("report - -o -");
     assert!(page.ends_with(0).stdout.contains("standard-input.json"));
     let compared = read("compare - r.json --json -");

@@ -1,17 +1,21 @@
 //! heapdrome as a person uses it: through its binary, with allocators and programs that are built
 //! here by gcc, some of them broken on purpose.
 
+mod as_is;
 mod bad_input;
+mod brief;
 mod compare;
 mod compressed;
 mod decided;
 mod destinations;
 mod evidence;
 mod failing_entrants;
+mod judged;
 mod killed;
 mod misuse;
 mod pages;
 mod paging;
+mod private;
 mod proof;
 mod readme;
 mod reports;
@@ -24,4 +28,6 @@ mod suites;
 mod support;
 mod survive;
 mod sweeps;
+mod unproven;
+mod usual;
 mod workloads;

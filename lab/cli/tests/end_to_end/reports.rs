@@ -94,7 +94,7 @@ fn a_result_without_rounds_is_shown_and_its_page_says_so_too() {
     let mut result = saved::value(RACE);
     result["rounds"] = 0.into();
     site.file("r.json", result.to_string());
-    let told = "No round is complete, so nothing can be said.";
+    let told = "No round is complete.";
     let shown = site.run(&["show", "r.json"]);
     shown.ends_with(0).tells(told);
     site.run(&["report", "r.json", "-o", "x.html"])

@@ -184,8 +184,8 @@ fn a_race_is_resumed_from_another_folder() {
 #[test]
 fn a_resumed_race_takes_no_new_settings() {
     Site::new()
-        .run(&["race", "--resume", "--rounds", "9"])
-        .complains(2, &["--resume", "--rounds"]);
+        .run(&["race", "--resume", "--seed", "9"])
+        .complains(2, &["--resume", "--seed", "leave one of them out"]);
 }
 
 /// Kills a race with these options that has begun its rounds.

@@ -27,8 +27,9 @@ fn the_server_runs_under_the_allocator_and_the_load_does_not() {
         let anonymous = rest["parts"]["anonymous"].as_u64();
         assert!(anonymous.is_some_and(|bytes| bytes > 0), "{rest}");
     }
-    outcome.tells("after idle: anonymous memory after at least");
-    outcome.tells("in which the server was left alone after its load");
+    let shown = site.in_full();
+    shown.tells("after idle: anonymous memory after at least");
+    shown.tells("in which the server was left alone after its load");
     let proof = &row(&result, &sound)["proof"];
     assert_eq!(proof["served_by"].as_str(), sound.to_str());
     assert!(

@@ -222,6 +222,26 @@ fn an_estimate_runs_little_and_measures_nothing() {
 }
 
 #[test]
+fn an_estimate_builds_no_allocator() {
+    let site = Site::new();
+    let name = suite(&site);
+    let words = [
+        "suite",
+        &name,
+        "--quick",
+        "--estimate",
+        "-a",
+        "system,mimalloc2",
+    ];
+    let outcome = site.run(&words);
+    outcome.says(0, &["not built", "mimalloc2"]);
+    outcome.tells("mine/tiny at 2");
+    let built = site.path(".cache/heapdrome/allocators");
+    let built = std::fs::read_dir(built).map_or(0, |entries| entries.count());
+    assert_eq!(built, 0);
+}
+
+#[test]
 fn allocators_can_be_named_instead_of_the_suites_own() {
     let site = Site::new();
     let outcome = run(&site, &["-a", "system", "--only", "tiny=1"]);

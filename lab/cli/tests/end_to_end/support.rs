@@ -145,6 +145,14 @@ impl Site {
         let value = serde_json::from_str(&text).unwrap_or(Value::Null);
         (outcome, value)
     }
+
+    /// Everything that is known of the race whose result is in `result.json`.
+    #[track_caller]
+    pub fn in_full(&self) -> Outcome {
+        let shown = self.run(&["show", "result.json", "--full"]);
+        shown.ends_with(0);
+        shown
+    }
 }
 
 /// Undoes what a shell does to the commands that it starts in the background: ignoring signals, as
@@ -289,6 +297,14 @@ pub fn row<'a>(result: &'a Value, library: &Path) -> &'a Value {
         .unwrap_or_else(|| panic!("no row for {}", library.display()))
 }
 
+/// The row of the entrant of this name.
+#[track_caller]
+pub fn named<'a>(result: &'a Value, name: &str) -> &'a Value {
+    let rows = result["entrants"].as_array().expect("a result with rows");
+    let found = rows.iter().find(|row| row["allocator"] == name);
+    found.unwrap_or_else(|| panic!("no row {name} in {rows:?}"))
+}
+
 /// The row of the baseline.
 #[track_caller]
 pub fn baseline(result: &Value) -> &Value {
@@ -351,6 +367,28 @@ pub fn bundling_program() -> String {
         &["program.c", "bundled.c"],
         &flags,
     ))
+}
+
+/// The same, linked with an allocator of the fixtures.
+pub fn linked_program(library: &Path) -> String {
+    let folder = library.parent().and_then(Path::to_str).expect("plain");
+    let rpath = format!("-Wl,-rpath,{folder}");
+    let library = library.to_str().expect("plain");
+    let flags = ["-O1", "-fno-builtin", &rpath, "-Wl,--no-as-needed", library];
+    text_of(build("program-linked", &["program.c"], &flags))
+}
+
+/// A program that takes its memory past malloc, with an interface under these names.
+pub fn private_program(names: &str) -> String {
+    let define = format!("-DNAMES_{}", names.to_uppercase());
+    let flags = ["-O1", "-fno-builtin", "-rdynamic", &define];
+    text_of(build(&format!("private-{names}"), &["private.c"], &flags))
+}
+
+/// A library that allocates for the program that opens it.
+pub fn opened_library() -> PathBuf {
+    let flags = ["-shared", "-fPIC", "-O1", "-fno-builtin"];
+    build("libopened.so", &["opened.c"], &flags)
 }
 
 fn text_of(path: PathBuf) -> String {

@@ -50,6 +50,8 @@ fn plan(word: &str, command: &[String]) -> Plan {
         settings: Default::default(),
         hardened: false,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
+        as_is: false,
     };
     Plan {
         command: command.to_vec(),
@@ -65,11 +67,9 @@ fn plan(word: &str, command: &[String]) -> Plan {
         seed: 5,
         options: Options::default(),
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 1,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
     }

@@ -27,26 +27,32 @@ pub struct RaceSummary {
 
 /// The races whose folders lie in `races`, the latest first; what cannot be read is left out.
 pub fn list(races: &Path) -> Vec<RaceSummary> {
-    let Ok(folders) = std::fs::read_dir(races) else {
-        return Vec::new();
-    };
-    let mut found: Vec<_> = folders
-        .flatten()
-        .filter_map(|folder| summary(&folder.path()))
-        .collect();
-    found.sort_by(|one, other| {
-        other
-            .written
-            .cmp(&one.written)
-            .then(other.folder.cmp(&one.folder))
-    });
-    found
+    by_age(races).filter_map(summary).collect()
 }
 
-fn summary(folder: &Path) -> Option<RaceSummary> {
-    let path = folder.join(FILE_NAME);
-    let written = std::fs::metadata(&path).ok()?.modified().ok()?;
-    let (lines, _) = read(&path).ok()?;
+/// The latest race in `races` that is `wanted` and that no heapdrome runs. Journals older than its own are not read.
+pub fn latest(races: &Path, wanted: impl Fn(&RaceSummary) -> bool) -> Option<RaceSummary> {
+    let free = |race: &RaceSummary| !is_locked(&race.folder.join(FILE_NAME));
+    by_age(races)
+        .filter_map(summary)
+        .find(|race| wanted(race) && free(race))
+}
+
+/// The folders of races and when their journals were last written, the latest first.
+fn by_age(races: &Path) -> impl Iterator<Item = (SystemTime, PathBuf)> + use<> {
+    let folders = std::fs::read_dir(races).into_iter().flatten().flatten();
+    let dated = folders.filter_map(|folder| {
+        let folder = folder.path();
+        let journal = std::fs::metadata(folder.join(FILE_NAME)).ok()?;
+        Some((journal.modified().ok()?, folder))
+    });
+    let mut dated: Vec<_> = dated.collect();
+    dated.sort_by(|one, other| other.cmp(one));
+    dated.into_iter()
+}
+
+fn summary((written, folder): (SystemTime, PathBuf)) -> Option<RaceSummary> {
+    let (lines, _) = read(&folder.join(FILE_NAME)).ok()?;
     let mut lines = lines.into_iter();
     let JournalLine::Plan { plan, machine, .. } = lines.next()? else {
         return None;
@@ -54,7 +60,7 @@ fn summary(folder: &Path) -> Option<RaceSummary> {
     let mut state = State::new(*plan, *machine);
     lines.for_each(|line| state.apply(line));
     Some(RaceSummary {
-        folder: folder.to_owned(),
+        folder,
         written,
         runs: state.runs.len(),
         rounds: state.complete_rounds(),
@@ -98,6 +104,27 @@ mod tests {
         let latest = unfinished(races.path()).remove(0);
         assert_eq!(latest.folder, races.path().join("2"));
         assert_eq!((latest.runs, latest.rounds), (0, 0));
+    }
+
+    #[test]
+    fn the_latest_is_the_one_that_is_wanted_and_does_not_run() {
+        let races = tempfile::tempdir().expect("a folder");
+        let mut journals = Vec::new();
+        for name in ["1", "2", "3"] {
+            let journal = Journal::create(&races.path().join(name), &first());
+            journals.push(journal.expect("a journal"));
+        }
+        journals.truncate(1);
+        let found = |name: &str| {
+            let found = latest(races.path(), |race| !race.folder.ends_with(name))?;
+            found.folder.file_name()?.to_str().map(str::to_owned)
+        };
+        assert_eq!(found("none").as_deref(), Some("3"));
+        assert_eq!(found("3").as_deref(), Some("2"));
+        assert_eq!(
+            latest(races.path(), |race| race.folder.ends_with("1")),
+            None
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use heapdrome_record::JournalLine;
 
-pub use list::{RaceSummary, list, unfinished};
+pub use list::{RaceSummary, latest, list, unfinished};
 
 /// The version of the journal's format that this heapdrome writes, and the newest that it reads.
 pub const SCHEMA: u32 = 1;

@@ -27,6 +27,8 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
         settings: Default::default(),
         hardened: false,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
+        as_is: false,
     };
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),
@@ -46,11 +48,9 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
             ..Options::default()
         },
         stopping: Stopping {
-            precision: None,
             min_rounds: 1,
             max_rounds: 3,
-            max_time: None,
-            until_decided: false,
+            ..Stopping::default()
         },
         alpha: 0.05,
     }

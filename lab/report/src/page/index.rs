@@ -3,7 +3,8 @@
 use heapdrome_record::{Machine, Saved};
 use maud::{Markup, html};
 
-use super::{collection, document, heading, race};
+use super::{collection, document, heading};
+use crate::conclusion::Conclusion;
 use crate::foreign;
 use crate::prose;
 use crate::words;
@@ -23,15 +24,19 @@ impl Entry {
     /// Describes a result whose page is the file `page` beside the index.
     pub fn new(page: String, saved: &Saved) -> Self {
         let (conclusion, machine, started): (String, &Machine, &str) = match saved {
-            Saved::Race(result) => (race::verdict(result), &result.machine, &result.started),
+            Saved::Race(result) => {
+                let Conclusion { what, why, .. } = Conclusion::of(result);
+                (format!("{what} {why}"), &result.machine, &result.started)
+            }
             Saved::Collection(races) => {
-                (collection::verdict(races), &races.machine, &races.started)
+                let verdict = first_sentence(&collection::verdict(races));
+                (verdict, &races.machine, &races.started)
             }
         };
         Self {
             page,
             title: heading(saved),
-            conclusion: first_sentence(&conclusion),
+            conclusion,
             machine: prose::machine(machine),
             started: foreign::line(started),
         }

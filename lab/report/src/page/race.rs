@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::drawn::Drawn;
 use super::parts::{self, Place};
-use crate::advice;
+use crate::conclusion::{Conclusion, others};
 use crate::foreign;
 use crate::grid::{self, Extent};
 use crate::memory;
@@ -24,11 +24,6 @@ pub(super) fn heading(result: &RaceResult) -> String {
         None => reproduce::for_the_eye(&result.command),
     };
     format!("Allocators raced: {}", foreign::shorten(&of, 120))
-}
-
-/// Which allocators are better, in a few sentences.
-pub(super) fn verdict(result: &RaceResult) -> String {
-    advice::conclusion(&Sheet::new(result))
 }
 
 /// All that is known of a race. `prefix` makes the names of its drawings unique in the page.
@@ -52,8 +47,9 @@ pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: 
         prefix,
     };
     html! {
-        p class="verdict" { (advice::conclusion(&sheet)) }
+        p class="verdict" { (Conclusion::drawn(&sheet)) }
         p { (summary(result)) }
+        (parts::list(place.below(), "Others", &others(&sheet)))
         @if !sheet.rows.is_empty() {
             @let keys = keys(&sheet, &known);
             (controls(&sheet, &known, prefix, &keys))
@@ -140,6 +136,7 @@ fn ranking(sheet: &Sheet<'_>, known: &[Measure], views: Views<'_>, place: Place)
         @if !sheet.notes.is_empty() {
             (parts::heading(place.below(), "Notes"))
             ol { @for note in &sheet.notes { li { (note) } } }
+            @for more in grid::more_marks(sheet) { p { (more) } }
         }
     }
 }

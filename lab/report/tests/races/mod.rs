@@ -123,6 +123,7 @@ pub fn empty() -> RaceResult {
         .map(str::to_owned)
         .collect(),
         options: Options {
+            judged: vec!["wall_s".to_owned()],
             memory_runs: 1,
             compare_output: true,
             success: vec![0],
@@ -161,6 +162,7 @@ pub fn usual() -> RaceResult {
     result.noise_floor = Some(NoiseFloor {
         baseline_again,
         smallest_difference: 0.013,
+        smallest_by_figure: BTreeMap::from([("wall_s".to_owned(), 0.013)]),
     });
     result.remarks = vec!["Runs grew 0.4% slower over the race.".to_owned()];
     result.entrants = entrants();

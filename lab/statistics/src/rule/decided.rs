@@ -106,6 +106,48 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
     assert!(last < first, "{last} and {first} of {MEANS}");
 }
 
+/// Six rivals that are far slower leave early. What is announced for the others as the smallest
+/// difference that the race could show is shown in about 80% of the races (300; three standard errors
+/// are 7%).
+#[test]
+fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
+    const RACES: usize = 300;
+    let mut random = ChaCha8Rng::seed_from_u64(6);
+    let rule = Rule::new(0.05, RIVALS);
+    let shown = (0..RACES).filter(|_| announced_is_shown(&rule, &mut random));
+    let shown = shown.count();
+    println!("{shown} of {RACES}");
+    assert!((219..=261).contains(&shown), "{shown} of {RACES}");
+}
+
+/// Whether a race shows a rival that is slower by just what it announces at its end.
+fn announced_is_shown(rule: &Rule, random: &mut ChaCha8Rng) -> bool {
+    let ratio = |place: usize| if place < RIVALS - 2 { 1.3 } else { 1.0 };
+    let mut baseline = Vec::new();
+    // The last is the baseline's twin, which never leaves.
+    let mut others = vec![Vec::new(); RIVALS + 1];
+    let mut racing = [true; RIVALS + 1];
+    for _ in 0..ROUNDS[1] {
+        baseline.push(time(1.0, random));
+        for place in (0..=RIVALS).filter(|place| racing[*place]) {
+            others[place].push(time(ratio(place), random));
+        }
+        for place in 0..RIVALS {
+            let found = rule.compare(&others[place], &baseline, 0.0);
+            racing[place] &= found.is_none_or(|found| found.low <= 1.0);
+        }
+    }
+    let found = compared(rule, &baseline, &others);
+    let Some(typical) = typical(&found) else {
+        return false;
+    };
+    let announced = rule.smallest_difference(&typical);
+    let slower = others[RIVALS].iter().map(|time| time * (1.0 + announced));
+    let slower: Vec<f64> = slower.collect();
+    let found = rule.compare(&slower, &baseline, 0.0);
+    found.is_some_and(|found| found.shown() == Shown::Above)
+}
+
 /// An estimate is that of the common rounds: what the other one ran after that changes nothing.
 #[test]
 fn later_rounds_of_the_other_one_change_nothing() {

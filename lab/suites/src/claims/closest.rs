@@ -4,10 +4,10 @@ use heapdrome_record::{Holds, Member};
 use heapdrome_statistics::{Interval, Rule};
 
 use super::parts::sized;
-use super::{EVERYONE, Sizes};
 use crate::Suite;
-use crate::racers::racers;
-use crate::tables::{ALPHA, degradation, interval};
+use crate::claim::{EVERYONE, Sizes};
+use crate::racers::{ALPHA, racers};
+use crate::tables::{degradation, interval};
 
 /// An entrant with its times, and with the distance of its degradation from 1 on the log scale.
 struct Racer {

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use heapdrome_record::Member;
 
-use super::evidence::Side;
-use super::parts::Compared;
-use super::{Family, HoldsFor, Scope, Test, parts};
+use super::parts::{self, Compared};
 use crate::Suite;
+use crate::claim::{Family, HoldsFor, Scope, Side, Test};
 
 /// Comparisons of an entrant that are told in full; of more, the number is told.
 const TOLD: usize = 3;

@@ -3,7 +3,7 @@
 use heapdrome_record::Holds;
 use heapdrome_statistics::Interval;
 
-use super::{HoldsFor, Range};
+use crate::claim::{HoldsFor, Range, Side};
 use crate::tables::interval;
 
 /// Parts of a claim that are told in full; of more, the number is told.
@@ -22,17 +22,6 @@ pub(super) enum Found {
     Untestable(String),
     /// What it speaks of has not been run.
     NotRun(String),
-}
-
-/// On which side of a claim an interval lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// Wholly where the claim puts it.
-    Inside,
-    /// Wholly elsewhere.
-    Outside,
-    /// Neither.
-    Unclear,
 }
 
 /// One comparison that a claim speaks of.
@@ -83,23 +72,6 @@ impl Part {
                 interval(found.estimate, found.low, found.high)
             ),
             Err(why) => format!("{}: {why}", self.label),
-        }
-    }
-}
-
-impl Range {
-    /// On which side of its ends an interval lies.
-    pub(crate) fn side(&self, found: &Interval) -> Side {
-        let low = self.low.unwrap_or(f64::NEG_INFINITY);
-        let high = self.high.unwrap_or(f64::INFINITY);
-        if found.low.is_nan() || found.high.is_nan() {
-            Side::Unclear
-        } else if found.low > low && found.high < high {
-            Side::Inside
-        } else if found.high < low || found.low > high {
-            Side::Outside
-        } else {
-            Side::Unclear
         }
     }
 }

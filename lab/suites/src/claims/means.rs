@@ -5,8 +5,8 @@ use heapdrome_statistics::{FEWEST_ROUNDS, Interval};
 
 use super::evidence::{Found, Part};
 use super::parts::{cannot, in_scope, place};
-use super::{Range, Scope};
 use crate::Suite;
+use crate::claim::{Range, Scope};
 use crate::figures::missing;
 use crate::racers::{Racer, figure_of, mean_over_least, racers, takes_part};
 

@@ -7,11 +7,11 @@ use heapdrome_record::{Member, resolution};
 use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
 
 use super::evidence::{Found, Part};
-use super::{EVERYONE, Family, Range, Scope, Sizes, Test};
 use crate::Suite;
+use crate::claim::{EVERYONE, Family, Range, Scope, Sizes, Test};
 use crate::figures::{missing, of_cell};
-use crate::racers::{Racer, racers, takes_part};
-use crate::tables::{ALPHA, data_ratio, degradation, pair, rule};
+use crate::racers::{ALPHA, Racer, racers, rule, takes_part};
+use crate::tables::{data_ratio, degradation, pair};
 
 /// One entrant beside another in one race, as a part of a claim.
 pub(super) struct Compared<'a> {

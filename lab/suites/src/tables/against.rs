@@ -5,10 +5,11 @@ use heapdrome_statistics::Interval;
 
 use super::sweep::{failures, name};
 use super::{NONE, Parts, interval, number};
-use crate::claims::{Range, Side};
+use crate::Suite;
+use crate::claim::{Range, Side};
 use crate::figures::{missing, of_cell};
 use crate::racers::{Mean, Pair, Racer, figure_of, mean_over_least, pairs, racers, takes_part};
-use crate::{Against, Suite};
+use crate::table_plan::Against;
 
 impl Against {
     /// The allocator itself, its rivals, and the races.

@@ -3,10 +3,10 @@
 use heapdrome_record::Member;
 use heapdrome_statistics::{Interval, mean, ratio_of_means};
 
-use super::{ALPHA, Parts, figure_of, interval, number, racing};
+use super::{Parts, interval, number, racing};
 use crate::Suite;
 use crate::figures::of_cell;
-use crate::racers::first_rounds_of;
+use crate::racers::{ALPHA, figure_of, first_rounds_of};
 
 /// How much more data the large cell has: sizes as the runs measured them, under whichever
 /// allocator counts in both.

@@ -3,9 +3,10 @@
 use heapdrome_record::Member;
 
 use super::sweep::failures;
-use super::{NONE, Parts, Shown, racing, rule_of};
+use super::{NONE, Parts, racing, rule_of};
 use crate::Suite;
 use crate::figures::of_cell;
+use crate::table_plan::Shown;
 
 /// Allocators against figures.
 pub(super) fn table(

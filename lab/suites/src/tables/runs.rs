@@ -3,9 +3,11 @@
 use heapdrome_record::{Member, resolution};
 use heapdrome_statistics::{mean, standard_deviation};
 
-use super::{NONE, Parts, Unit, figure_of, interval, number, racing, rule_of};
+use super::{NONE, Parts, interval, number, racing, rule_of};
 use crate::Suite;
 use crate::figures::of_cell;
+use crate::racers::figure_of;
+use crate::table_plan::Unit;
 
 /// Mean, deviation, user, system, least, greatest: what hyperfine prints.
 pub(super) fn runs(suite: &Suite, cell: &str, members: &[&Member]) -> Option<Parts> {

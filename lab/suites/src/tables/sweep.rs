@@ -3,9 +3,11 @@
 use heapdrome_record::Member;
 use heapdrome_statistics::{Rule, mean};
 
-use super::{NONE, Parts, Shown, Unit, figure_of, number, racing, ratio_cell, rule_of};
+use super::{NONE, Parts, number, racing, ratio_cell, rule_of};
 use crate::Suite;
 use crate::figures::{missing, of_cell};
+use crate::racers::figure_of;
+use crate::table_plan::{Shown, Unit};
 
 /// Allocators against the values of a cell's parameter.
 pub(super) fn sweep(

@@ -130,6 +130,8 @@ pub fn entrant(name: &str, preload: &[PathBuf]) -> Entrant {
         settings: BTreeMap::new(),
         hardened: false,
         known_faults: Vec::new(),
+        faults_of_new: Vec::new(),
+        as_is: false,
     }
 }
 

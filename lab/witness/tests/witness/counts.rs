@@ -128,6 +128,21 @@ fn operators_of_the_runtime_count_once_as_malloc() {
 }
 
 #[test]
+fn whether_operator_new_is_called_is_known() {
+    let bench = Bench::new();
+    let program = bench.c("c", C_PROGRAM, &[]);
+    for entrant in [system(), bench.bump()] {
+        let proof = bench.run(&entrant, &[&program, "10"]).proof;
+        assert_eq!(proof.operator_new, Some(false), "{}", entrant.name);
+    }
+    let program = bench.cxx("cxx", CXX_PROGRAM, &["-std=c++17"]);
+    for entrant in [system(), bench.bump()] {
+        let proof = bench.run(&entrant, &[&program, "10"]).proof;
+        assert_eq!(proof.operator_new, Some(true), "{}", entrant.name);
+    }
+}
+
+#[test]
 fn operators_of_the_entrant_count_once() {
     let bench = Bench::new();
     let mut source = include_str!("programs/bump.c").to_owned();

@@ -1,6 +1,6 @@
 //! What only a run in exactly the environment of the measured ones shows.
 
-use heapdrome_record::{Coverage, Ending};
+use heapdrome_record::{Coverage, Ending, Entrant, UnservedReason};
 use heapdrome_witness::{Witness, add_uncounted};
 
 use crate::bench::{Bench, system};
@@ -10,7 +10,8 @@ const PROGRAM: &str = "#include <stdlib.h>
 
 /// The proof of `system` for `command`, with what the uncounted run adds.
 fn proven(bench: &Bench, command: &[&str]) -> heapdrome_record::Proof {
-    let request = bench.request(&system(), command);
+    let entrant = system();
+    let request = bench.request(&entrant, command);
     assert!(request.preloads_nothing());
     let mut proof = bench.take(&request).expect("a proof").proof;
     assert_eq!(proof.coverage, Coverage::Whole, "{proof:?}");
@@ -18,7 +19,7 @@ fn proven(bench: &Bench, command: &[&str]) -> heapdrome_record::Proof {
     let session = witness.start_uncounted(&request).expect("a session");
     let report = session.finish().expect("a report");
     assert_eq!(report.ending, Ending::Exited(0));
-    add_uncounted(&mut proof, &report);
+    add_uncounted(&mut proof, &entrant, &report);
     proof
 }
 
@@ -38,6 +39,48 @@ fn an_allocator_that_is_chosen_only_where_nothing_is_preloaded_is_found() {
         proof.unserved[0].advice.contains("start script"),
         "{proof:?}"
     );
+}
+
+#[test]
+fn the_command_as_it_is_runs_on_whatever_it_chooses() {
+    let bench = Bench::new();
+    let library = bench.bump().preload[0].canonicalize().expect("it is there");
+    let program = bench.c("program", PROGRAM, &[]);
+    let chosen = library.display();
+    let choosing = format!(
+        "if [ -z \"${{LD_PRELOAD+x}}\" ]; then export LD_PRELOAD={chosen}; fi; exec {program}"
+    );
+    let as_is = Entrant {
+        as_is: true,
+        ..system()
+    };
+    for (script, server) in [
+        (choosing, library.to_str().expect("plain")),
+        (format!("exec {program}"), "libc.so.6"),
+    ] {
+        let request = bench.request(&as_is, &["sh", "-c", &script]);
+        let mut proof = bench.take(&request).expect("a proof").proof;
+        let witness = Witness::new(bench.folder.path()).expect("a witness");
+        let session = witness.start_uncounted(&request).expect("a session");
+        add_uncounted(&mut proof, &as_is, &session.finish().expect("a report"));
+        assert_eq!(proof.coverage, Coverage::Whole, "{proof:?}");
+        assert!(proof.calls >= 200_000, "{proof:?}");
+        let by = proof.served_by.as_deref();
+        assert!(by.is_some_and(|by| by.ends_with(server)), "{proof:?}");
+    }
+}
+
+#[test]
+fn a_static_program_is_unserved_under_the_command_as_it_is_too() {
+    let bench = Bench::new();
+    let fixed = bench.c("fixed", PROGRAM, &["-static"]);
+    let as_is = Entrant {
+        as_is: true,
+        ..system()
+    };
+    let report = bench.run(&as_is, &[&fixed]);
+    let reason = report.proof.unserved.first().map(|part| part.reason);
+    assert_eq!(reason, Some(UnservedReason::StaticBinary), "{report:#?}");
 }
 
 #[test]

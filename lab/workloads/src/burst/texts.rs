@@ -4,9 +4,10 @@ use super::{check, needs};
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;
 use crate::rptest::{ALIGN, DISTRIBUTION, MAX, MIN, TOUCH, parameter};
-use crate::{Description, FigureText, Parameter, Preset};
+use crate::{Description, FigureText, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
+    workload: Workload::Burst,
     name: "burst",
     summary: "hundreds of megabytes allocated and freed: what stays resident afterwards",
     models: "A program that needs much memory for a moment and then lives on: a server after a great \

@@ -2,9 +2,10 @@
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;
-use crate::{Description, Parameter, Preset};
+use crate::{Description, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
+    workload: Workload::Malloctest,
     name: "malloctest",
     summary: "a million blocks of random sizes allocated, then all freed in the same order",
     models: "A program that builds a large structure and then takes all of it down. In each repeat \

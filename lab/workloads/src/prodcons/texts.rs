@@ -4,9 +4,10 @@ use super::{check, needs};
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;
 use crate::rptest::{ALIGN, DISTRIBUTION, MAX, MIN, TOUCH, parameter};
-use crate::{Description, Parameter, Preset};
+use crate::{Description, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
+    workload: Workload::Prodcons,
     name: "prodcons",
     summary: "producers and consumers: every block is freed by another thread than its own",
     models: "Pipelines, in which one thread builds what another takes apart: a producer allocates a \

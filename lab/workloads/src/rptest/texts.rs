@@ -3,9 +3,10 @@
 use super::{ALIGN, TOUCH, check, needs, presets::PRESETS};
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;
-use crate::{Description, FigureText, Parameter};
+use crate::{Description, FigureText, Parameter, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
+    workload: Workload::Rptest,
     name: "rptest",
     summary: "the rpmalloc benchmark: random sizes, scattered frees and allocations, blocks handed \
               to other threads",

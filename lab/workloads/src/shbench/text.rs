@@ -2,9 +2,10 @@
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;
-use crate::{Description, Parameter, Preset};
+use crate::{Description, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
+    workload: Workload::Shbench,
     name: "shbench",
     summary: "blocks of varying sizes and lifetimes: freed newest first, oldest first, or kept",
     models: "A program whose objects differ in size and in how long they live. In each round a \

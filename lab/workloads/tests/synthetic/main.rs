@@ -27,7 +27,7 @@ fn recorded(workload: &str, words: &[&str]) -> (Recorder, WorkloadReport) {
     let description = find(workload).expect("a known workload");
     let parameters = Parameters::parse(description, words).expect("good parameters");
     let foretold = heapdrome_workloads::operations(&parameters);
-    assert_eq!(foretold, Some(report.operations), "{workload} {words:?}");
+    assert_eq!(foretold, report.operations, "{workload} {words:?}");
     let shadow = recorder.shadow();
     assert_eq!(shadow.live, 0, "blocks are left: {workload} {words:?}");
     let calls = recorder.events().len() as u64;

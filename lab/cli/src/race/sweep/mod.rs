@@ -12,12 +12,14 @@ use heapdrome_record::{
     Better, Collection, Member, Metric, Options, RaceResult, SCHEMA, Status, SweptParameter,
 };
 
+use super::WITHOUT_PROOF;
 use super::cell::{CellRequest, Load, run_cell};
 use super::options::{check_command, options};
 use super::placeholders;
-use super::planning::{current_folder, stopping};
+use super::planning::current_folder;
+use super::stopping::{Aim, stopping};
 use super::store::ProofStore;
-use crate::arguments::{OutputArguments, RaceArguments};
+use crate::arguments::{RaceArguments, StoppingArguments};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
@@ -40,6 +42,8 @@ struct Sweep {
     points: Vec<Point>,
     work: Work,
     share: f64,
+    /// Whether races that have begun go on until other limits.
+    new_limits: bool,
 }
 
 /// Runs a sweep that begins.
@@ -56,30 +60,38 @@ pub fn sweep(
     run(arguments, &sweep, folders, interrupt)
 }
 
-/// Goes on with a sweep. Its result goes where `output` says, and for what that leaves open to the files that the
-/// sweep was first asked to write.
+/// Goes on with a sweep. Limits that are `given` take the place of its own. Its result goes where `given` says, and
+/// for what that leaves open to the files that the sweep was first asked to write.
 ///
 /// # Errors
 /// As [`sweep`]; and when it cannot be taken up.
 pub fn go_on(
     whole: Whole,
-    output: &OutputArguments,
+    given: &RaceArguments,
     folders: &Folders,
     interrupt: &Arc<AtomicBool>,
 ) -> Result<(), Failure> {
-    let now = output.seen_from(&current_folder()?);
+    let now = given.output.seen_from(&current_folder()?);
     let mut arguments = whole.arguments()?;
-    let sweep = planned(&arguments, whole)?;
+    let mut sweep = planned(&arguments, whole)?;
     // The files of a sweep that has ended were written then, and may hold a later result now.
     arguments.output = match sweep.whole.ended < sweep.points.len() {
         true => now.or(arguments.output.clone()),
         false => now,
     };
     Destinations::of(&arguments.output).check(&[])?;
-    if sweep.whole.ended < sweep.points.len() {
+    if given.stopping.is_given() {
+        let warmup = arguments.stopping.warmup;
+        arguments.stopping = StoppingArguments {
+            warmup,
+            ..given.stopping.clone()
+        };
+        sweep.new_limits = true;
+    }
+    if sweep.whole.ended < sweep.points.len() || sweep.new_limits {
         let load = sweep.points.first().map(|point| point.load.name());
         let raced = format!("{}, {}", load.unwrap_or_default(), empty(&sweep).name);
-        let stopping = stopping(&arguments.stopping, arguments.quick)?;
+        let stopping = stopping(&arguments.stopping, arguments.quick, Aim::Measure)?;
         sweep.whole.announce(&raced, sweep.points.len(), &stopping);
     }
     run(&arguments, &sweep, folders, interrupt)
@@ -138,6 +150,7 @@ fn planned(arguments: &RaceArguments, whole: Whole) -> Result<Sweep, Failure> {
         points,
         work,
         share: arguments.knee.unwrap_or(SHARE),
+        new_limits: false,
     })
 }
 
@@ -177,7 +190,7 @@ fn work(
 }
 
 fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>, Failure> {
-    let stopping = stopping(&arguments.stopping, arguments.quick)?;
+    let stopping = stopping(&arguments.stopping, arguments.quick, Aim::Measure)?;
     let whole = &sweep.whole;
     let of = sweep.points.len();
     let request = |(place, point): (usize, &Point)| CellRequest {
@@ -190,7 +203,7 @@ fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>
         ),
         load: point.load.clone(),
         allocators: arguments.allocators.clone(),
-        baseline: arguments.baseline.clone(),
+        baseline: arguments.baseline().to_owned(),
         stopping: stopping.clone(),
         judge: None,
         options: point.options.clone(),
@@ -198,6 +211,7 @@ fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>
         asked: whole.asked.clone(),
         untold: (sweep.work == Work::Printed).then_some(WORK),
         part_of: Some(whole.name.clone()),
+        new_limits: sweep.new_limits,
         begun: whole.begun.get(&point.cell).cloned(),
     };
     Ok(sweep.points.iter().enumerate().map(request).collect())
@@ -356,6 +370,13 @@ fn outcome(collection: &Collection) -> Result<(), Failure> {
     let mut told = without_rounds(collection);
     if !named.is_empty() {
         told.push(format!("not in the race: {}", named.join("; ")));
+    }
+    if collection
+        .races
+        .iter()
+        .any(|race| race.result.options.unproven)
+    {
+        told.push(WITHOUT_PROOF.to_owned());
     }
     match told.as_slice() {
         [] => Ok(()),

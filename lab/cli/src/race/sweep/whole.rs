@@ -42,7 +42,7 @@ impl Whole {
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Self {
             name: unused_name(&folders.races, &started),
-            asked: std::env::args().skip(1).collect(),
+            asked: arguments.asked(),
             started,
             seed: arguments.seed.unwrap_or_else(seed_from_clock),
             begun: BTreeMap::new(),

@@ -1,0 +1,18 @@
+//! Address space in use, counted for statistics.
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Bytes of address space in chunks.
+pub static CHUNKS: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of address space in mappings of single blocks.
+pub static MAPPINGS: AtomicUsize = AtomicUsize::new(0);
+/// Number of blocks that have their own mapping.
+pub static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+/// Largest number of bytes of address space in chunks and mappings so far.
+pub static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+/// Updates the peak after address space has grown.
+pub fn note_peak() {
+    // Relaxed: counts for statistics.
+    PEAK.fetch_max(CHUNKS.load(Relaxed) + MAPPINGS.load(Relaxed), Relaxed);
+}

@@ -1,0 +1,58 @@
+//! Which faults of an allocator concern a command.
+
+use heapdrome_record::{Entrant, Proof};
+
+/// Returns the faults that concern the command of `proof`: those of `operator new` do not where the
+/// proof shows that nothing called it.
+pub fn concerning(entrant: &Entrant, proof: Option<&Proof>) -> Vec<String> {
+    let calls_new = proof.and_then(|proof| proof.operator_new) != Some(false);
+    let of_new = entrant.faults_of_new.iter().filter(|_| calls_new);
+    entrant.known_faults.iter().chain(of_new).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use heapdrome_record::{Coverage, Nanoseconds, Role};
+
+    use super::*;
+
+    fn told(operator_new: Option<bool>) -> Vec<String> {
+        let entrant = Entrant {
+            name: String::new(),
+            role: Role::Rival,
+            version: String::new(),
+            library: None,
+            sha256: None,
+            preload: Vec::new(),
+            settings: BTreeMap::new(),
+            hardened: false,
+            known_faults: vec!["hangs".to_owned()],
+            faults_of_new: vec!["new aborts".to_owned()],
+            as_is: false,
+        };
+        let proof = Proof {
+            coverage: Coverage::Whole,
+            served_by: None,
+            calls: 1,
+            requested_bytes: 16,
+            processes: 1,
+            served_processes: 1,
+            operator_new,
+            cpu: Nanoseconds(1),
+            unserved: Vec::new(),
+            warnings: Vec::new(),
+            key: String::new(),
+            taken_in: None,
+        };
+        concerning(&entrant, Some(&proof))
+    }
+
+    #[test]
+    fn faults_of_operator_new_concern_only_those_that_may_call_it() {
+        assert_eq!(told(Some(false)), ["hangs"]);
+        assert_eq!(told(Some(true)), ["hangs", "new aborts"]);
+        assert_eq!(told(None), ["hangs", "new aborts"]);
+    }
+}

@@ -1,0 +1,285 @@
+//! How long a race may take.
+//!
+//! A limit that somebody set is on everything from `--setup` on. Where nobody set one, the rounds may
+//! take as long as the pace of the race allows for a command that takes so long.
+
+use std::time::{Duration, Instant};
+
+use heapdrome_record::{Pace, Run, Stopping};
+use heapdrome_statistics::FEWEST_ROUNDS;
+
+/// Rounds of a first impression of a command that takes less than [`SHORT`].
+const QUICK_ROUNDS: u32 = 10;
+
+/// Run time below which a first impression has [`QUICK_ROUNDS`].
+const SHORT: Duration = Duration::from_millis(100);
+
+/// Time of a first impression.
+const QUICK: Duration = Duration::from_secs(10);
+
+/// Runs of the baseline that take as long as the rounds of a usual race.
+const RUNS: u32 = 60;
+
+/// Least time of a usual race: that of a command that takes a second.
+const USUAL: Duration = Duration::from_secs(60);
+
+/// Rounds before which there is no interval.
+const FEWEST: u32 = FEWEST_ROUNDS as u32;
+
+/// Most time without a limit, and that of a race to a precision.
+const PATIENT: Duration = Duration::from_secs(600);
+
+/// The time that the rounds may take at a pace, where one run takes `run`.
+pub fn time_of_rounds(pace: Pace, run: Duration) -> Duration {
+    match pace {
+        Pace::Quick => QUICK,
+        Pace::Usual => run.saturating_mul(RUNS).clamp(USUAL, PATIENT),
+        Pace::Patient => PATIENT,
+    }
+}
+
+/// The rounds before which a race does not end by itself, where one run takes `run`.
+pub fn least_rounds(stopping: &Stopping, run: Duration) -> u32 {
+    match stopping.pace {
+        Some(Pace::Quick) if run < SHORT => QUICK_ROUNDS.min(stopping.max_rounds),
+        _ => 0,
+    }
+    .max(stopping.min_rounds)
+}
+
+/// The time that a race has taken.
+#[derive(Debug, Default)]
+pub struct Clock {
+    rounds: Duration,
+    spent: Duration,
+    since: Option<Instant>,
+}
+
+impl Clock {
+    /// The clock of a race that goes on. Of what came before, only the runs are known.
+    pub fn after(runs: &[Run]) -> Self {
+        let rounds = runs.iter().map(|run| Duration::from(run.wall)).sum();
+        Self {
+            rounds,
+            spent: rounds,
+            since: None,
+        }
+    }
+
+    /// The race is at work from now on; races of a sweep wait for each other meanwhile.
+    pub fn start(&mut self) {
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    /// The race waits from now on.
+    pub fn stop(&mut self) {
+        self.spent = self.spent();
+        self.since = None;
+    }
+
+    /// A round took this long.
+    pub fn round_took(&mut self, time: Duration) {
+        self.rounds += time;
+    }
+
+    /// All time that was spent on the race.
+    pub fn spent(&self) -> Duration {
+        self.spent + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// The time that was spent on rounds.
+    pub fn rounds(&self) -> Duration {
+        self.rounds
+    }
+}
+
+/// What is known of a race before its rounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Outlook {
+    /// Runs in a round.
+    pub runs: u32,
+    /// How long one run takes.
+    pub run: Duration,
+    /// Rounds that are done.
+    pub done: u32,
+    /// Memory runs to come.
+    pub memory_runs: u32,
+    /// Time that the race has taken.
+    pub spent: Duration,
+}
+
+impl Outlook {
+    /// The time that rounds take, and memory runs where there are to be.
+    fn until(&self, rounds: u32) -> Duration {
+        let left = rounds.saturating_sub(self.done);
+        let runs = left.saturating_mul(self.runs) + self.memory_runs;
+        self.run.saturating_mul(runs)
+    }
+
+    /// The time that is left before `--max-time` is used up.
+    fn left(&self, stopping: &Stopping) -> Option<Duration> {
+        let most = stopping.max_time.map(Duration::from)?;
+        Some(most.saturating_sub(self.spent))
+    }
+
+    /// The longest that the race can go on.
+    pub fn longest(&self, stopping: &Stopping) -> Duration {
+        let rounds = self.until(stopping.max_rounds);
+        let least = self.until(least_rounds(stopping, self.run));
+        let paced = stopping.pace.map(|pace| {
+            let memory = self.run.saturating_mul(self.memory_runs);
+            least.max(time_of_rounds(pace, self.run) + memory)
+        });
+        let limits = [Some(rounds), paced, self.left(stopping)];
+        limits.into_iter().flatten().min().unwrap_or(rounds)
+    }
+
+    /// When the race ends, in words.
+    pub fn tell(&self, stopping: &Stopping) -> String {
+        let least = self.until(least_rounds(stopping, self.run));
+        let most = self.longest(stopping);
+        let may_end_early = stopping.precision.is_some() || stopping.margin.is_some();
+        let end = match may_end_early && least < most {
+            true => format!("{} to {}", about(least), about(most)),
+            false => about(most),
+        };
+        let told = format!(
+            "{} runs a round, about {} each; expected end: in {end}",
+            self.runs,
+            about(self.run)
+        );
+        let needed = self.until(FEWEST);
+        match self.left(stopping) {
+            Some(left) if left < needed => format!(
+                "{told}; no interval comes before {FEWEST} rounds, so give --max-time about {} or \
+                 race fewer allocators with -a",
+                about(self.spent + needed)
+            ),
+            _ => told,
+        }
+    }
+}
+
+/// Why a race ends without another round.
+pub fn used_up(rounds: u32) -> String {
+    match rounds < FEWEST {
+        true => format!(
+            "the time was used up after {rounds} rounds, and there is no interval before {FEWEST}"
+        ),
+        false => "the time was used up".to_owned(),
+    }
+}
+
+/// A span of time for a reader: to the second from ten seconds on, finer below.
+pub fn about(time: Duration) -> String {
+    match time.as_secs_f64() {
+        seconds if seconds < 1.0 => format!("{:.0} ms", 1000.0 * seconds),
+        seconds if seconds < 10.0 => format!("{seconds:.1} s"),
+        seconds => {
+            let whole = Duration::from_secs(seconds.round() as u64);
+            humantime::format_duration(whole).to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn a_usual_race_of_a_short_command_takes_a_minute_and_none_more_than_ten() {
+        let usual = |run| time_of_rounds(Pace::Usual, run);
+        assert_eq!([usual(ms(5)), usual(ms(1000))], [USUAL; 2]);
+        assert_eq!(usual(ms(5000)), Duration::from_secs(300));
+        assert_eq!(usual(Duration::MAX), PATIENT);
+    }
+
+    #[test]
+    fn a_first_impression_has_ten_rounds_of_a_short_command() {
+        let quick = Stopping {
+            min_rounds: 5,
+            max_rounds: 100,
+            pace: Some(Pace::Quick),
+            ..Stopping::default()
+        };
+        assert_eq!(time_of_rounds(Pace::Quick, ms(5)), QUICK);
+        assert_eq!(least_rounds(&quick, ms(99)), 10);
+        assert_eq!(least_rounds(&quick, ms(100)), 5);
+        let few = Stopping {
+            max_rounds: 7,
+            ..quick.clone()
+        };
+        assert_eq!(least_rounds(&few, ms(5)), 7);
+        let usual = Stopping {
+            pace: Some(Pace::Usual),
+            ..quick
+        };
+        assert_eq!(least_rounds(&usual, ms(5)), 5);
+    }
+
+    fn told(stopping: &Stopping) -> String {
+        let outlook = Outlook {
+            runs: 8,
+            run: ms(500),
+            done: 0,
+            memory_runs: 6,
+            spent: Duration::from_secs(8),
+        };
+        outlook.tell(stopping)
+    }
+
+    #[test]
+    fn the_expected_end_is_told_before_the_rounds() {
+        let usual = Stopping {
+            min_rounds: 5,
+            max_rounds: 150,
+            margin: Some(0.02),
+            until_decided: true,
+            pace: Some(Pace::Usual),
+            ..Stopping::default()
+        };
+        assert_eq!(
+            told(&usual),
+            "8 runs a round, about 500 ms each; expected end: in 23s to 1m 3s"
+        );
+        let fixed = Stopping {
+            min_rounds: 5,
+            max_rounds: 7,
+            ..Stopping::default()
+        };
+        assert!(told(&fixed).ends_with("in 31s"), "{}", told(&fixed));
+        let short = Stopping {
+            max_time: Some(Duration::from_secs(15).into()),
+            pace: None,
+            ..usual
+        };
+        let told = told(&short);
+        assert!(
+            told.contains(
+                "in 7.0 s; no interval comes before 5 rounds, so give --max-time about 31s or"
+            ),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_clock_that_stands_counts_nothing() {
+        let mut clock = Clock::default();
+        clock.round_took(ms(7));
+        assert_eq!((clock.rounds(), clock.spent()), (ms(7), Duration::ZERO));
+        clock.start();
+        clock.stop();
+        let stood = clock.spent();
+        assert_eq!(clock.spent(), stood);
+    }
+
+    #[test]
+    fn times_are_told_as_finely_as_a_person_wants_them() {
+        let told = [12, 4_560, 12_400, 64_000].map(|time| about(ms(time)));
+        assert_eq!(told, ["12 ms", "4.6 s", "12s", "1m 4s"]);
+    }
+}

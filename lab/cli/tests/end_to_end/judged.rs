@@ -1,0 +1,160 @@
+//! Races that end when the judged figures are decided, and from which a beaten rival leaves.
+//!
+//! The judged figure is one that the command prints, so that no test depends on time: the baseline prints 1, and a
+//! rival what its settings say.
+
+use serde_json::{Value, json};
+
+use crate::support::{Outcome, Site, allocator};
+
+/// Prints `FIGURE`, or 1 without it; `open` stands for a half and two in turns, which never shows anything.
+const COMMAND: &str = r#"
+figure=${FIGURE:-1}
+if [ "$figure" = open ]; then
+    if [ -e twice ]; then rm twice; figure=2; else : > twice; figure=0.5; fi
+fi
+echo "figure $figure"
+"#;
+
+const METRIC: [&str; 4] = ["--metric", "figure=figure ([.0-9]+)", "--judge", "figure"];
+
+/// A site with rivals of these names, each with its value of `FIGURE`.
+fn site(rivals: &[(&str, &str)]) -> Site {
+    let site = Site::new();
+    for (name, figure) in rivals {
+        let copy = site.path(&format!("{name}.so"));
+        std::fs::copy(allocator(""), &copy).expect("a copy");
+        let setting = format!("FIGURE={figure}");
+        let path = copy.to_str().expect("plain");
+        site.run(&["allocators", "add", name, path, "--env", &setting])
+            .ends_with(0);
+    }
+    site
+}
+
+/// Races these rivals, and returns the result beside the outcome.
+fn race(site: &Site, rivals: &str, options: &[&str]) -> (Outcome, Value) {
+    let mut words = vec![
+        "race",
+        "-a",
+        rivals,
+        "--memory-runs",
+        "0",
+        "--json",
+        "r.json",
+    ];
+    words.extend(METRIC);
+    words.extend(options);
+    words.extend(["--", "sh", "-c", COMMAND]);
+    let outcome = site.run(&words);
+    (outcome, result(site))
+}
+
+fn result(site: &Site) -> Value {
+    let text = std::fs::read_to_string(site.path("r.json")).expect("a result");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// How many rounds each entrant ran, and after how many it was decided; the baseline and its twin first.
+fn rounds(result: &Value) -> Vec<[Value; 2]> {
+    let rows = result["entrants"].as_array().expect("rows");
+    let told = |row: &Value| {
+        let runs = row["wall_s"]["samples"].as_array().map(Vec::len);
+        assert_eq!(row["status"], "ok", "{row}");
+        [json!(runs), row["decided_after"].clone()]
+    };
+    rows.iter().map(told).collect()
+}
+
+fn whole(rounds: u32) -> [Value; 2] {
+    [json!(rounds), Value::Null]
+}
+
+#[test]
+fn a_race_ends_when_all_is_decided_and_tells_the_expected_end_before() {
+    let site = site(&[("better", "0.5"), ("same", "1"), ("worse", "2")]);
+    let (outcome, result) = race(&site, "better,same,worse", &[]);
+    outcome.ends_with(0);
+    assert!(
+        outcome.stderr.contains("expected end: in "),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(rounds(&result), vec![whole(5); 5]);
+    let ended = "decided after 5 rounds: each interval of figure shows a difference, or that it is at most 2%";
+    assert_eq!(result["ended"], ended);
+    assert_eq!(result["options"]["judged"], json!(["figure"]));
+    assert_eq!(result["least_rounds"], 5);
+    let floor = &result["noise_floor"]["smallest_by_figure"];
+    assert!(floor["figure"].is_number(), "{floor}");
+}
+
+#[test]
+fn a_beaten_rival_leaves_and_the_others_run_on() {
+    let rivals = [
+        ("worse", "2"),
+        ("open", "open"),
+        ("best", "0.1"),
+        ("good", "0.9"),
+    ];
+    let site = site(&rivals);
+    let (outcome, result) = race(&site, "worse,open,best,good", &["--max-rounds", "7"]);
+    outcome.says(0, &["decided after 5 rounds, and run no more: worse, good"]);
+    let left = || [json!(5), json!(5)];
+    let expected = [whole(7), whole(7), left(), whole(7), whole(7), left()];
+    assert_eq!(rounds(&result), expected);
+    assert_eq!(result["ended"], "7 rounds done");
+    for leader in ["system", "best"] {
+        let because = format!("\"because\":\"{leader} is better in figure\"");
+        assert!(site.journal_text().contains(&because), "{because}");
+    }
+}
+
+#[test]
+fn with_all_rounds_nobody_leaves() {
+    let site = site(&[("worse", "2"), ("open", "open")]);
+    let options = ["--all-rounds", "--max-rounds", "7"];
+    let (outcome, result) = race(&site, "worse,open", &options);
+    outcome.ends_with(0);
+    assert_eq!(rounds(&result), vec![whole(7); 4]);
+}
+
+#[test]
+fn rounds_and_precision_are_what_was_asked_for() {
+    let site = site(&[("worse", "2")]);
+    let (_, exact) = race(&site, "worse", &["--rounds", "6"]);
+    assert_eq!(rounds(&exact), vec![whole(6); 3]);
+    assert_eq!(exact["least_rounds"], Value::Null);
+    let (_, precise) = race(&site, "worse", &["--precision", "1%"]);
+    assert_eq!(rounds(&precise), vec![whole(5); 3]);
+    assert_eq!(precise["ended"], "every interval is within 1.00%");
+}
+
+#[test]
+fn a_race_that_has_ended_goes_on_until_new_limits() {
+    let site = site(&[("open", "open")]);
+    let (outcome, first) = race(&site, "open", &["--max-rounds", "5"]);
+    outcome.ends_with(0);
+    assert_eq!(first["rounds"], 5);
+    let again = ["race", "--resume", "--max-rounds", "8", "--json", "r.json"];
+    site.run(&again).ends_with(0);
+    let second = result(&site);
+    assert_eq!(rounds(&second), vec![whole(8); 3]);
+    assert_eq!(second["ended"], "8 rounds done");
+    let samples = |result: &Value| result["entrants"][2]["wall_s"]["samples"].clone();
+    let (before, after) = (samples(&first), samples(&second));
+    let before = before.as_array().expect("samples");
+    assert!(after.as_array().expect("samples").starts_with(before));
+    // Without new limits an ended race is over.
+    site.run(&["race", "--resume"])
+        .complains(2, &["no unfinished race"]);
+}
+
+#[test]
+fn no_round_begins_when_max_time_is_used_up() {
+    let site = site(&[("worse", "2")]);
+    let mut words = vec!["race", "-a", "worse", "--max-time", "1ms"];
+    words.extend(["--", "sh", "-c", COMMAND]);
+    site.run(&words)
+        .says(1, &["--max-time was used up before the first round", "-a"]);
+}

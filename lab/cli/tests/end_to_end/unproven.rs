@@ -1,0 +1,115 @@
+//! Commands that cannot be traced: heapdrome says so, and races them without a proof where asked.
+
+use std::os::unix::process::CommandExt as _;
+
+use serde_json::Value;
+
+use crate::support::{Outcome, Site, allocator, program};
+
+/// Makes the kernel refuse ptrace to this process and all that it starts, as containers do.
+fn forbid_ptrace() -> std::io::Result<()> {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    // The number of the system call lies at the beginning of the data that a filter sees.
+    let mut filter = [
+        step(LOAD, 0, 0, 0),
+        step(JUMP_IF_EQUAL, 0, 1, libc::SYS_ptrace as u32),
+        step(RETURN, 0, 0, refused),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog {
+        len: 4,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: prctl copies the filter, which outlives the calls, and touches no other memory.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) == 0
+    };
+    match done {
+        true => Ok(()),
+        false => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Races the program where ptrace is forbidden.
+fn untraceable(site: &Site, options: &[&str]) -> Outcome {
+    let (sound, json, program) = (allocator(""), site.path("result.json"), program());
+    let mut arguments = vec![
+        "race",
+        "-a",
+        sound.to_str().expect("plain"),
+        "--rounds",
+        "2",
+    ];
+    arguments.extend(["--json", json.to_str().expect("plain")]);
+    arguments.extend(options);
+    arguments.extend(["--", &program]);
+    let mut command = site.command(&arguments);
+    // SAFETY: `forbid_ptrace` only calls prctl, which may be called between fork and exec.
+    unsafe { command.pre_exec(forbid_ptrace) };
+    site.finish(command)
+}
+
+/// A race without proof: every row has times and counts, none is recommended, and the status says so.
+#[track_caller]
+fn is_raced_without_proof(outcome: &Outcome, result: &Value) {
+    outcome.says(1, &["no proof was taken"]);
+    outcome.tells("No proof was taken of which allocator served malloc");
+    assert!(
+        !outcome.stdout.contains("LD_PRELOAD="),
+        "{}",
+        outcome.stdout
+    );
+    assert_eq!(result["options"]["unproven"], true);
+    let rows = result["entrants"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        assert_eq!(row["status"], "ok", "{row}");
+        assert!(row["proof"].is_null(), "{row}");
+        assert!(row["wall_s"]["median"].is_number(), "{row}");
+    }
+}
+
+#[test]
+fn where_ptrace_is_forbidden_the_way_out_is_told() {
+    let site = Site::new();
+    let outcome = untraceable(&site, &[]);
+    outcome.says(4, &["ptrace", "SYS_PTRACE", "--unproven"]);
+    let outcome = untraceable(&site, &["--unproven"]);
+    let text = std::fs::read_to_string(site.path("result.json")).expect("a result");
+    let result = serde_json::from_str(&text).expect("JSON");
+    is_raced_without_proof(&outcome, &result);
+}
+
+#[test]
+fn a_command_that_traces_is_raced_without_proof_where_asked() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let command = [&program(), "trace"];
+    let (outcome, _) = site.race(&[&sound], &[], &command);
+    outcome.says(3, &["one tracer", "--unproven"]);
+    let (outcome, result) = Site::new().race(&[&sound], &["--unproven"], &command);
+    is_raced_without_proof(&outcome, &result);
+}
+
+#[test]
+fn what_was_shown_to_be_faster_is_not_recommended_without_proof() {
+    let (site, slow) = (Site::new(), allocator("slow"));
+    let options = [
+        "--unproven",
+        "--baseline",
+        slow.to_str().expect("plain"),
+        "--rounds",
+        "8",
+    ];
+    let (outcome, result) = site.race(&[std::path::Path::new("system")], &options, &[&program()]);
+    is_raced_without_proof(&outcome, &result);
+    assert!(
+        !outcome.stdout.contains("Take system"),
+        "{}",
+        outcome.stdout
+    );
+}

@@ -1,0 +1,243 @@
+//! The default output of a race: all that a reader needs to act, on one screen.
+
+use heapdrome_record::{EntrantResult, RaceResult, Role, Verdict};
+use unicode_width::UnicodeWidthStr;
+
+use crate::conclusion::{Conclusion, Figure};
+use crate::foreign;
+use crate::glance::{self, Shape};
+use crate::prose;
+use crate::reproduce;
+use crate::sheet::{Sheet, why_out};
+use crate::table;
+use crate::terminal::{Page, Terminal, filled};
+use crate::words::{self, listed};
+use crate::{Exporter, ReportError};
+
+/// No line is wider than this many columns, however wide the terminal is.
+const WIDTH: usize = 80;
+/// Maximum number of lines that remarks may fill up.
+const LINES: usize = 29;
+/// Lines for remarks that a longer table leaves all the same.
+const LEAST_FOR_REMARKS: usize = 2;
+/// Lines that one remark, or one reason why an entrant does not count, may take.
+const LINES_OF_ONE: usize = 2;
+/// Reasons why entrants do not count that are printed.
+const REASONS: usize = 3;
+
+/// The table, what it rests on, how to use the winner, and the conclusion.
+#[derive(Clone, Copy, Debug)]
+pub struct Brief<'a> {
+    /// The form of the text; more than 80 columns are not used.
+    pub terminal: Terminal,
+    /// The argument of `heapdrome show` that finds this result: a file, or the name of a race that is kept.
+    pub name: &'a str,
+}
+
+impl Exporter for Brief<'_> {
+    fn export(&self, result: &RaceResult) -> Result<Vec<u8>, ReportError> {
+        let sheet = Sheet::new(result);
+        let conclusion = Conclusion::drawn(&sheet);
+        let mut page = self.page();
+        let rounds = words::count(u64::from(result.rounds), "round");
+        page.title(result, &format!("{rounds}, fastest first"));
+        glance(&mut page, &sheet);
+        page.metrics(&sheet);
+        page.text.push('\n');
+        page.fact("Noise", &prose::noise_in_brief(result));
+        page.facts("Not counted", &not_counted(&sheet, page.width));
+        if let Some(proof) = proof(&sheet) {
+            page.fact("Proof", &proof);
+        }
+        let end = self.end(&sheet, &conclusion);
+        let taken = page.text.lines().count() + end.lines().count();
+        let room = LINES.saturating_sub(taken).max(LEAST_FOR_REMARKS);
+        page.facts("Remark", &remarks(result, page.width, room));
+        page.text.push_str(&end);
+        Ok(page.text.into_bytes())
+    }
+}
+
+impl Brief<'_> {
+    fn page(&self) -> Page {
+        Page::new(Terminal {
+            width: self.terminal.width.min(WIDTH),
+            ..self.terminal
+        })
+    }
+
+    /// How to use the winner, where the rest is, and the conclusion.
+    fn end(&self, sheet: &Sheet<'_>, conclusion: &Conclusion<'_>) -> String {
+        let mut page = self.page();
+        let name = reproduce::for_the_eye(&[self.name.to_owned()]);
+        let mut more = format!("heapdrome show {name} --full");
+        if let Some(taken) = conclusion.taken() {
+            more = format!("{more}; to deploy it: heapdrome show {name} --deploy");
+            if sheet.result.options.workload.is_none() {
+                let room = page.width.saturating_sub("Use it: ".len());
+                let line = use_line(taken, &sheet.result.command, room);
+                page.line(&format!("Use it: {line}"));
+            }
+        }
+        page.fact("More", &more);
+        page.section("Conclusion", &conclusion.to_string());
+        page.text
+    }
+}
+
+/// The table, and what its signs mean.
+fn glance(page: &mut Page, sheet: &Sheet<'_>) {
+    if sheet.rows.is_empty() {
+        page.line("No entrant counts.");
+        return;
+    }
+    let shapes = Shape::shrinking();
+    let choices = shapes.iter().map(|shape| glance::table(sheet, *shape));
+    let (choice, lines) = table::first_that_fits(choices, page.width);
+    let heads = lines.len() - sheet.rows.len();
+    for (place, line) in lines.into_iter().enumerate() {
+        let painted = match place.checked_sub(heads) {
+            None => page.paint.faint(&line),
+            Some(row) => painted(page, sheet, row, line, shapes[choice]),
+        };
+        page.line(&painted);
+    }
+    let legend = glance::legend(sheet, shapes[choice]);
+    let legend = page.paint.faint(&filled(&legend, page.width, ""));
+    page.line(&legend);
+}
+
+/// A row with its verdicts in colours.
+fn painted(page: &Page, sheet: &Sheet<'_>, row: usize, line: String, shape: Shape) -> String {
+    let entrant = sheet.rows[row].entrant;
+    if entrant.role == Role::Baseline {
+        return page.paint.strong(&line);
+    }
+    let (mut before, mut rest) = (String::new(), line);
+    for figure in Figure::ALL {
+        let Some(compared) = figure.versus(sheet, entrant) else {
+            continue;
+        };
+        let cell = glance::ratio(compared, shape);
+        let Some(place) = rest.find(&cell) else {
+            continue;
+        };
+        before.push_str(&rest[..place]);
+        before.push_str(&match compared.verdict {
+            Verdict::Faster | Verdict::Less => page.paint.good(&cell),
+            Verdict::Slower | Verdict::More => page.paint.bad(&cell),
+            Verdict::Undecided => page.paint.faint(&cell),
+        });
+        rest = rest[place + cell.len()..].to_owned();
+    }
+    before + &rest
+}
+
+/// In how many processes the allocators served, such as `12 of 12 processes under each`.
+fn proof(sheet: &Sheet<'_>) -> Option<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for row in &sheet.rows {
+        let served = match &row.entrant.proof {
+            Some(proof) => {
+                let all = words::count(proof.processes, "process");
+                format!(
+                    "malloc served in {} of {all}",
+                    words::grouped(proof.served_processes)
+                )
+            }
+            None => "not proven".to_owned(),
+        };
+        let name = foreign::name(&row.entrant.allocator);
+        match groups.iter_mut().find(|(known, _)| *known == served) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((served, vec![name])),
+        }
+    }
+    match groups.as_slice() {
+        [] => None,
+        [(served, _)] => Some(format!("{served} under each allocator.")),
+        groups => {
+            let told = groups
+                .iter()
+                .map(|(served, names)| format!("{served} under {}", listed(names)));
+            Some(format!("{}.", told.collect::<Vec<_>>().join("; ")))
+        }
+    }
+}
+
+/// Who does not count and why, those with one reason together.
+fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for entrant in &sheet.out {
+        let (headline, details) = why_out(entrant);
+        let reason = match details.last() {
+            Some(detail) => format!("{headline}; {detail}"),
+            None => headline,
+        };
+        let name = foreign::name(&entrant.allocator);
+        match groups.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((reason, vec![name])),
+        }
+    }
+    let room = LINES_OF_ONE * width.saturating_sub("Not counted: ".len());
+    let reasons = groups.iter().take(REASONS);
+    let reasons = reasons
+        .map(|(reason, names)| foreign::shorten(&format!("{}: {reason}", listed(names)), room));
+    let mut told: Vec<String> = reasons.collect();
+    let rest = groups.iter().skip(REASONS);
+    let rest: Vec<String> = rest.flat_map(|(_, names)| names.iter().cloned()).collect();
+    if !rest.is_empty() {
+        told.push(listed(&rest));
+    }
+    told
+}
+
+/// The remarks on the race that `room` lines hold, and how many others there are.
+fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
+    let longest = LINES_OF_ONE * width.saturating_sub("Remark: ".len());
+    let all = prose::remarks_of_race(result);
+    let mut told: Vec<String> = Vec::new();
+    let mut taken = 0;
+    for (place, remark) in all.iter().enumerate() {
+        let remark = foreign::shorten(remark, longest);
+        taken += filled(&format!("Remark: {remark}"), width, "")
+            .lines()
+            .count();
+        let is_last = place + 1 == all.len();
+        if taken > room || (taken == room && !is_last) {
+            let left = words::count((all.len() - place) as u64, "more remark");
+            told.push(format!("{left} in --full"));
+            break;
+        }
+        told.push(remark);
+    }
+    told
+}
+
+/// The line that runs the command under `entrant`: with its environment where that fits into `room` columns, else by
+/// `heapdrome exec`.
+fn use_line(entrant: &EntrantResult, command: &[String], room: usize) -> String {
+    let library = entrant.library.as_ref();
+    let library = library.map(|path| ("LD_PRELOAD".to_owned(), path.to_string_lossy().into()));
+    let settings = entrant.settings.clone().into_iter();
+    let variables: Vec<(String, String)> = library.into_iter().chain(settings).collect();
+    let assigned = variables
+        .iter()
+        .map(|(key, value)| format!("{key}={}", reproduce::for_the_eye(&[value.clone()])));
+    let line = reproduce::for_the_eye(command);
+    let assigned = assigned.collect::<Vec<_>>().join(" ");
+    // In a result that is shared, a folder is named by a variable that no shell has.
+    let is_redacted = entrant
+        .library
+        .as_ref()
+        .is_some_and(|path| path.starts_with("$CACHE"));
+    let plain = (!is_redacted).then(|| format!("{assigned} {line}"));
+    let name = reproduce::for_the_eye(&[entrant.allocator.clone()]);
+    let by_exec = format!("heapdrome exec -a {name} -- {line}");
+    let fits = |line: &String| line.width() <= room;
+    let mut found = plain.into_iter().chain([by_exec]).filter(fits);
+    found
+        .next()
+        .unwrap_or_else(|| format!("heapdrome exec -a {name} -- COMMAND"))
+}

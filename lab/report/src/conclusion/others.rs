@@ -1,0 +1,129 @@
+//! Sentences on the entrants that the conclusion does not name.
+
+use super::choice::{Choice, choice};
+use super::rivals::{Figure, Rival, Standing, compared, near};
+use crate::foreign;
+use crate::sheet::Sheet;
+use crate::words::{self, listed};
+
+/// Sentences on everyone whom the conclusion leaves out; none where there is nothing to add.
+pub(crate) fn others(sheet: &Sheet<'_>) -> Vec<String> {
+    let rivals = compared(sheet);
+    let (hardened, plain): (Vec<Rival<'_>>, Vec<Rival<'_>>) = rivals
+        .iter()
+        .copied()
+        .partition(|rival| rival.entrant.hardened);
+    let choice = choice(sheet, &plain);
+    let frontier = choice
+        .as_ref()
+        .and_then(|choice| on_frontier(&plain, choice));
+    let mut sentences: Vec<String> = frontier.iter().map(of_frontier).collect();
+    sentences.extend(by_time(sheet, &plain, choice.as_ref(), frontier.as_ref()));
+    sentences.extend(of_hardened(&hardened));
+    sentences.extend(scattered(sheet, &rivals));
+    sentences.extend(out(sheet));
+    sentences
+}
+
+/// Who takes the least memory of those that take more time than the one to take. The baseline must not beat it: one
+/// that is slower must take less memory, and one that was not shown to be faster must not take more.
+fn on_frontier<'a>(rivals: &[Rival<'a>], choice: &Choice<'a>) -> Option<Rival<'a>> {
+    let beaten = |one: &Rival<'_>| {
+        let memory = one.standing(Figure::Memory);
+        match one.standing(Figure::Wall) {
+            Standing::Better => false,
+            Standing::Worse => memory != Standing::Better,
+            _ => memory == Standing::Worse,
+        }
+    };
+    let trades = |one: &&Rival<'_>| {
+        !beaten(one)
+            && choice.rival.is_below(one, Figure::Wall)
+            && one.is_below(&choice.rival, Figure::Memory)
+    };
+    let found = rivals.iter().filter(trades);
+    let least = |one: &&Rival<'_>, other: &&Rival<'_>| {
+        one.ratio(Figure::Memory)
+            .total_cmp(&other.ratio(Figure::Memory))
+    };
+    found.min_by(least).copied()
+}
+
+fn of_frontier(found: &Rival<'_>) -> String {
+    format!(
+        "Where memory matters more: {}, {}.",
+        found.name(),
+        found.figures()
+    )
+}
+
+/// Everyone whom no sentence has named yet, by what was shown of their time.
+fn by_time(
+    sheet: &Sheet<'_>,
+    rivals: &[Rival<'_>],
+    choice: Option<&Choice<'_>>,
+    frontier: Option<&Rival<'_>>,
+) -> Vec<String> {
+    let baseline = sheet.baseline();
+    let told = |one: &Rival<'_>| {
+        let named = choice.map(|choice| std::iter::once(&choice.rival).chain(&choice.equals));
+        let mut named = named.into_iter().flatten().chain(frontier);
+        named.any(|named| one.is(named))
+    };
+    let kinds = [
+        (Standing::Better, format!("Faster than {baseline} as well:")),
+        (
+            Standing::Open,
+            format!("No difference in wall time from {baseline} was shown for"),
+        ),
+        (
+            Standing::Same,
+            format!("The wall time is {baseline}'s within {} under", near()),
+        ),
+        (Standing::Worse, "Slower:".to_owned()),
+    ];
+    let sentence = |(standing, opening): (Standing, String)| {
+        let of = rivals.iter();
+        let of = of.filter(|one| one.standing(Figure::Wall) == standing && !told(one));
+        let names: Vec<_> = of.map(Rival::name).collect();
+        (!names.is_empty()).then(|| format!("{opening} {}.", listed(&names)))
+    };
+    kinds.into_iter().filter_map(sentence).collect()
+}
+
+/// The price of hardening, which is bought for another reason than speed.
+fn of_hardened(hardened: &[Rival<'_>]) -> Option<String> {
+    let told = hardened
+        .iter()
+        .map(|one| format!("{}: {}", one.name(), one.figures()));
+    let told: Vec<_> = told.collect();
+    (!told.is_empty()).then(|| format!("Of the hardened, {}.", told.join("; ")))
+}
+
+/// The rivals whose runs scattered so much that greater differences may have gone unseen.
+fn scattered(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
+    let smallest = sheet.result.noise_floor.as_ref()?.smallest_difference;
+    let is_wide = |one: &&Rival<'_>| {
+        one.standing(Figure::Wall) == Standing::Open
+            && one.on(Figure::Wall).is_some_and(|wall| {
+                let half_width = (wall.high / wall.low).sqrt() - 1.0;
+                half_width > 2.0 * smallest
+            })
+    };
+    let wide: Vec<_> = rivals.iter().filter(is_wide).map(Rival::name).collect();
+    let unseen = words::fraction(smallest);
+    (!wide.is_empty() && smallest <= 1.0).then(|| {
+        format!(
+            "Differences above {unseen} may have gone unseen of {}, whose runs scattered.",
+            listed(&wide)
+        )
+    })
+}
+
+/// Who raced and does not count.
+fn out(sheet: &Sheet<'_>) -> Option<String> {
+    let out = sheet.out.iter();
+    let names: Vec<_> = out.map(|out| foreign::name(&out.allocator)).collect();
+    let verb = if names.len() == 1 { "does" } else { "do" };
+    (!names.is_empty()).then(|| format!("{} {verb} not count.", listed(&names)))
+}

@@ -1,0 +1,190 @@
+//! The table of the default output: each judged figure with its ratio to the baseline, in few columns.
+
+use heapdrome_record::{Comparison, EntrantResult, Role, Series, Verdict};
+
+use crate::conclusion::Figure;
+use crate::foreign;
+use crate::sheet::{PEAK_RSS, Sheet, cpu};
+use crate::table::Column;
+use crate::words::{self, NONE};
+
+/// Mark before a ratio whose interval holds 1.
+const NO_CLEAR_DIFFERENCE: char = '~';
+
+/// How much of the table is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Columns that names may take.
+    name: usize,
+    /// Whether wall time and memory have their medians in every row, not in the baseline's alone.
+    values: bool,
+    /// Whether processor time has them, too.
+    processor: bool,
+    /// Whether ratios have their intervals.
+    intervals: bool,
+}
+
+impl Shape {
+    /// From everything to very little, in the order in which things are given up.
+    pub(crate) fn shrinking() -> [Self; 5] {
+        let whole = Self {
+            name: 24,
+            values: true,
+            processor: true,
+            intervals: true,
+        };
+        let without = Self {
+            processor: false,
+            ..whole
+        };
+        let named = Self {
+            name: 18,
+            ..without
+        };
+        let ratios = Self {
+            values: false,
+            ..named
+        };
+        let least = Self {
+            name: 10,
+            intervals: false,
+            ..ratios
+        };
+        [whole, without, named, ratios, least]
+    }
+
+    fn has_values(self, figure: Figure) -> bool {
+        match figure {
+            Figure::Processor => self.values && self.processor,
+            _ => self.values,
+        }
+    }
+}
+
+/// The columns: names, and one for each figure that any entrant has.
+pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
+    let names = sheet.rows.iter();
+    let names = names.map(|row| foreign::short_name(&row.entrant.allocator, shape.name));
+    let names = Column::text("allocator", names.collect());
+    let figures = Figure::ALL.iter();
+    let figures = figures.filter_map(|figure| column(sheet, *figure, shape));
+    std::iter::once(names).chain(figures).collect()
+}
+
+/// Explains the signs of the table.
+pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
+    let baseline = sheet.baseline();
+    let interval = if shape.intervals {
+        " with its interval"
+    } else {
+        ""
+    };
+    let value = match shape.values {
+        true => "median, then ",
+        false => "",
+    };
+    format!("{value}ratio to {baseline}{interval}; {NO_CLEAR_DIFFERENCE} no clear difference")
+}
+
+/// One figure: its median, its ratio, the interval; `None` where no entrant has it.
+fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
+    let unit = Unit::of(sheet, figure)?;
+    let cells = sheet.rows.iter().map(|row| {
+        let value = unit.told(series(sheet, figure, row.entrant).as_ref());
+        let compared = figure.versus(sheet, row.entrant);
+        match (row.entrant.role, compared) {
+            (Role::Baseline, _) if shape.has_values(figure) => [value, " 1.00".to_owned()],
+            (Role::Baseline, _) => [String::new(), format!(" {value}")],
+            (_, Some(compared)) => [value, ratio(compared, shape)],
+            (_, None) => [value, format!(" {NONE}")],
+        }
+    });
+    let cells: Vec<[String; 2]> = cells.collect();
+    let width = cells.iter().map(|[value, _]| value.len()).max()?;
+    let joined = cells
+        .into_iter()
+        .map(|[value, ratio]| match shape.has_values(figure) {
+            true => format!("{value:>width$} {ratio}"),
+            false => ratio,
+        });
+    let name = match (figure, shape.intervals) {
+        (Figure::Processor, false) => "CPU time",
+        (Figure::Memory, false) => "peak",
+        (figure, _) => figure.name(),
+    };
+    let unit = unit.name;
+    let head = match shape.has_values(figure) {
+        true => format!("{name}, {unit}"),
+        false => format!(" {name}, {unit}"),
+    };
+    Some(Column::text(head, joined.collect()))
+}
+
+/// A ratio in a cell: `~1.06 0.97-1.16`.
+pub(crate) fn ratio(compared: &Comparison, shape: Shape) -> String {
+    let ends = [compared.ratio, compared.low, compared.high];
+    let mark = match compared.verdict {
+        Verdict::Undecided => NO_CLEAR_DIFFERENCE,
+        _ => ' ',
+    };
+    if !ends.iter().all(|end| end.is_finite() && *end > 0.0) {
+        return format!("{NO_CLEAR_DIFFERENCE}{NONE}");
+    }
+    let reads_as_none = |end: f64| words::two_decimals(end) == "1.00";
+    let fine = compared.verdict != Verdict::Undecided && ends.into_iter().any(reads_as_none);
+    let [ratio, low, high] = ends.map(|end| match fine {
+        true => format!("{end:.3}"),
+        false => words::two_decimals(end),
+    });
+    match shape.intervals {
+        true => format!("{mark}{ratio} {low}-{high}"),
+        false => format!("{mark}{ratio}"),
+    }
+}
+
+fn series(sheet: &Sheet<'_>, figure: Figure, entrant: &EntrantResult) -> Option<Series> {
+    match figure {
+        Figure::Wall => entrant.wall_s.clone(),
+        Figure::Processor => cpu(entrant),
+        Figure::Memory if sheet.peak() == PEAK_RSS => entrant.peak_rss_bytes.clone(),
+        Figure::Memory => entrant.peak_tree_bytes.clone(),
+    }
+}
+
+/// The unit of a column.
+struct Unit {
+    name: &'static str,
+    size: f64,
+}
+
+impl Unit {
+    /// The unit in which the baseline's median, or else the first that is known, reads well.
+    fn of(sheet: &Sheet<'_>, figure: Figure) -> Option<Self> {
+        let median = |entrant: &EntrantResult| {
+            let median = series(sheet, figure, entrant)?.median;
+            (median.is_finite() && median > 0.0).then_some(median)
+        };
+        let rows = || sheet.rows.iter().map(|row| row.entrant);
+        let baseline = rows().find(|entrant| entrant.role == Role::Baseline);
+        let known = baseline
+            .and_then(median)
+            .or_else(|| rows().find_map(median))?;
+        let units: &[(&'static str, f64)] = match figure {
+            Figure::Memory => &[
+                ("GiB", 1_073_741_824.0),
+                ("MiB", 1_048_576.0),
+                ("KiB", 1024.0),
+            ],
+            _ => &[("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)],
+        };
+        let fits = units.iter().find(|(_, size)| known >= *size);
+        let (name, size) = *fits.or(units.last())?;
+        Some(Self { name, size })
+    }
+
+    fn told(&self, series: Option<&Series>) -> String {
+        let median = series.map(|series| series.median / self.size);
+        let median = median.filter(|median| median.is_finite());
+        median.map_or_else(|| NONE.to_owned(), words::three_digits)
+    }
+}

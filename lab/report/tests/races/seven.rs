@@ -1,0 +1,89 @@
+//! Made-up races of the entrants that race by default.
+
+use std::collections::BTreeMap;
+
+use heapdrome_record::{Comparison, EntrantResult, RaceResult, Role, Verdict};
+
+use crate::races::{compared, full, usual};
+
+/// A ratio and how far its interval reaches to either side.
+pub type Ratio = (f64, f64);
+
+/// The interval holds 1, and nothing within 2% of it alone.
+pub const EVEN: Ratio = (1.0, 0.03);
+/// The interval lies within 2% of 1.
+pub const SAME: Ratio = (1.0, 0.01);
+
+/// The rivals of the system's allocator.
+pub const RIVALS: [&str; 6] = [
+    "system-huge",
+    "mimalloc2",
+    "mimalloc3",
+    "jemalloc",
+    "snmalloc",
+    "rpmalloc",
+];
+
+/// The comparison whose verdict follows from its interval.
+fn judged((ratio, spread): Ratio, [less, more]: [Verdict; 2]) -> Comparison {
+    let verdict = match (ratio - spread, ratio + spread) {
+        (_, high) if high < 1.0 => less,
+        (low, _) if low > 1.0 => more,
+        _ => Verdict::Undecided,
+    };
+    compared(verdict, ratio, spread)
+}
+
+/// A rival with its ratios on wall time, processor time and peak memory.
+pub fn rival(name: &str, [wall, processor, memory]: [Ratio; 3]) -> EntrantResult {
+    let time = [Verdict::Faster, Verdict::Slower];
+    let mut rival = full(name, Role::Rival, 0.119 * wall.0, 20.3 * memory.0);
+    let baseline = 0.117;
+    for series in [&mut rival.user_s, &mut rival.system_s] {
+        *series = crate::races::series(baseline * processor.0 / 2.0);
+    }
+    rival.versus_baseline = BTreeMap::from([
+        ("wall_s".to_owned(), judged(wall, time)),
+        ("cpu_s".to_owned(), judged(processor, time)),
+        (
+            "peak_rss_bytes".to_owned(),
+            judged(memory, [Verdict::Less, Verdict::More]),
+        ),
+    ]);
+    if name == "system-huge" {
+        rival.library = None;
+        let setting = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+        rival.settings = BTreeMap::from([(setting.0.to_owned(), setting.1.to_owned())]);
+    }
+    rival
+}
+
+/// A race in which these rivals have these ratios, and every other of the default entrants has those of `others`.
+pub fn race(known: &[(&str, [Ratio; 3])], others: [Ratio; 3]) -> RaceResult {
+    let mut result = usual();
+    result.command = ["jq", ".", "items.json"].map(str::to_owned).to_vec();
+    result.rounds = 32;
+    result.remarks.clear();
+    let mut baseline = full("system", Role::Baseline, 0.119, 20.3);
+    baseline.library = None;
+    for series in [&mut baseline.user_s, &mut baseline.system_s] {
+        *series = crate::races::series(0.0585);
+    }
+    let mut twin = baseline.clone();
+    (twin.allocator, twin.role) = ("system (again)".to_owned(), Role::Twin);
+    let ratios = |name: &str| {
+        let known = known.iter().find(|(known, _)| *known == name);
+        known.map_or(others, |(_, ratios)| *ratios)
+    };
+    let rivals = RIVALS.map(|name| rival(name, ratios(name)));
+    result.entrants = [baseline, twin].into_iter().chain(rivals).collect();
+    result
+}
+
+/// The same race with this smallest difference that it could have shown.
+pub fn with_noise(mut result: RaceResult, smallest: f64) -> RaceResult {
+    if let Some(noise) = &mut result.noise_floor {
+        noise.smallest_difference = smallest;
+    }
+    result
+}
