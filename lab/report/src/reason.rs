@@ -5,7 +5,9 @@
 
 use std::fmt;
 
-use heapdrome_record::{Comparison, EntrantResult, RaceResult, Role, Series, Status, Verdict};
+use heapdrome_record::{
+    Comparison, EntrantResult, Nanoseconds, RaceResult, Role, Series, Status, Verdict,
+};
 
 use crate::evidence;
 use crate::foreign;
@@ -270,67 +272,68 @@ fn setting(
     })
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.allocator;
+impl Reason {
+    /// The cause as what the entrant does, without its name: `takes 44 times fewer page faults`. `None`
+    /// where nothing that was recorded explains the gain.
+    pub fn clause(&self) -> Option<String> {
         let part =
             |share: f64| format!("{:.0}% of the processor time that it saves", 100.0 * share);
-        match &self.cause {
+        Some(match &self.cause {
             Cause::PageFaults {
                 times,
                 huge_pages,
                 share,
             } => {
                 let huge = if *huge_pages { " (huge pages)" } else { "" };
-                let times = words::short_number(round(*times));
-                write!(
-                    out,
-                    "{name} takes {times} times fewer page faults{huge}, about {}",
-                    part(*share)
-                )?;
+                let times = words::short_number(two_digits(*times));
+                let part = part(*share);
+                format!("takes {times} times fewer page faults{huge}, about {part}")
             }
             Cause::SystemCalls {
                 calls,
                 baseline,
                 share,
-            } => write!(
-                out,
-                "{name} asks the system for memory {} in place of {} times and spends less time in the \
+            } => format!(
+                "asks the system for memory {} in place of {} times and spends less time in the \
                  kernel, about {}",
                 words::grouped(*calls),
                 words::grouped(*baseline),
                 part(*share)
-            )?,
+            ),
             Cause::CallTime {
                 seconds,
                 baseline,
                 share,
-            } => write!(
-                out,
-                "{name} spends {} in allocator calls in place of {}, about {}",
-                words::amount("_s", *seconds),
-                words::amount("_s", *baseline),
+            } => format!(
+                "spends {} in allocator calls in place of {}, about {}",
+                Nanoseconds::from_seconds(*seconds),
+                Nanoseconds::from_seconds(*baseline),
                 part(*share)
-            )?,
-            Cause::Fragmentation { ratio, baseline } => write!(
-                out,
-                "{name} keeps {} resident for each live byte in place of {}",
+            ),
+            Cause::Fragmentation { ratio, baseline } => format!(
+                "keeps {} bytes resident for each live byte in place of {}",
                 words::bare_ratio(*ratio),
                 words::bare_ratio(*baseline)
+            ),
+            Cause::Unexplained => return None,
+        })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.allocator;
+        match (self.clause(), self.gain) {
+            (Some(clause), _) => write!(out, "{name} {clause}")?,
+            (None, Gain::Time(_)) => write!(
+                out,
+                "nothing that was recorded explains why {name} is faster: neither page faults nor calls \
+                 to the system nor time in calls"
             )?,
-            Cause::Unexplained => {
-                let (what, where_) = match self.gain {
-                    Gain::Time(_) => (
-                        "is faster",
-                        "in page faults, calls to the system or call times",
-                    ),
-                    Gain::Memory(_) => ("takes less memory", "in live bytes"),
-                };
-                write!(
-                    out,
-                    "nothing that was recorded explains why {name} {what} ({where_})"
-                )?;
-            }
+            (None, Gain::Memory(_)) => write!(
+                out,
+                "nothing that was recorded explains why {name} takes less memory"
+            )?,
         }
         match &self.setting {
             None => Ok(()),
@@ -347,7 +350,7 @@ impl fmt::Display for Reason {
 }
 
 /// With two digits: more would say more than is known.
-fn round(times: f64) -> f64 {
+fn two_digits(times: f64) -> f64 {
     if times < 9.95 {
         (times * 10.0).round() / 10.0
     } else {

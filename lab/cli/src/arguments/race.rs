@@ -183,7 +183,8 @@ pub struct RunArguments {
     /// Do not keep the command's output, and do not compare it with the baseline's
     #[arg(long)]
     pub discard_output: bool,
-    /// Untimed runs per allocator that watch the memory of the process tree
+    /// Untimed runs per allocator that watch the memory of the process tree; with 0, no run follows
+    /// every block either
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub memory_runs: u32,
     /// Exit statuses of the command that count as success

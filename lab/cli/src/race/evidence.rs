@@ -1,7 +1,8 @@
 //! Untimed runs that follow every block, after the rounds, so that a result can say why.
 //!
 //! The baseline and the leading entrant come first; the others only while all untimed runs together
-//! take less than a third of the race's time. A run that fails is no failure of the race.
+//! take less than a third of the race's time. A run that fails is no failure of the race. `--memory-runs 0`
+//! asks for no such runs either.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,8 @@ impl Contest {
     /// # Errors
     /// When it is interrupted, or the journal cannot be written.
     pub(super) fn with_evidence(&mut self, ended: Ended) -> Result<Ended, Failure> {
-        if !matches!(ended, Ended::Done(_)) || self.is_part() {
+        let wanted = self.plan().options.memory_runs > 0 && !self.is_part();
+        if !wanted || !matches!(ended, Ended::Done(_)) {
             return Ok(ended);
         }
         let began = Instant::now();
