@@ -28,7 +28,8 @@ impl Contest {
     /// # Errors
     /// When it is interrupted, or the journal cannot be written.
     pub(super) fn with_evidence(&mut self, ended: Ended) -> Result<Ended, Failure> {
-        if !matches!(ended, Ended::Done(_)) || self.is_part() {
+        let unproven = self.plan().options.unproven;
+        if !matches!(ended, Ended::Done(_)) || self.is_part() || unproven {
             return Ok(ended);
         }
         let began = Instant::now();
