@@ -15,6 +15,12 @@ pub(crate) fn set_path(folder: &Path, set: usize) -> PathBuf {
     folder.join(format!("set-{set:03}.bin"))
 }
 
+/// Whether a folder holds all data that these settings need, as far as the heads and the lengths of
+/// its files tell. Contents are checked when they are read.
+pub fn data_is_complete(folder: &Path, settings: &Settings) -> bool {
+    open(folder).is_ok_and(|sets| serve(&sets, settings))
+}
+
 /// Reads the heads of all data sets of a folder, which must be of one size and seed.
 ///
 /// # Errors

@@ -232,7 +232,7 @@ fn write_error(path: &Path, source: std::io::Error) -> CatalogError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::data_is_complete;
+    use crate::data::data_is_complete;
 
     const TINY: Settings = Settings {
         n: 2,

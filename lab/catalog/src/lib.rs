@@ -85,7 +85,8 @@ static ALLOCATOR: Allocator = Allocator;
 
 pub use allocator::Allocator;
 pub use command::main;
+pub use data::data_is_complete;
 pub use description::DESCRIPTION;
 pub use error::CatalogError;
-pub use settings::{DEFAULT_SIZE, Settings, data_folder_name, data_is_complete, expected_peak};
+pub use settings::{DEFAULT_SIZE, Settings, data_folder_name, expected_peak};
 pub use sizes::{Sizes, sizes};

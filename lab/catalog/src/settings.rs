@@ -1,11 +1,8 @@
 //! What a person can choose, and whether it can be done here.
 
-use std::path::Path;
-
 use heapdrome_record::Bytes;
 use heapdrome_system::room;
 
-use crate::data;
 use crate::error::CatalogError;
 
 /// The size to which all others relate.
@@ -123,12 +120,6 @@ pub fn data_folder_name(settings: &Settings) -> String {
         "catalog-s{}-seed{}-n{}",
         settings.size, settings.seed, settings.n
     )
-}
-
-/// Whether a folder holds all data that these settings need, as far as the heads and the lengths of
-/// its files tell. Contents are checked when they are read.
-pub fn data_is_complete(folder: &Path, settings: &Settings) -> bool {
-    data::open(folder).is_ok_and(|sets| data::serve(&sets, settings))
 }
 
 /// The memory that a run takes at its peak, as an estimate: resident, under glibc's malloc.

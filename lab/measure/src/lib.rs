@@ -58,7 +58,8 @@ pub use environment::{
 };
 pub use error::MeasureError;
 pub use event::{Event, Failure, RoundEnd};
-pub use race::{MemoryMethod, Race};
+pub use race::Race;
+pub use runner::MemoryMethod;
 
 /// Raised by the handler of an interrupt; the run in progress is killed with its whole tree then.
 pub type Interrupt = Arc<AtomicBool>;

@@ -8,19 +8,9 @@ use heapdrome_record::{Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, R
 use crate::journal::{self, Journal, JournalError};
 use crate::launcher::LauncherProgram;
 use crate::library::Libraries;
-use crate::runner::Runner;
+use crate::runner::{MemoryMethod, Runner};
 use crate::state::State;
 use crate::{BaseEnvironment, Failure, Interrupt, MeasureError};
-
-/// How a memory run reads the memory of a process tree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MemoryMethod {
-    /// Through a control group where one can be made, and through `/proc` otherwise.
-    #[default]
-    Best,
-    /// Through `/proc`, process by process.
-    Processes,
-}
 
 /// A race in progress. Dropping it kills whatever it started.
 pub struct Race {

@@ -13,7 +13,17 @@ use crate::needs::Needs;
 use crate::output;
 use crate::scratch::Scratch;
 use crate::watch::{INTERVAL, Watch};
-use crate::{Event, Interrupt, MeasureError, MemoryMethod, PAD, command, entrant_environment};
+use crate::{Event, Interrupt, MeasureError, PAD, command, entrant_environment};
+
+/// How a memory run reads the memory of a process tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryMethod {
+    /// Through a control group where one can be made, and through `/proc` otherwise.
+    #[default]
+    Best,
+    /// Through `/proc`, process by process.
+    Processes,
+}
 
 /// How often a waiting measurer looks at the interrupt flag: rarely, since it disturbs.
 const GLANCE: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::system::System;
-use crate::{Error, members, setting};
+use crate::{Error, members};
 
 /// What the names of all files and groups that the lab makes begin with.
 pub(crate) const PREFIX: &str = "heapdrome-paging-";
@@ -97,13 +97,33 @@ impl Item {
                 path,
                 before,
                 chosen,
-            } => setting::put_back(path, before, chosen),
+            } => put_back(path, before, chosen),
         }
         .map_err(|error| Error::Left {
             what: self.to_string(),
             reason: error.to_string(),
         })
     }
+}
+
+/// Reads the choice that stands in brackets in a file of choices.
+pub(crate) fn current(path: &Path) -> io::Result<String> {
+    let text = fs::read_to_string(path)?;
+    let chosen = text.split(['[', ']']).nth(1).map(str::to_owned);
+    chosen.ok_or_else(|| io::Error::other("no choice stands in brackets in it"))
+}
+
+/// Undoes a choice, unless someone else has chosen since.
+pub(crate) fn put_back(path: &Path, before: &str, chosen: &str) -> io::Result<Undone> {
+    let now = current(path)?;
+    if now == chosen {
+        fs::write(path, before)?;
+        return Ok(Undone::Removed);
+    }
+    Ok(match now == before {
+        true => Undone::Absent,
+        false => Undone::Foreign,
+    })
 }
 
 fn has_prefix(path: &Path) -> bool {

@@ -1,13 +1,12 @@
 //! A choice of the kernel's that is changed for one run and put back.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use heapdrome_system::FileError;
 
-use crate::item::Undone;
+use crate::item::current;
 use crate::{Error, Item, Ledger, Made};
 
 /// The kernel's choice about transparent huge pages.
@@ -53,29 +52,10 @@ pub fn huge_pages() -> Option<String> {
     current(&PathBuf::from(HUGE_PAGES)).ok()
 }
 
-/// The choice in brackets.
-fn current(path: &Path) -> io::Result<String> {
-    let text = fs::read_to_string(path)?;
-    let chosen = text.split(['[', ']']).nth(1).map(str::to_owned);
-    chosen.ok_or_else(|| io::Error::other("no choice stands in brackets in it"))
-}
-
-/// Undoes a choice, unless someone else has chosen since.
-pub(crate) fn put_back(path: &Path, before: &str, chosen: &str) -> io::Result<Undone> {
-    let now = current(path)?;
-    if now == chosen {
-        fs::write(path, before)?;
-        return Ok(Undone::Removed);
-    }
-    Ok(match now == before {
-        true => Undone::Absent,
-        false => Undone::Foreign,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::item::{Undone, put_back};
 
     /// A plain file keeps what is written, where the kernel's sets its brackets; the test sets them.
     #[test]

@@ -45,6 +45,9 @@ impl Exporter for Brief<'_> {
         glance(&mut page, &sheet);
         page.metrics(&sheet);
         page.text.push('\n');
+        if let Some(reason) = conclusion.reason(&sheet) {
+            page.fact("Why", &format!("{reason}."));
+        }
         page.fact("Noise", &prose::noise_in_brief(result));
         page.facts("Not counted", &not_counted(&sheet, page.width));
         if let Some(proof) = proof(&sheet) {
@@ -236,9 +239,12 @@ fn use_line(entrant: &EntrantResult, command: &[String], room: usize) -> String 
     let library = library.map(|path| ("LD_PRELOAD".to_owned(), path.to_string_lossy().into()));
     let settings = entrant.settings.clone().into_iter();
     let variables: Vec<(String, String)> = library.into_iter().chain(settings).collect();
-    let assigned = variables
-        .iter()
-        .map(|(key, value)| format!("{key}={}", reproduce::for_the_eye(&[value.clone()])));
+    let assigned = variables.iter().map(|(key, value)| {
+        format!(
+            "{key}={}",
+            reproduce::for_the_eye(std::slice::from_ref(value))
+        )
+    });
     let line = reproduce::for_the_eye(command);
     let assigned = assigned.collect::<Vec<_>>().join(" ");
     // In a result that is shared, a folder is named by a variable that no shell has.
@@ -247,7 +253,7 @@ fn use_line(entrant: &EntrantResult, command: &[String], room: usize) -> String 
         .as_ref()
         .is_some_and(|path| path.starts_with("$CACHE"));
     let plain = (!is_redacted).then(|| format!("{assigned} {line}"));
-    let name = reproduce::for_the_eye(&[entrant.allocator.clone()]);
+    let name = reproduce::for_the_eye(std::slice::from_ref(&entrant.allocator));
     let by_exec = format!("heapdrome exec -a {name} -- {line}");
     let fits = |line: &String| line.width() <= room;
     let mut found = plain.into_iter().chain([by_exec]).filter(fits);

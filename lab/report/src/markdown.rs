@@ -58,7 +58,11 @@ impl Page {
             page.table(&grid::metric_table(&sheet, &metric, usize::MAX));
         }
         page.memory(&sheet);
-        page.labelled("Conclusion", &Conclusion::drawn(&sheet).to_string());
+        let conclusion = Conclusion::drawn(&sheet);
+        page.labelled("Conclusion", &conclusion.to_string());
+        if let Some(reason) = conclusion.reason(&sheet) {
+            page.labelled("Why", &format!("{reason}."));
+        }
         page.list("Others", &others(&sheet));
         page.not_counted(&sheet);
         page.numbered("Notes", &sheet.notes);

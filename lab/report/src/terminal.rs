@@ -44,7 +44,11 @@ impl Exporter for Terminal {
         page.figures(&sheet);
         page.metrics(&sheet);
         page.memory(&sheet);
-        page.section("Conclusion", &Conclusion::drawn(&sheet).to_string());
+        let conclusion = Conclusion::drawn(&sheet);
+        page.section("Conclusion", &conclusion.to_string());
+        if let Some(reason) = conclusion.reason(&sheet) {
+            page.section("Why", &format!("{reason}."));
+        }
         page.list("Others", others(&sheet));
         page.list(
             "Not counted",

@@ -51,7 +51,7 @@ struct State {
     critical: BTreeMap<usize, Critical>,
 }
 
-/// What a standardised difference must exceed.
+/// The values that a standardised difference must exceed.
 #[derive(Clone, Copy, Debug)]
 struct Critical {
     /// On the normal scale.

@@ -41,5 +41,6 @@ mod watchdog;
 
 pub use error::WitnessError;
 pub use look::add_uncounted;
+pub use proof::ImageReport;
 pub use request::{Request, is_bookkeeping};
-pub use session::{ImageReport, Report, Session, Witness};
+pub use session::{Report, Session, Witness};

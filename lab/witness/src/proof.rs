@@ -4,11 +4,31 @@ use std::collections::{BTreeMap, HashMap};
 
 use heapdrome_record::{Coverage, Nanoseconds, Proof, Unserved, UnservedReason};
 
-use crate::ImageReport;
 use crate::advice::advice;
 use crate::judge::{Expected, Verdict, judge};
 use crate::ledger::{Counts, Ledger};
 use crate::tree::Image;
+
+/// One program that one process of the tree ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImageReport {
+    /// The process.
+    pub pid: i32,
+    /// The path of the executable.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// CPU time that it took.
+    pub cpu: Nanoseconds,
+    /// The object that served malloc, where it could be told.
+    pub served_by: Option<String>,
+    /// Calls of the allocation ABI that the witness counted, whoever served them.
+    pub calls: u64,
+    /// Bytes that were asked for in calls that reached an allocator, whichever it is.
+    pub requested_bytes: u64,
+    /// Why the entrant did not serve it; `None` if it did.
+    pub unserved: Option<UnservedReason>,
+}
 
 /// Programs that cannot do their work while another tracer holds them.
 const TRACERS: [&str; 7] = [

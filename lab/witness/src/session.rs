@@ -6,14 +6,14 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use heapdrome_record::{Ending, Evidence, Nanoseconds, Proof, UnservedReason};
+use heapdrome_record::{Ending, Evidence, Proof};
 
 use crate::evidence;
 use crate::home::Home;
 use crate::judge::Expected;
 use crate::launch::Launch;
 use crate::objects::Objects;
-use crate::proof::conclude;
+use crate::proof::{ImageReport, conclude};
 use crate::ticks::Reading;
 use crate::tracer;
 use crate::tree::Tree;
@@ -34,27 +34,6 @@ pub struct Session {
     watch: Arc<Watch>,
     tracer: Option<JoinHandle<Result<Report, WitnessError>>>,
     watchdog: Option<JoinHandle<()>>,
-}
-
-/// One program that one process of the tree ran.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ImageReport {
-    /// The process.
-    pub pid: i32,
-    /// The path of the executable.
-    pub program: String,
-    /// Its arguments.
-    pub arguments: Vec<String>,
-    /// CPU time that it took.
-    pub cpu: Nanoseconds,
-    /// The object that served malloc, where it could be told.
-    pub served_by: Option<String>,
-    /// Calls of the allocation ABI that the witness counted, whoever served them.
-    pub calls: u64,
-    /// Bytes that were asked for in calls that reached an allocator, whichever it is.
-    pub requested_bytes: u64,
-    /// Why the entrant did not serve it; `None` if it did.
-    pub unserved: Option<UnservedReason>,
 }
 
 /// What a watched run showed.

@@ -11,6 +11,7 @@ use std::fmt;
 use heapdrome_record::{Entrant, EntrantResult, RaceResult, Verdict};
 
 use crate::prose;
+use crate::reason::{Reason, reason, reason_for};
 use crate::sheet::Sheet;
 use crate::words;
 use choice::choice;
@@ -86,6 +87,17 @@ impl<'a> Conclusion<'a> {
         match choice(sheet, &plain) {
             Some(choice) => choice.conclusion(sheet),
             None => stay(sheet, &plain),
+        }
+    }
+
+    /// The cause of the gain that the evidence supports; of a setting, with the entrant whose gain it reaches.
+    pub(crate) fn reason(&self, sheet: &Sheet<'_>) -> Option<Reason> {
+        match self.advice {
+            Advice::Take {
+                is_setting: true, ..
+            } => reason(sheet.result),
+            Advice::Take { entrant, .. } => reason_for(sheet.result, &entrant.allocator),
+            _ => None,
         }
     }
 

@@ -39,6 +39,7 @@ pub(super) fn section(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefi
 /// The same without its heading.
 pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     let sheet = Sheet::new(result);
+    let conclusion = Conclusion::drawn(&sheet);
     let known = measures(&sheet);
     let plots = plot::of_race(result, prefix, drawn.looks);
     let views = Views {
@@ -47,7 +48,8 @@ pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: 
         prefix,
     };
     html! {
-        p class="verdict" { (Conclusion::drawn(&sheet)) }
+        p class="verdict" { (conclusion) }
+        @if let Some(reason) = conclusion.reason(&sheet) { (parts::labelled("Why", &format!("{reason}."))) }
         p { (summary(result)) }
         (parts::list(place.below(), "Others", &others(&sheet)))
         @if !sheet.rows.is_empty() {

@@ -1,4 +1,4 @@
-//! What simulations ask of the rule: they look at millions of intervals, and need few of their ends.
+//! Verdicts without the ends of intervals, for simulations that look at millions of them.
 
 use super::*;
 

@@ -34,6 +34,16 @@ fn width(estimate: &Estimate) -> f64 {
     (estimate.high / estimate.low).ln()
 }
 
+/// docs/statistics.md has these rounds.
+#[test]
+fn the_test_judges_from_ten_to_twelve_rounds_on() {
+    let first = |comparisons: usize| {
+        let rule = Rule::new(0.05, comparisons);
+        (FEWEST_ROUNDS..40).find(|n| rule.critical(*n) == rule.by_rounds(*n).normal)
+    };
+    assert_eq!([1, 8, 16].map(first), [Some(10), Some(11), Some(12)]);
+}
+
 #[test]
 fn before_the_test_can_judge_the_interval_is_students() {
     let mut random = ChaCha8Rng::seed_from_u64(1);

@@ -1,4 +1,4 @@
-//! What is counted in each condition.
+//! The counts of each condition, table by table.
 
 use heapdrome_statistics::{FEWEST_ROUNDS, Rule, Stopping, median};
 use rand::SeedableRng;

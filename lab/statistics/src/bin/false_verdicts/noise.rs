@@ -124,7 +124,7 @@ impl Stream<'_> {
     }
 }
 
-/// What is special about a run.
+/// Properties of a run that change its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kind {
     /// It is the first of its round.

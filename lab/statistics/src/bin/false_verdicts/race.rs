@@ -85,12 +85,12 @@ fn figures(times: &Times) -> Rounds<'_> {
     Rounds::new(times.iter().map(Vec::as_slice), Some([0, 1]), 0.0)
 }
 
-/// What is shown of an entrant beside the baseline, by the rule and by Student's interval alone.
+/// Verdicts on an entrant beside the baseline, by the rule and by Student's interval alone.
 fn shown(rule: &Rule, look: &Rounds<'_>, entrant: usize) -> [Shown; 2] {
     rule.leaves_out(look, [entrant, 0], 1.0, 1.0)
 }
 
-/// What a race of equals erred in.
+/// The errors of a race of equals.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Errors {
     /// A rival had a false verdict after the last round.
@@ -107,8 +107,7 @@ pub struct Errors {
     pub in_sequence: bool,
 }
 
-/// What the first rival's estimate is at the end on average, by the rule and by Student's interval alone:
-/// the ratio that its intervals should hold.
+/// The first rival's mean estimate after the last round: the ratio that its intervals should hold.
 pub struct Truth {
     /// By the rule.
     pub by_rule: f64,
