@@ -2,7 +2,9 @@
 //!
 //! It passes every request on to the C library's `malloc`, so that a preloaded allocator serves it.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[cfg(not(feature = "stats"))]
+use std::alloc::System;
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::io::Write;
 

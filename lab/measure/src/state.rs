@@ -43,6 +43,7 @@ impl State {
         match line {
             JournalLine::Plan { plan, .. } => {
                 self.proofs = vec![None; plan.entrants.len()];
+                self.evidence = vec![None; plan.entrants.len()];
                 self.plan = *plan;
             }
             JournalLine::Proof { entrant, proof } => {

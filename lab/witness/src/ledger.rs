@@ -81,7 +81,7 @@ impl Ledger {
             first_malloc: object(word(std::mem::offset_of!(Record, first_malloc))?),
             ..Self::default()
         };
-        for place in 0..FUNCTIONS.len() {
+        for (place, name) in FUNCTIONS.iter().enumerate() {
             let at = functions + place * size_of::<Function>();
             let calls = word(at + std::mem::offset_of!(Function, calls))?;
             let bytes = word(at + std::mem::offset_of!(Function, bytes))?;
@@ -90,7 +90,7 @@ impl Ledger {
                 ledger.malloc_to.clone_from(&server);
             }
             if calls > 0 {
-                ledger.operator_new |= is_operator_new(FUNCTIONS[place]);
+                ledger.operator_new |= is_operator_new(name);
                 ledger.add(Counts {
                     server: server.unwrap_or_default(),
                     calls,

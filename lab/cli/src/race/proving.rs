@@ -145,7 +145,8 @@ impl Prover {
     }
 
     /// Runs the command under `entrant` once more, for at most `limit`, and follows every block. `None`
-    /// where it failed or could not be followed, which says nothing of the race.
+    /// where it failed or could not be followed, which says nothing of the race, and where a start
+    /// script chose another allocator than in timed runs, since `LD_PRELOAD` was set.
     ///
     /// # Errors
     /// When it was interrupted.
@@ -158,7 +159,12 @@ impl Prover {
         let mut request = self.request(race, entrant);
         request.timeout = Some(request.timeout.map_or(limit, |known| known.min(limit)));
         match self.follow(race, || self.witness.start_following(&request)) {
-            Ok(Watched::Well(report)) => Ok(report.evidence),
+            Ok(Watched::Well(report)) => {
+                let proof = race.proofs()[entrant].as_ref();
+                let is_timed = proof.is_some_and(|it| it.served_by == report.proof.served_by);
+                let as_is = race.plan().entrants[entrant].as_is;
+                Ok(report.evidence.filter(|_| is_timed || !as_is))
+            }
             Err(Failure::Interrupted) => Err(Failure::Interrupted),
             Ok(Watched::Failed(..)) | Err(_) => Ok(None),
         }

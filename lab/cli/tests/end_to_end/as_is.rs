@@ -46,6 +46,8 @@ fn the_allocator_that_a_start_script_chooses_is_the_baseline() {
     assert_eq!(result["baseline"], "as-is");
     assert_eq!(baseline(&result)["allocator"], "as-is");
     is_served_by(row(&result, &sound), "libsound.so");
+    // A run that follows every block sets LD_PRELOAD, so that the script would choose nothing.
+    assert!(named(&result, "as-is")["evidence"].is_null());
     // Only the timed runs of the baseline run on the slow library.
     let versus = &named(&result, "system")["versus_baseline"]["wall_s"];
     assert_eq!(versus["verdict"], "faster", "{versus}");
@@ -70,6 +72,7 @@ fn a_linked_allocator_is_the_baseline() {
     let (outcome, result) = site.race(&[&sound], &options, &[&linked_program(&slow)]);
     outcome.ends_with(0);
     races_as_it_is(&result, "baseline", "libslow.so");
+    assert!(!named(&result, "as-is")["evidence"].is_null());
 }
 
 #[test]
