@@ -37,10 +37,17 @@ const MANY: [(f64, f64); 3] = [EVEN; 3];
 const FAST: [(f64, f64); 3] = [(0.71, 0.02), (0.72, 0.02), (1.14, 0.01)];
 const UNSEEN: [(f64, f64); 3] = [(1.0, 0.5), (1.0, 0.4), (1.0, 0.02)];
 
+/// Holds that each result leads to the advice beside it.
+fn advises<const CASES: usize>(cases: [(&str, RaceResult); CASES]) {
+    for (place, (expected, result)) in cases.into_iter().enumerate() {
+        let told = Conclusion::of(&result);
+        assert_eq!(advised(&result), expected, "case {place}: {told}");
+    }
+}
+
 #[test]
-fn what_is_advised_follows_from_every_judged_figure() {
-    let slower = [(1.2, 0.05), (1.2, 0.05), (1.3, 0.02)];
-    let cases = [
+fn what_is_better_in_one_figure_and_worse_in_none_is_taken() {
+    advises([
         ("mimalloc2 for Wall", race(&[("mimalloc2", FAST)], MANY)),
         // The machine is busy: wall time decides nothing.
         (
@@ -51,8 +58,57 @@ fn what_is_advised_follows_from_every_judged_figure() {
             "jemalloc for Memory",
             race(&[("jemalloc", [SAME, SAME, (0.8, 0.02)])], MANY),
         ),
+        // Of two whose wall times overlap, the one that takes less processor time.
+        (
+            "mimalloc2 for Wall",
+            race(
+                &[
+                    ("mimalloc2", [(0.85, 0.14), (0.7, 0.02), EVEN]),
+                    ("rpmalloc", [(0.80, 0.15), (0.85, 0.02), EVEN]),
+                ],
+                MANY,
+            ),
+        ),
+    ]);
+}
+
+#[test]
+fn a_setting_is_taken_where_it_reaches_what_a_library_reaches() {
+    let with_setting = |setting: (f64, f64)| {
+        let entrants = [
+            ("mimalloc2", FAST),
+            ("system-huge", [setting, setting, EVEN]),
+        ];
+        race(&entrants, MANY)
+    };
+    advises([
+        (
+            "system-huge for Wall, a setting",
+            with_setting((0.73, 0.02)),
+        ),
+        ("mimalloc2 for Wall", with_setting((0.9, 0.02))),
+    ]);
+}
+
+#[test]
+fn what_is_worse_in_one_figure_is_not_taken() {
+    let slower = [(1.2, 0.05), (1.2, 0.05), (1.3, 0.02)];
+    let one = |ratios| race(&[("mimalloc2", ratios)], MANY);
+    advises([
         ("Stay", race(&[], MANY)),
         ("Stay", race(&[], slower)),
+        // Less processor time, but longer.
+        ("Stay", one([(1.1, 0.05), (0.8, 0.02), EVEN])),
+        // Less memory, but slower.
+        ("Stay", one([(1.1, 0.05), EVEN, (0.8, 0.02)])),
+        // As fast, with more memory: the baseline beats it.
+        ("Stay", one([EVEN, EVEN, (1.11, 0.02)])),
+    ]);
+}
+
+#[test]
+fn what_is_level_and_what_is_undecided_are_told_apart() {
+    advises([
         ("NoneMatters", race(&[], [SAME, SAME, (1.3, 0.02)])),
         (
             "NoneMatters",
@@ -75,59 +131,8 @@ fn what_is_advised_follows_from_every_judged_figure() {
                 0.46,
             ),
         ),
-        // A setting reaches what a library reaches.
-        (
-            "system-huge for Wall, a setting",
-            race(
-                &[
-                    ("mimalloc2", FAST),
-                    ("system-huge", [(0.73, 0.02), (0.73, 0.02), EVEN]),
-                ],
-                MANY,
-            ),
-        ),
-        (
-            "mimalloc2 for Wall",
-            race(
-                &[
-                    ("mimalloc2", FAST),
-                    ("system-huge", [(0.9, 0.02), (0.9, 0.02), EVEN]),
-                ],
-                MANY,
-            ),
-        ),
-        // Of two whose wall times overlap, the one that takes less processor time.
-        (
-            "mimalloc2 for Wall",
-            race(
-                &[
-                    ("mimalloc2", [(0.85, 0.14), (0.7, 0.02), EVEN]),
-                    ("rpmalloc", [(0.80, 0.15), (0.85, 0.02), EVEN]),
-                ],
-                MANY,
-            ),
-        ),
-        // Less processor time, but longer.
-        (
-            "Stay",
-            race(&[("mimalloc2", [(1.1, 0.05), (0.8, 0.02), EVEN])], MANY),
-        ),
-        // Less memory, but slower.
-        (
-            "Stay",
-            race(&[("jemalloc", [(1.1, 0.05), EVEN, (0.8, 0.02)])], MANY),
-        ),
-        // As fast, with more memory: the baseline beats it.
-        (
-            "Stay",
-            race(&[("jemalloc", [EVEN, EVEN, (1.11, 0.02)])], MANY),
-        ),
         ("NoAnswer", empty()),
-    ];
-    for (place, (expected, result)) in cases.into_iter().enumerate() {
-        let told = Conclusion::of(&result);
-        assert_eq!(advised(&result), expected, "case {place}: {told}");
-    }
+    ]);
 }
 
 #[test]

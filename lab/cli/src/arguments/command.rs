@@ -124,8 +124,10 @@ mod tests {
         shlex::split(line).expect("words")
     }
 
+    type Words = Vec<String>;
+
     /// The command and the allocators of this command line, and how it is recorded.
-    fn race(line: &str) -> Result<(Vec<String>, Vec<String>, Vec<String>), String> {
+    fn race(line: &str) -> Result<(Words, Words, Words), String> {
         let words = words_of(line);
         let parsed = Arguments::try_parse_from(["heapdrome".to_owned()].iter().chain(&words));
         let parsed = parsed.map_err(|error| error.to_string())?;

@@ -39,7 +39,7 @@ pub enum Shown {
 /// Outcome of one run.
 enum Watched {
     /// It ended as it should.
-    Well(Report),
+    Well(Box<Report>),
     /// It did not; the last lines of its standard error.
     Failed(Ending, String),
 }
@@ -267,7 +267,7 @@ impl Prover {
                 let took = started.elapsed();
                 let shortest = self.shortest.get().map_or(took, |known| known.min(took));
                 self.shortest.set(Some(shortest));
-                Ok(Watched::Well(report))
+                Ok(Watched::Well(Box::new(report)))
             }
             false => Ok(Watched::Failed(report.ending, tail(&self.stderr()))),
         }

@@ -75,7 +75,7 @@ fn nobody_asked_for_is_the_default_group() {
     let usual = expanded(&[]);
     assert_eq!(usual, expanded(&["default"]));
     let known = |name: &&str| usual.iter().any(|one| one == name);
-    assert!(DEFAULT[..6].iter().all(|name| known(&name)), "{usual:?}");
+    assert!(DEFAULT[..6].iter().all(known), "{usual:?}");
 }
 
 #[test]
