@@ -68,8 +68,7 @@ fn a_baseline_that_is_asked_for_wins() {
 #[test]
 fn a_linked_allocator_is_the_baseline() {
     let (site, sound, slow) = (Site::new(), allocator(""), allocator("slow"));
-    let options = ["--memory-runs", "0"];
-    let (outcome, result) = site.race(&[&sound], &options, &[&linked_program(&slow)]);
+    let (outcome, result) = site.race(&[&sound], &[], &[&linked_program(&slow)]);
     outcome.ends_with(0);
     races_as_it_is(&result, "baseline", "libslow.so");
     assert!(!named(&result, "as-is")["evidence"].is_null());

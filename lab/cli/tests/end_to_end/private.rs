@@ -103,7 +103,9 @@ fn memcached_keeps_its_items_in_slabs_of_its_own() {
 fn java_keeps_its_objects_in_a_heap_of_its_own() {
     if is_installed("java") {
         let told = remarks(&["java", "-XX:+UseSerialGC", "-Xshare:auto", "-version"]);
-        assert!(told.contains("malloc hardly matters"), "{told}");
+        // Which of the two holds of so short a run is a matter of its processor time.
+        let notes = ["malloc hardly matters", "manages most of its memory itself"];
+        assert!(notes.iter().any(|note| told.contains(note)), "{told}");
     }
 }
 
