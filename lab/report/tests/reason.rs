@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use heapdrome_record::{
-    Bytes, CallTime, EntrantResult, Evidence, MemoryParts, RaceResult, Role,
-    SystemCalls, Verdict,
+    Bytes, CallTime, EntrantResult, Evidence, MemoryParts, RaceResult, Role, SystemCalls, Verdict,
 };
 use heapdrome_report::{Cause, reason, reason_for};
 use races::{compared, empty, full, series};
