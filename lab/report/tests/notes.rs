@@ -95,7 +95,9 @@ fn the_numbers_that_a_row_leaves_out_are_explained_in_the_terminal_and_in_markdo
     let jemalloc = entrant(&mut result, "jemalloc");
     jemalloc.known_faults = (1..=4).map(|fault| format!("fault {fault}")).collect();
     for text in &forms(&result)[..2] {
-        let told = text.lines().filter(|line| line.contains("+ jemalloc: notes"));
+        let told = text
+            .lines()
+            .filter(|line| line.contains("+ jemalloc: notes"));
         let told: Vec<&str> = told.collect();
         assert_eq!(told.len(), 1, "{text}");
         assert!(told[0].contains(" and "), "{told:?}");
