@@ -1,7 +1,7 @@
 //! Untimed runs that follow every block, after the rounds, so that a result can say why.
 //!
-//! The baseline and the leading entrant come first; the others only while all untimed runs together
-//! take less than a third of the race's time. A run that fails is no failure of the race. `--memory-runs 0`
+//! The baseline and the leading entrant come first; the others only while all untimed work takes
+//! at most a third of the race's time. A run that fails is no failure of the race. `--memory-runs 0`
 //! asks for no such runs either.
 
 use std::time::{Duration, Instant};
@@ -14,11 +14,14 @@ use super::figures::WALL;
 use super::measure_failure;
 use crate::failure::Failure;
 
-/// Part of the time of the rounds that untimed runs may take together.
-const SHARE: u32 = 3;
+/// Untimed work may take the time of the rounds divided by this: a third of the whole.
+const SHARE: u32 = 2;
 
-/// However short the race: so long may the runs of the baseline and the leading entrant take.
+/// However short the race, the run of the baseline and that of the leading entrant may each take this long.
 const LEAST: Duration = Duration::from_secs(2);
+
+/// How many entrants are followed however short the race: the baseline and the leading one.
+const ALWAYS: usize = 2;
 
 /// A run that follows every block takes about this many times as long as a timed one, as a rule.
 const SLOWDOWN: u32 = 3;
@@ -37,13 +40,12 @@ impl Contest {
         let began = Instant::now();
         let timed = self.clock.rounds();
         let untimed = self.clock.spent().saturating_sub(timed);
-        let left = (timed / SHARE).saturating_sub(untimed);
         let most = self.plan().stopping.max_time.map_or(Duration::MAX, |most| {
             Duration::from(most).saturating_sub(timed + untimed)
         });
         for (rank, (entrant, wall)) in self.ranked().into_iter().enumerate() {
-            let budget = if rank < 2 { left.max(LEAST) } else { left };
-            let limit = budget.min(most).saturating_sub(began.elapsed());
+            let took = began.elapsed();
+            let limit = budget(rank, timed, untimed + took).min(most.saturating_sub(took));
             let followed = self.race.evidence()[entrant].is_some();
             if !followed && wall.saturating_mul(SLOWDOWN) <= limit {
                 self.follow(entrant, limit)?;
@@ -91,5 +93,33 @@ impl Contest {
             Some((place?, wall?))
         };
         rows.into_iter().filter_map(place).collect()
+    }
+}
+
+/// The time that following the entrant of this rank may take, where rounds took `timed` and all other work
+/// `untimed`.
+fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
+    let left = (timed / SHARE).saturating_sub(untimed);
+    match rank < ALWAYS {
+        true => left.max(LEAST),
+        false => left,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn untimed_work_takes_a_third_and_two_are_followed_in_any_race() {
+        let seconds = Duration::from_secs;
+        for (rank, untimed, most) in [(0, 20, 10), (5, 20, 10), (5, 29, 1), (5, 40, 0)] {
+            assert_eq!(budget(rank, seconds(60), seconds(untimed)), seconds(most));
+        }
+        // What the baseline's run took is not taken from that of the leading entrant.
+        for untimed in [0, 2, 100] {
+            assert_eq!(budget(1, seconds(3), seconds(untimed)), LEAST);
+        }
+        assert_eq!(budget(2, seconds(3), seconds(2)), Duration::ZERO);
     }
 }
