@@ -20,6 +20,9 @@ const SHARE: u32 = 2;
 /// However short the race, the run of the baseline and that of the leading entrant may each take this long.
 const LEAST: Duration = Duration::from_secs(2);
 
+/// Part of a limit that is kept for them at most: rounds matter more.
+const RESERVED: u32 = 10;
+
 /// How many entrants are followed however short the race: the baseline and the leading one.
 const ALWAYS: usize = 2;
 
@@ -32,9 +35,7 @@ impl Contest {
     /// # Errors
     /// When it is interrupted, or the journal cannot be written.
     pub(super) fn with_evidence(&mut self, ended: Ended) -> Result<Ended, Failure> {
-        let options = &self.plan().options;
-        let wanted = options.memory_runs > 0 && !options.unproven && !self.is_part();
-        if !wanted || !matches!(ended, Ended::Done(_)) {
+        if !self.wants_evidence() || !matches!(ended, Ended::Done(_)) {
             return Ok(ended);
         }
         let began = Instant::now();
@@ -52,6 +53,20 @@ impl Contest {
             }
         }
         Ok(ended)
+    }
+
+    /// The time that a limit must leave for the runs of the baseline and the leading entrant, where one run
+    /// takes `run` and the limit is `most`.
+    pub(super) fn time_of_evidence(&self, run: Duration, most: Duration) -> Duration {
+        match self.wants_evidence() {
+            true => (run * SLOWDOWN * ALWAYS as u32).min(most / RESERVED),
+            false => Duration::ZERO,
+        }
+    }
+
+    fn wants_evidence(&self) -> bool {
+        let options = &self.plan().options;
+        options.memory_runs > 0 && !options.unproven && !self.is_part()
     }
 
     /// Whether the race is one of several, whose time is not its own.

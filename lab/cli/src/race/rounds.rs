@@ -147,11 +147,14 @@ impl Contest {
     /// Why there is no time for another round.
     fn out_of_time(&self, rounds: u32, may_end: bool) -> Option<String> {
         let round = self.clock.rounds().checked_div(rounds).unwrap_or_default();
-        if !self.fits(round) {
+        let run = self.one_run().unwrap_or_default();
+        let limit = self.race.plan().stopping.max_time.map(Duration::from);
+        let after = limit.map_or(Duration::ZERO, |most| self.time_of_evidence(run, most));
+        if !self.fits(round + after) {
             return Some(limits::used_up(rounds));
         }
         let pace = self.race.plan().stopping.pace.filter(|_| may_end)?;
-        let most = limits::time_of_rounds(pace, self.one_run().unwrap_or_default());
+        let most = limits::time_of_rounds(pace, run);
         (self.clock.rounds() + round > most).then(|| limits::used_up(rounds))
     }
 
