@@ -10,7 +10,7 @@ use heapdrome_statistics::{Estimate, Rounds, Rule, drift, median, outliers};
 
 use super::figures::{Compared, FIGURES, Kind, WALL, probability};
 use super::judging::{Rules, noise_floor};
-use super::{deciding, faults, mattering};
+use super::{deciding, faults};
 
 /// All that is known of a race.
 pub struct Material<'a> {
@@ -371,6 +371,6 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
             different.join(", ")
         ));
     }
-    remarks.extend(mattering::remarks(entrants));
+    remarks.extend(heapdrome_report::mattering::remarks(entrants));
     remarks
 }

@@ -11,7 +11,6 @@ mod faults;
 mod figures;
 mod judging;
 mod limits;
-mod mattering;
 mod options;
 mod planning;
 mod progress;
