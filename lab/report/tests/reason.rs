@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use heapdrome_record::{
-    Bytes, CallTime, EntrantResult, Evidence, MemoryParts, NoiseFloor, RaceResult, Role,
-    SystemCalls, Verdict,
+    Bytes, CallTime, EntrantResult, Evidence, MemoryParts, RaceResult, Role, SystemCalls, Verdict,
 };
-use heapdrome_report::{Cause, Conclusion, reason, reason_for};
+use heapdrome_report::{Cause, reason, reason_for};
 use races::{compared, empty, full, series};
 
 /// Figures of one row: seconds in the program and in the kernel, and page faults.
@@ -225,38 +224,4 @@ fn nothing_is_said_where_no_entrant_is_better() {
     assert_eq!(reason(&result), None);
     assert_eq!(reason_for(&result, "x"), None);
     assert_eq!(reason_for(&result, "system"), None);
-}
-
-#[test]
-fn the_conclusion_gives_the_cause_and_no_guess() {
-    let noise = |mut result: RaceResult| {
-        result.rounds = 12;
-        let mut twin = full("system (again)", Role::Twin, 0.06, 40.0);
-        let again = compared(Verdict::Undecided, 1.0, 0.02);
-        twin.versus_baseline = BTreeMap::from([("wall_s".to_owned(), again.clone())]);
-        result.noise_floor = Some(NoiseFloor {
-            baseline_again: again,
-            smallest_difference: 0.02,
-            smallest_by_figure: BTreeMap::new(),
-        });
-        result.entrants.insert(1, twin);
-        result
-    };
-    let why = |figures: &Figures| {
-        let result = noise(race(vec![rival("mimalloc2", 0.5, figures)]));
-        Conclusion::of(&result).why
-    };
-    let known = why(&FEW_FAULTS);
-    assert!(
-        known.contains("; it takes 45 times fewer page faults"),
-        "{known}"
-    );
-    let unknown = why(&Figures {
-        faults: 11_000.0,
-        ..FEW_FAULTS
-    });
-    assert!(
-        unknown.starts_with("Against system") && !unknown.contains("; it "),
-        "{unknown}"
-    );
 }

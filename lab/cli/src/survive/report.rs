@@ -1,5 +1,6 @@
 //! The result of `heapdrome survive` as a table.
 
+use heapdrome_engine::slowdown::{self, kind, shown};
 use heapdrome_paging::STEP;
 use heapdrome_record::{Bytes, Collection, SCHEMA, Scale, Survival, Table};
 
@@ -7,7 +8,6 @@ use crate::arguments::SurviveArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::paging::session::Session;
-use crate::slowdown::{self, kind, shown};
 use crate::{output, program};
 
 /// Marks a limit that was tried once only.

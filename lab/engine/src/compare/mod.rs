@@ -1,4 +1,4 @@
-//! `heapdrome compare`: what changed from one result to another.
+//! What changed from one result to another.
 
 mod changes;
 mod condition;
@@ -8,41 +8,35 @@ mod pairing;
 use std::path::Path;
 
 use heapdrome_record::{
-    Changes, ComparedResult, Judged, Machine, Outcome, SCHEMA, Saved, changes_to_json, source_name,
+    Changes, ComparedResult, Judged, Machine, Outcome, SCHEMA, Saved, source_name,
 };
-use heapdrome_report::{changes_markdown, changes_text};
 
-use crate::arguments::CompareArguments;
-use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::{output, sources};
 
 use changes::{ALPHA, Family};
 use condition::Condition;
 use pairing::Pairs;
 
-/// Compares two results, and judges the conditions under which it fails.
+/// What changed from one result to another, and what became of the conditions under which that is a failure.
+/// `machines_differ` says so of machines that are described alike.
 ///
 /// # Errors
-/// [`Failure::Usage`] when a file or a condition is wrong or the results cannot be compared;
-/// [`Failure::Entrant`] when a condition is confirmed, after everything has been printed.
-pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
-    let output = arguments.output();
-    Destinations::of(&output).check(&[&arguments.old, &arguments.new])?;
-    sources::refuse_stdin_twice(&[&arguments.old, &arguments.new])?;
-    let [old, new] = [&arguments.old, &arguments.new].map(|path| sources::read_measured(path));
-    let (old, new) = (old?, new?);
-    let same_machine = !arguments.machines_differ && is_same(machine(&old), machine(&new));
-    let pairs = pairing::pairs(&old, &new, same_machine)?;
-    let conditions = parsed(&arguments.fail_if, &pairs, same_machine)?;
-    let compared = |path: &Path, saved: &Saved| described(path, saved);
+/// When a condition is wrong, or the results cannot be compared.
+pub fn compare(
+    (old_path, old): (&Path, &Saved),
+    (new_path, new): (&Path, &Saved),
+    conditions: &[String],
+    machines_differ: bool,
+) -> Result<Changes, Failure> {
+    let same_machine = !machines_differ && is_same(machine(old), machine(new));
+    let pairs = pairing::pairs(old, new, same_machine)?;
+    let conditions = parsed(conditions, &pairs, same_machine)?;
     let family = Family::of(&pairs, same_machine);
     let mut changes = Changes {
         schema: SCHEMA,
         heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
-        old: compared(&arguments.old, &old),
-        new: compared(&arguments.new, &new),
+        old: described(old_path, old),
+        new: described(new_path, new),
         same_machine,
         rests_on: Vec::new(),
         alpha: ALPHA,
@@ -59,8 +53,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
         .iter()
         .map(|condition| condition.judge(&changes, &pairs))
         .collect();
-    publish(&changes, arguments)?;
-    outcome(&changes.conditions)
+    Ok(changes)
 }
 
 fn parsed(
@@ -72,27 +65,11 @@ fn parsed(
     texts.iter().map(one).collect()
 }
 
-fn publish(changes: &Changes, arguments: &CompareArguments) -> Result<(), Failure> {
-    let redaction = match arguments.redact {
-        true => Some(Folders::find()?.redaction()),
-        false => None,
-    };
-    let output = arguments.output();
-    let text = changes_text(changes, output::terminal());
-    let mut done = output::print_beside(&Destinations::of(&output), text.as_bytes());
-    if let Some(path) = &output.json {
-        let bytes = changes_to_json(changes).map_err(Failure::machine)?;
-        done = done.and(output::write_one(path, bytes, &output, redaction.as_ref()));
-    }
-    if let Some(path) = &output.markdown {
-        let bytes = changes_markdown(changes).into_bytes();
-        done = done.and(output::write_one(path, bytes, &output, redaction.as_ref()));
-    }
-    done
-}
-
-/// The exit status: only what is confirmed fails.
-fn outcome(conditions: &[Judged]) -> Result<(), Failure> {
+/// What a comparison that has been reported ends with: only what is confirmed fails.
+///
+/// # Errors
+/// When a condition is confirmed.
+pub fn outcome(conditions: &[Judged]) -> Result<(), Failure> {
     let confirmed: Vec<_> = conditions
         .iter()
         .filter(|judged| judged.outcome == Outcome::Confirmed)

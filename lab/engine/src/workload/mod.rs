@@ -2,17 +2,15 @@
 
 mod catalog;
 pub mod companion;
-mod explain;
 mod ready;
 
 use heapdrome_programs::{Availability, Program, Settings};
 use heapdrome_workloads::{Description, Parameters, Refusal};
 
 use crate::failure::Failure;
-use crate::values::nearest;
+use crate::nearest::nearest;
 use companion::Companion;
 
-pub use explain::workloads;
 pub use ready::Ready;
 
 /// The parameter whose values `-t` sweeps.

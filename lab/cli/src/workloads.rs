@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use heapdrome_engine::workload::Workload;
+use heapdrome_engine::workload::companion::Companion;
 use heapdrome_programs::{Availability, Program, missing};
 use heapdrome_record::Bytes;
 use heapdrome_workloads::{Description, FigureText, Parameter, Parameters, Preset};
 
-use super::Workload;
-use super::companion::Companion;
 use crate::arguments::{WorkloadsAction, WorkloadsArguments};
 use crate::failure::Failure;
 use crate::output;
@@ -29,12 +29,10 @@ pub fn workloads(arguments: &WorkloadsArguments) -> Result<(), Failure> {
     }
 }
 
-impl Workload {
-    fn summary(&self) -> &'static str {
-        match self {
-            Self::Own(description, _) => description.summary,
-            Self::Program(program) => &program.summary,
-        }
+fn summary(workload: Workload) -> &'static str {
+    match workload {
+        Workload::Own(description, _) => description.summary,
+        Workload::Program(program) => &program.summary,
     }
 }
 
@@ -56,7 +54,7 @@ fn list() -> String {
             .map(|one| {
                 [
                     one.name().to_owned(),
-                    one.summary().to_owned() + &lack(*one),
+                    summary(*one).to_owned() + &lack(*one),
                 ]
             })
             .collect();

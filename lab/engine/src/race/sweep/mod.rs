@@ -9,173 +9,173 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use heapdrome_record::{
-    Better, Collection, Member, Metric, Options, RaceResult, SCHEMA, Status, SweptParameter,
+    Better, Collection, Member, Metric, Options, RaceResult, SCHEMA, Status, Stopping,
+    SweptParameter,
 };
 
 use super::WITHOUT_PROOF;
 use super::cell::{CellRequest, Load, run_cell};
-use super::options::{check_command, options};
-use super::placeholders;
-use super::planning::current_folder;
-use super::stopping::{Aim, stopping};
+use super::options::check_command;
 use super::store::ProofStore;
-use crate::arguments::{RaceArguments, StoppingArguments};
-use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::values::WorkArgument;
 use crate::{interrupt, output};
 
-use points::{Point, parameters};
+use points::Point;
 use scaling::{Found, WORK, Work, scaling, work_not_found};
 
+pub use points::check_parameters;
 pub use whole::Whole;
 
 /// How much degradation per processor a curve may have before its knee, where nothing is said: time
 /// per work a quarter above that of the first value is an efficiency of 80%.
 const SHARE: f64 = 0.25;
 
+/// What counts as work in a sweep, where somebody says so.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AskedWork {
+    /// The value that is swept.
+    Value,
+    /// The same in every race.
+    Same,
+    /// A regular expression that finds it in the output.
+    Printed(String),
+}
+
+/// A sweep, as it is asked for.
+pub struct SweepRequest {
+    /// What races, with placeholders where it is a command.
+    pub load: Load,
+    /// What is swept; checked by [`check_parameters`].
+    pub parameters: Vec<SweptParameter>,
+    /// What counts as work, where that is said.
+    pub work: Option<AskedWork>,
+    /// How much degradation per processor ends the scaling, where that is said; 0.25 is 25%.
+    pub knee: Option<f64>,
+    /// Names, paths or groups of allocators; the baseline need not be among them.
+    pub allocators: Vec<String>,
+    /// The allocator that the others are compared with.
+    pub baseline: String,
+    /// How each run is made.
+    pub options: Options,
+    /// When each race stops.
+    pub stopping: Stopping,
+}
+
 /// A sweep that is going to be run.
-struct Sweep {
+pub struct Sweep {
+    request: SweepRequest,
     whole: Whole,
-    parameters: Vec<SweptParameter>,
     points: Vec<Point>,
     work: Work,
-    share: f64,
     /// Whether races that have begun go on until other limits.
     new_limits: bool,
 }
 
-/// Runs a sweep that begins.
-///
-/// # Errors
-/// As a race; when several end with a failure, the first is told.
-pub fn sweep(
-    arguments: &RaceArguments,
-    folders: &Folders,
-    interrupt: &Arc<AtomicBool>,
-) -> Result<(), Failure> {
-    let sweep = planned(arguments, Whole::new(arguments, folders))?;
-    placeholders::hint(arguments);
-    run(arguments, &sweep, folders, interrupt)
-}
-
-/// Goes on with a sweep. Limits that are `given` take the place of its own. Its result goes where `given` says, and
-/// for what that leaves open to the files that the sweep was first asked to write.
-///
-/// # Errors
-/// As [`sweep`]; and when it cannot be taken up.
-pub fn go_on(
-    whole: Whole,
-    given: &RaceArguments,
-    folders: &Folders,
-    interrupt: &Arc<AtomicBool>,
-) -> Result<(), Failure> {
-    let now = given.output.seen_from(&current_folder()?);
-    let mut arguments = whole.arguments()?;
-    let mut sweep = planned(&arguments, whole)?;
-    // The files of a sweep that has ended were written then, and may hold a later result now.
-    arguments.output = match sweep.whole.ended < sweep.points.len() {
-        true => now.or(arguments.output.clone()),
-        false => now,
-    };
-    Destinations::of(&arguments.output).check(&[])?;
-    if given.stopping.is_given() {
-        let warmup = arguments.stopping.warmup;
-        arguments.stopping = StoppingArguments {
-            warmup,
-            ..given.stopping.clone()
-        };
-        sweep.new_limits = true;
-    }
-    if sweep.whole.ended < sweep.points.len() || sweep.new_limits {
-        let load = sweep.points.first().map(|point| point.load.name());
-        let raced = format!("{}, {}", load.unwrap_or_default(), empty(&sweep).name);
-        let stopping = stopping(&arguments.stopping, arguments.quick, Aim::Measure)?;
-        sweep.whole.announce(&raced, sweep.points.len(), &stopping);
-    }
-    run(&arguments, &sweep, folders, interrupt)
-}
-
-/// Runs what is left of the races, and reports what came of all: also of those that were done before an interrupt.
-fn run(
-    arguments: &RaceArguments,
-    sweep: &Sweep,
-    folders: &Folders,
-    interrupt: &Arc<AtomicBool>,
-) -> Result<(), Failure> {
-    let requests = requests(arguments, sweep)?;
-    let mut collection = empty(sweep);
-    let paired = turns::can_be_taken(&requests);
-    let (done, ended) = match paired {
-        true => turns::in_turns(&requests, folders, interrupt),
-        false => one_after_the_other(&requests, folders, interrupt),
-    };
-    if done.is_empty() {
-        return ended;
-    }
-    collection.remarks = unfinished(sweep, &done, &ended);
-    let values = done.iter();
-    let values: Vec<_> = values
-        .map(|(place, _)| sweep.points[*place].values.clone())
-        .collect();
-    join(&mut collection, sweep, &requests, done);
-    let missing = missing(&collection, arguments.work.as_ref());
-    collection.remarks.extend(missing);
-    let found = Found {
-        values: &values,
-        work: sweep.work,
-        share: sweep.share,
-        paired,
-    };
-    collection.sweep = Some(scaling(&collection, &sweep.parameters, found));
-    output::publish_collection(&collection, &arguments.output, Some(&folders.redaction()))?;
-    ended.and_then(|()| outcome(&collection))
-}
-
-/// Everything that can be wrong is found before anything is built.
-fn planned(arguments: &RaceArguments, whole: Whole) -> Result<Sweep, Failure> {
-    let parameters = parameters(arguments)?;
-    let mut options = options(arguments)?;
-    let work = work(arguments, &parameters, &mut options)?;
-    let points = points::points(arguments, &parameters, &options)?;
-    for point in &points {
-        if let Load::Command(command) = &point.load {
-            check_command(&command[0], &point.options)?;
+impl Sweep {
+    /// Finds everything that can be wrong before anything is built.
+    ///
+    /// # Errors
+    /// When a value does not fit, or a command is not there.
+    pub fn new(mut request: SweepRequest, whole: Whole) -> Result<Self, Failure> {
+        let work = work(&mut request)?;
+        let points = points::points(&request.load, &request.parameters, &request.options)?;
+        for point in &points {
+            if let Load::Command(command) = &point.load {
+                check_command(&command[0], &point.options)?;
+            }
         }
+        Ok(Self {
+            request,
+            whole,
+            points,
+            work,
+            new_limits: false,
+        })
     }
-    Ok(Sweep {
-        whole,
-        parameters,
-        points,
-        work,
-        share: arguments.knee.unwrap_or(SHARE),
-        new_limits: false,
-    })
+
+    /// Whether every race has ended.
+    pub fn has_ended(&self) -> bool {
+        self.whole.ended >= self.points.len()
+    }
+
+    /// Makes the races go on until these limits, also those that had ended.
+    pub fn limit(&mut self, stopping: Stopping) {
+        self.request.stopping = stopping;
+        self.new_limits = true;
+    }
+
+    /// Says that the sweep goes on, before any race of it does; nothing where none is left.
+    pub fn announce(&self) {
+        if self.has_ended() && !self.new_limits {
+            return;
+        }
+        let load = self.points.first().map(|point| point.load.name());
+        let raced = format!("{}, {}", load.unwrap_or_default(), empty(self).name);
+        let stopping = &self.request.stopping;
+        self.whole.announce(&raced, self.points.len(), stopping);
+    }
+
+    /// Runs what is left of the races. The collection has what came of all, also of those that were done before an
+    /// interrupt; `None` where there is nothing yet.
+    ///
+    /// # Errors
+    /// As a race; when several end with a failure, the first is told.
+    pub fn run(
+        &self,
+        folders: &Folders,
+        interrupt: &Arc<AtomicBool>,
+    ) -> (Option<Collection>, Result<(), Failure>) {
+        let requests = requests(self);
+        let mut collection = empty(self);
+        let paired = turns::can_be_taken(&requests);
+        let (done, ended) = match paired {
+            true => turns::in_turns(&requests, folders, interrupt),
+            false => one_after_the_other(&requests, folders, interrupt),
+        };
+        if done.is_empty() {
+            return (None, ended);
+        }
+        collection.remarks = unfinished(self, &done, &ended);
+        let values = done.iter();
+        let values: Vec<_> = values
+            .map(|(place, _)| self.points[*place].values.clone())
+            .collect();
+        join(&mut collection, self, &requests, done);
+        let missing = missing(&collection, self.request.work.as_ref());
+        collection.remarks.extend(missing);
+        let found = Found {
+            values: &values,
+            work: self.work,
+            share: self.request.knee.unwrap_or(SHARE),
+            paired,
+        };
+        collection.sweep = Some(scaling(&collection, &self.request.parameters, found));
+        (Some(collection), ended)
+    }
 }
 
 /// What counts as work; where it is printed, the metric that reads it is added.
-fn work(
-    arguments: &RaceArguments,
-    parameters: &[SweptParameter],
-    options: &mut Options,
-) -> Result<Work, Failure> {
+fn work(request: &mut SweepRequest) -> Result<Work, Failure> {
+    let SweepRequest {
+        parameters,
+        options,
+        ..
+    } = request;
     let along = &parameters[points::along(parameters)];
     let positive = |value: &String| value.parse().is_ok_and(|number: f64| number > 0.0);
     let numeric = along.values.iter().all(positive);
-    match &arguments.work {
-        Some(WorkArgument::Value) if !numeric => Err(Failure::Usage(format!(
+    match &request.work {
+        Some(AskedWork::Value) if !numeric => Err(Failure::Usage(format!(
             "--work value: the values of {} are not all numbers above 0",
             along.name
         ))),
-        Some(WorkArgument::Value) => Ok(Work::Value),
-        Some(WorkArgument::Same) => Ok(Work::Same),
-        Some(WorkArgument::Printed(_)) if options.metrics.iter().any(|one| one.name == WORK) => {
-            Err(Failure::usage(
-                "--work and --metric work: there can be only one figure 'work'",
-            ))
-        }
-        Some(WorkArgument::Printed(pattern)) => {
+        Some(AskedWork::Value) => Ok(Work::Value),
+        Some(AskedWork::Same) => Ok(Work::Same),
+        Some(AskedWork::Printed(_)) if options.metrics.iter().any(|one| one.name == WORK) => Err(
+            Failure::usage("--work and --metric work: there can be only one figure 'work'"),
+        ),
+        Some(AskedWork::Printed(pattern)) => {
             options.metrics.push(Metric {
                 name: WORK.to_owned(),
                 pattern: pattern.clone(),
@@ -183,15 +183,14 @@ fn work(
             });
             Ok(Work::Printed)
         }
-        None if arguments.workload.is_some() => Ok(Work::Operations),
+        None if matches!(request.load, Load::Workload { .. }) => Ok(Work::Operations),
         None if numeric && !along.name.starts_with(points::VARIABLE) => Ok(Work::Value),
         None => Ok(Work::Same),
     }
 }
 
-fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>, Failure> {
-    let stopping = stopping(&arguments.stopping, arguments.quick, Aim::Measure)?;
-    let whole = &sweep.whole;
+fn requests(sweep: &Sweep) -> Vec<CellRequest> {
+    let (asked, whole) = (&sweep.request, &sweep.whole);
     let of = sweep.points.len();
     let request = |(place, point): (usize, &Point)| CellRequest {
         cell: point.cell.clone(),
@@ -202,9 +201,9 @@ fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>
             point.cell
         ),
         load: point.load.clone(),
-        allocators: arguments.allocators.clone(),
-        baseline: arguments.baseline().to_owned(),
-        stopping: stopping.clone(),
+        allocators: asked.allocators.clone(),
+        baseline: asked.baseline.clone(),
+        stopping: asked.stopping.clone(),
         judge: None,
         options: point.options.clone(),
         seed: whole.seed,
@@ -214,7 +213,7 @@ fn requests(arguments: &RaceArguments, sweep: &Sweep) -> Result<Vec<CellRequest>
         new_limits: sweep.new_limits,
         begun: whole.begun.get(&point.cell).cloned(),
     };
-    Ok(sweep.points.iter().enumerate().map(request).collect())
+    sweep.points.iter().enumerate().map(request).collect()
 }
 
 /// What a reader must know of a sweep that did not come to its end; who waits is told.
@@ -277,13 +276,13 @@ fn join(
     requests: &[CellRequest],
     done: Vec<(usize, RaceResult)>,
 ) {
-    let along = points::along(&sweep.parameters);
+    let along = points::along(&sweep.request.parameters);
     for (place, result) in done {
         let (request, point) = (&requests[place], &sweep.points[place]);
         if collection.races.is_empty() {
             collection.machine = result.machine.clone();
         }
-        let named = sweep.parameters.iter().zip(&point.values);
+        let named = sweep.request.parameters.iter().zip(&point.values);
         let named = named.map(|(parameter, value)| format!("{}={value}", parameter.name));
         collection.races.push(Member {
             cell: request.cell.clone(),
@@ -301,7 +300,7 @@ fn join(
 }
 
 fn empty(sweep: &Sweep) -> Collection {
-    let names = sweep.parameters.iter().map(|one| one.name.as_str());
+    let names = sweep.request.parameters.iter().map(|one| one.name.as_str());
     let names: Vec<_> = names.collect();
     Collection {
         schema: SCHEMA,
@@ -314,9 +313,9 @@ fn empty(sweep: &Sweep) -> Collection {
 }
 
 /// What a reader must know of races without rounds, and of runs that printed no work; of these, who waits is told.
-fn missing(collection: &Collection, work: Option<&WorkArgument>) -> Vec<String> {
+fn missing(collection: &Collection, work: Option<&AskedWork>) -> Vec<String> {
     let mut remarks = without_rounds(collection);
-    if let Some(WorkArgument::Printed(pattern)) = work
+    if let Some(AskedWork::Printed(pattern)) = work
         && let Some(told) = work_not_found(collection, pattern)
     {
         output::tell(&told);
@@ -340,8 +339,11 @@ fn without_rounds(collection: &Collection) -> Vec<String> {
     reasons.into_iter().map(told).collect()
 }
 
-/// The exit status of a sweep that has been reported.
-fn outcome(collection: &Collection) -> Result<(), Failure> {
+/// What a sweep that has been reported ends with.
+///
+/// # Errors
+/// When an entrant failed, a race has no round, or no proof was taken.
+pub fn outcome(collection: &Collection) -> Result<(), Failure> {
     let out = |result: &RaceResult| {
         let rows = result.entrants.iter();
         let failed = rows.filter(|row| row.status != Status::Ok);

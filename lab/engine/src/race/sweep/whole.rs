@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use clap::Parser as _;
 use heapdrome_measure::journal;
 use heapdrome_record::{Plan, Stopping};
 
-use crate::arguments::{Action, Arguments, RaceArguments};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::race::contest::unused_name;
@@ -37,14 +35,14 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// A sweep that begins here and now.
-    pub fn new(arguments: &RaceArguments, folders: &Folders) -> Self {
+    /// A sweep that begins here and now, and was `asked` for with these arguments of heapdrome's own.
+    pub fn new(asked: Vec<String>, seed: Option<u64>, folders: &Folders) -> Self {
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Self {
             name: unused_name(&folders.races, &started),
-            asked: arguments.asked(),
+            asked,
             started,
-            seed: arguments.seed.unwrap_or_else(seed_from_clock),
+            seed: seed.unwrap_or_else(seed_from_clock),
             begun: BTreeMap::new(),
             ended: 0,
             rounds: 0,
@@ -90,26 +88,16 @@ impl Whole {
         ));
     }
 
-    /// What was asked for. The current folder is from now on the one in which that was, so that every path leads
-    /// where it led.
+    /// Makes the folder in which the sweep was started the current one, so that every path leads where it led.
     ///
     /// # Errors
-    /// When these are arguments of another version, or the folder is gone.
-    pub fn arguments(&self) -> Result<Box<RaceArguments>, Failure> {
-        let words = self.asked.iter().map(String::as_str);
-        let read = Arguments::try_parse_from(std::iter::once("heapdrome").chain(words));
-        let Ok(Action::Race(arguments)) = read.map(|all| all.action) else {
-            return Err(Failure::Usage(format!(
-                "another version of heapdrome ran the sweep {}; go on with that one, or run it again",
-                self.name
-            )));
-        };
+    /// When the folder is gone.
+    pub fn enter_folder(&self) -> Result<(), Failure> {
         std::env::set_current_dir(&self.started_in).map_err(|error| {
             Failure::Machine(format!(
                 "cannot go to {}, where the sweep was started: {error}",
                 self.started_in.display()
             ))
-        })?;
-        Ok(arguments)
+        })
     }
 }

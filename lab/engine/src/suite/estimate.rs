@@ -7,7 +7,6 @@ use heapdrome_record::{RaceResult, Scale};
 use heapdrome_suites::{Probe, Race, probe};
 
 use super::running::{Session, label};
-use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::output;
 
@@ -30,15 +29,12 @@ pub struct Estimate {
 const STAND_IN: &str = "system-arena1";
 
 /// Runs one round of the smallest form of each race, and scales its times by the operations. Allocators
-/// that are `unbuilt` stay so: they are taken to be as fast as the others.
+/// that are not built stay so: they are taken to be as fast as the others.
 ///
 /// # Errors
 /// When someone interrupts; a race whose small form cannot be run is left out of the estimate.
-pub fn estimate(
-    session: &mut Session<'_>,
-    races: &[Race],
-    unbuilt: &[String],
-) -> Result<Estimate, Failure> {
+pub fn estimate(session: &mut Session<'_>) -> Result<Estimate, Failure> {
+    let (races, unbuilt) = (session.races().to_vec(), session.unbuilt().to_vec());
     let mut found = Estimate {
         time: Duration::ZERO,
         races: Vec::new(),
@@ -52,7 +48,7 @@ pub fn estimate(
             unbuilt.join(", ")
         ));
     }
-    for race in races {
+    for race in &races {
         let name = label(race);
         let suites = session.suites();
         let probe = probe(suites, race).filter(|_| !unbuilt.contains(&race.baseline));
@@ -60,7 +56,7 @@ pub fn estimate(
             found.unknown.push(name);
             continue;
         };
-        let small = of_built(small, unbuilt);
+        let small = of_built(small, &unbuilt);
         let times = times * runs(race) / runs(&small);
         let title = format!("estimate: {}", race.title);
         match session.race(&small, &title, 1, Some(Scale::Quick)) {
@@ -113,19 +109,6 @@ impl Estimate {
         self.races.push((name, least, up_to(least, most)));
     }
 
-    /// Prints the estimate; beside a file that goes to standard output it is told on standard error.
-    ///
-    /// # Errors
-    /// When it cannot be printed.
-    pub fn tell(&self, files: &Destinations<'_>) -> Result<(), Failure> {
-        let text = self.text();
-        match files.take_stdout() {
-            true => output::print_aside(text.trim_end()),
-            false => output::print(text.as_bytes())?,
-        }
-        Ok(())
-    }
-
     /// Takes care that nobody waits for hours who did not ask to.
     ///
     /// # Errors
@@ -141,7 +124,7 @@ impl Estimate {
     }
 
     /// The estimate, race by race.
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let mut text = String::new();
         for (name, time, more) in &self.races {
             let _ = writeln!(text, "{:>12}  {name}{more}", rounded(*time));

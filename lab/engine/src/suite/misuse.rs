@@ -1,68 +1,56 @@
-//! `heapdrome suite misuse`: what each allocator does about each kind of misuse; and the same for the
+//! The suite misuse: what each allocator does about each kind of misuse; and the same for the
 //! allocators of another suite that has a target on it.
 
 use std::collections::BTreeSet;
 
 use heapdrome_catalogue::{Catalogue, Misuses};
-use heapdrome_record::{Absent, Collection, Entrant, MisuseRun};
-use heapdrome_suites::{Kind, Race, Suite, kinds, misuse_tables};
+use heapdrome_record::{Absent, Collection, Entrant, MisuseRun, Scale};
+use heapdrome_suites::{Kind, Suite, kinds, misuse_tables};
 
 use super::running::Session;
+use super::{SuiteRequest, empty};
 use crate::allocators::{Names, failure};
-use crate::arguments::SuiteArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::{interrupt, output};
+use crate::output;
 
-/// Commits every kind of misuse under every allocator, and prints what came of it.
+/// Commits every kind of misuse under every allocator, and returns what came of it.
 ///
 /// # Errors
-/// When an option makes no sense here, a program cannot be compiled or run, or an allocator that was
-/// asked for by name cannot be had. An allocator under which nothing could be tried is told, and
-/// fails the suite after the report.
-pub fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
-    refuse(arguments)?;
-    let kinds = kinds(&arguments.only).map_err(Failure::usage)?;
-    let interrupt = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&interrupt);
+/// When a program cannot be compiled or run, or an allocator that was asked for by name cannot be
+/// had. An allocator under which nothing could be tried is told.
+pub fn misuse(request: &SuiteRequest, folders: &Folders) -> Result<Collection, Failure> {
+    let kinds = kinds(&request.only).map_err(Failure::usage)?;
     let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
     let names = Names::new(&catalogue);
-    let mut collection = super::empty(&arguments.name, arguments.scale());
+    let mut collection = empty(request);
     collection.machine = heapdrome_machine::describe();
     let programs = Misuses::prepare(&folders.cache).map_err(failure)?;
-    for name in chosen(&names, arguments)? {
+    for name in chosen(&names, request)? {
         match names.ready(&name) {
             Ok(entrant) => match try_one(&programs, &entrant, &kinds)? {
                 Tried::Runs(runs) => collection.misuse.extend(runs),
                 Tried::Unfit(why) => leave_out(&name, why, &mut collection),
             },
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-            Err(error) if names.asked_by_name(&arguments.allocators, &name) => return Err(error),
+            Err(error) if names.asked_by_name(&request.allocators, &name) => return Err(error),
             Err(error) => leave_out(&name, error.to_string(), &mut collection),
         }
     }
     collection.tables = misuse_tables(&collection.misuse, Misuses::TIME, Misuses::MEMORY);
-    let redaction = folders.redaction();
-    output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
-    match collection.misuse.is_empty() {
-        true => Err(Failure::Entrant("nothing could be tried".to_owned())),
-        false => Ok(()),
-    }
+    Ok(collection)
 }
 
-/// Commits every kind of misuse under those allocators of `races` that a target of `suites` speaks of,
-/// unless that was done before. What cannot be tried is told and remarked on: it leaves the target
+/// Commits every kind of misuse under those allocators of the races that a target of the suites speaks
+/// of, unless that was done before. What cannot be tried is told and remarked on: it leaves the target
 /// open.
 ///
 /// # Errors
 /// When someone interrupts.
-pub fn beside_races(
-    session: &mut Session<'_>,
-    races: &[Race],
-    folders: &Folders,
-) -> Result<(), Failure> {
+pub fn beside_races(session: &mut Session<'_>) -> Result<(), Failure> {
+    let folders = session.folders();
+    let races = session.races().iter();
     let racing: BTreeSet<&String> = races
-        .iter()
         .flat_map(|race| race.allocators.iter().chain([&race.baseline]))
         .collect();
     let mut names: BTreeSet<String> = session.suites().iter().flat_map(Suite::misused).collect();
@@ -120,28 +108,10 @@ fn leave_out(name: &str, reason: String, collection: &mut Collection) {
 
 /// The allocators that were asked for; or those that are here, settings of others included unless it
 /// is to be quick.
-fn chosen(names: &Names<'_>, arguments: &SuiteArguments) -> Result<Vec<String>, Failure> {
-    match (arguments.allocators.as_slice(), arguments.quick) {
-        ([], true) => Ok(names.found()),
-        ([], false) => Ok(names.here()),
+fn chosen(names: &Names<'_>, request: &SuiteRequest) -> Result<Vec<String>, Failure> {
+    match (request.allocators.as_slice(), request.scale) {
+        ([], Scale::Quick) => Ok(names.found()),
+        ([], _) => Ok(names.here()),
         (asked, _) => names.expand(asked),
-    }
-}
-
-/// What other suites have and this one has not.
-fn refuse(arguments: &SuiteArguments) -> Result<(), Failure> {
-    let given = [
-        ("--published", arguments.published),
-        ("--estimate", arguments.estimate),
-        ("--rounds", arguments.rounds.is_some()),
-        ("--resume", arguments.resume.is_some()),
-        ("--seed", arguments.seed.is_some()),
-        ("--csv", arguments.output.csv.is_some()),
-    ];
-    match given.iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Failure::usage(format!(
-            "suite misuse has no {option}: it runs each program once, in a minute or two"
-        ))),
-        None => Ok(()),
     }
 }

@@ -7,9 +7,9 @@ use heapdrome_catalogue::Catalogue;
 use heapdrome_record::{Collection, Saved, Scale, read_saved};
 use heapdrome_suites::{Race, Selection, Suite};
 
+use super::SuiteRequest;
 use super::running::label;
 use crate::allocators::Names;
-use crate::arguments::SuiteArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output;
@@ -34,17 +34,16 @@ pub fn suites(name: &str) -> Result<Vec<Suite>, Failure> {
 ///
 /// # Errors
 /// When the file is none, or of another suite, scale or machine.
-pub fn taken_up(arguments: &SuiteArguments, scale: Scale) -> Result<Option<Collection>, Failure> {
-    let Some(path) = &arguments.resume else {
+pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collection>, Failure> {
+    let Some(path) = &request.resume else {
         return Ok(None);
     };
     let wrong = |what: &str| Failure::Usage(format!("--resume {}: it is {what}", path.display()));
     match read_saved(path).map_err(Failure::usage)? {
         Saved::Race(_) => Err(wrong("one race, not a suite")),
-        Saved::Collection(old) if old.name != arguments.name => Err(wrong(&format!(
-            "of {}, not of {}",
-            old.name, arguments.name
-        ))),
+        Saved::Collection(old) if old.name != request.name => {
+            Err(wrong(&format!("of {}, not of {}", old.name, request.name)))
+        }
         Saved::Collection(old) if old.scale != Some(scale) => {
             Err(wrong("of another scale; see --quick and --published"))
         }
@@ -62,7 +61,7 @@ pub fn taken_up(arguments: &SuiteArguments, scale: Scale) -> Result<Option<Colle
 /// # Errors
 /// When one of them did not race then.
 pub fn check_rivals(
-    arguments: &SuiteArguments,
+    request: &SuiteRequest,
     before: &Collection,
     races: &[Race],
 ) -> Result<(), Failure> {
@@ -77,7 +76,7 @@ pub fn check_rivals(
                 .any(|row| row.allocator == *name)
         };
         if let Some(missing) = race.allocators.iter().find(|name| !raced(name)) {
-            let path = arguments.resume.clone().unwrap_or_default();
+            let path = request.resume.clone().unwrap_or_default();
             return Err(Failure::Usage(format!(
                 "--resume {}: {missing} did not race in {} there; name the same allocators with \
                  -a, or run the suite anew",
@@ -111,13 +110,13 @@ pub struct Equipment {
 /// When an allocator that was asked for by name, or a baseline, cannot be had.
 pub fn equip(
     suites: &mut [Suite],
-    arguments: &SuiteArguments,
+    request: &SuiteRequest,
     folders: &Folders,
     scale: Scale,
 ) -> Result<Equipment, Failure> {
     let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
     let known = Names::new(&catalogue);
-    let asked = match arguments.allocators.as_slice() {
+    let asked = match request.allocators.as_slice() {
         [] => Vec::new(),
         names => known.expand(names)?,
     };
@@ -125,12 +124,12 @@ pub fn equip(
         suite.admit(&asked);
     }
     let mut unbuilt = Vec::new();
-    for (name, needed) in names(suites, arguments, &asked, scale) {
-        if arguments.estimate && known.must_be_built(&name) {
+    for (name, needed) in names(suites, request, &asked, scale) {
+        if request.estimate && known.must_be_built(&name) {
             unbuilt.push(name);
             continue;
         }
-        let needed = needed || known.asked_by_name(&arguments.allocators, &name);
+        let needed = needed || known.asked_by_name(&request.allocators, &name);
         match known.ready(&name) {
             Ok(_) => {}
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
@@ -153,12 +152,12 @@ pub fn equip(
 /// The allocators of all races, each with whether it is a baseline.
 fn names(
     suites: &[Suite],
-    arguments: &SuiteArguments,
+    request: &SuiteRequest,
     rivals: &[String],
     scale: Scale,
 ) -> BTreeMap<String, bool> {
     let mut names = BTreeMap::new();
-    for race in races(suites, arguments, rivals, scale) {
+    for race in races(suites, request, rivals, scale) {
         names.insert(race.baseline, true);
         for name in race.allocators {
             names.entry(name).or_insert(false);
@@ -170,14 +169,14 @@ fn names(
 /// The races to run; those without a rival are left out.
 pub fn races(
     suites: &[Suite],
-    arguments: &SuiteArguments,
+    request: &SuiteRequest,
     rivals: &[String],
     scale: Scale,
 ) -> Vec<Race> {
     let selection = Selection {
         scale,
         processors: heapdrome_machine::processors_in_order().len(),
-        only: &arguments.only,
+        only: &request.only,
         allocators: rivals,
     };
     let all = suites.iter().flat_map(|suite| suite.races(&selection));

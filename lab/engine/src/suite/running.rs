@@ -10,7 +10,7 @@ use heapdrome_record::{
 };
 use heapdrome_suites::{Race, Suite, evaluate};
 
-use crate::arguments::{OutputArguments, SuiteArguments, is_stdout};
+use super::SuiteRequest;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::race::{CellRequest, Judge, Load, ProofStore, run_cell, usual_options};
@@ -27,13 +27,25 @@ const HANGS: Nanoseconds = Nanoseconds(900_000_000_000);
 pub struct Session<'a> {
     /// What there is of it.
     pub collection: Collection,
-    suites: Vec<Suite>,
+    work: Work,
     folders: &'a Folders,
     interrupt: Arc<AtomicBool>,
     proofs: ProofStore,
-    seed: u64,
     file: PathBuf,
     redacted: bool,
+    picked: bool,
+}
+
+/// What a suite is going to do.
+pub(super) struct Work {
+    /// The suites, without what cannot be had.
+    pub(super) suites: Vec<Suite>,
+    /// Their races.
+    pub(super) races: Vec<Race>,
+    /// Allocators that are not built, since only an estimate is wanted.
+    pub(super) unbuilt: Vec<String>,
+    /// The seed of every draw.
+    pub(super) seed: u64,
 }
 
 impl<'a> Session<'a> {
@@ -42,29 +54,26 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// When there is no folder for that file.
-    pub fn new(
-        suites: Vec<Suite>,
+    pub(super) fn new(
+        work: Work,
         collection: Collection,
-        arguments: &SuiteArguments,
+        request: &SuiteRequest,
         folders: &'a Folders,
-        seed: u64,
         interrupt: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
-        let named = arguments.output.json.as_ref();
-        let named = named.filter(|path| !is_stdout(path));
-        let file = match arguments.resume.as_ref().or(named) {
+        let file = match request.resume.as_ref().or(request.file.as_ref()) {
             Some(path) => path.clone(),
             None => own_file(folders, &collection)?,
         };
         Ok(Self {
             collection,
-            suites,
+            work,
             folders,
             interrupt,
             proofs: ProofStore::default(),
-            seed,
             file,
-            redacted: arguments.output.redact,
+            redacted: request.redact,
+            picked: !request.only.is_empty(),
         })
     }
 
@@ -73,7 +82,8 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When the file cannot be written, someone interrupts, or a race could not be run for another
     /// reason than that its program is not installed; where nothing at all was run, for that, too.
-    pub fn run(&mut self, races: &[Race]) -> Result<(), Failure> {
+    pub(super) fn run_races(&mut self) -> Result<(), Failure> {
+        let races = self.work.races.clone();
         let done = |race: &&Race| self.collection.races.iter().any(|member| race.is(member));
         let left: Vec<&Race> = races.iter().filter(|race| !done(race)).collect();
         let of = left.len();
@@ -109,7 +119,27 @@ impl<'a> Session<'a> {
 
     /// The suites, without what cannot be had.
     pub fn suites(&self) -> &[Suite] {
-        &self.suites
+        &self.work.suites
+    }
+
+    /// The races of the suites.
+    pub fn races(&self) -> &[Race] {
+        &self.work.races
+    }
+
+    /// Allocators that are not built, since only an estimate is wanted.
+    pub fn unbuilt(&self) -> &[String] {
+        &self.work.unbuilt
+    }
+
+    /// Whether cells were picked.
+    pub fn is_picked(&self) -> bool {
+        self.picked
+    }
+
+    /// Where sources and built allocators are.
+    pub fn folders(&self) -> &'a Folders {
+        self.folders
     }
 
     /// One race of so many rounds.
@@ -144,7 +174,7 @@ impl<'a> Session<'a> {
                 timeout: limit,
                 ..usual_options()
             },
-            seed: self.seed,
+            seed: self.work.seed,
             asked: self.collection.asked.clone(),
             untold: None,
             part_of: None,
@@ -159,7 +189,7 @@ impl<'a> Session<'a> {
     fn judge(&self, race: &Race) -> Option<Judge> {
         race.most_rounds?;
         let (name, _) = race.cell.split_once('/')?;
-        let suite = self.suites.iter().find(|suite| suite.name == name)?;
+        let suite = self.work.suites.iter().find(|suite| suite.name == name)?;
         Some(Judge {
             suite: suite.clone(),
             race: race.clone(),
@@ -196,8 +226,8 @@ impl<'a> Session<'a> {
     }
 
     fn write(&mut self) -> Result<(), Failure> {
-        let evaluation = evaluate(&self.suites, &self.collection);
-        evaluation.fill(&self.suites, &mut self.collection);
+        let evaluation = evaluate(&self.work.suites, &self.collection);
+        evaluation.fill(&self.work.suites, &mut self.collection);
         let mut bytes = collection_to_json(&self.collection).map_err(Failure::machine)?;
         if self.redacted {
             let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -217,17 +247,16 @@ impl<'a> Session<'a> {
         Failure::Interrupted
     }
 
-    /// Prints the tables, and writes the files that were asked for.
+    /// The result as far as it came, written where it is kept; `None` where no race was run.
     ///
     /// # Errors
-    /// When something cannot be printed or written.
-    pub fn report(&mut self, output: &OutputArguments) -> Result<(), Failure> {
+    /// When it cannot be written.
+    pub fn result(&mut self) -> Result<Option<&Collection>, Failure> {
         if self.collection.races.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         self.write()?;
-        let redaction = self.folders.redaction();
-        output::publish_collection(&self.collection, output, Some(&redaction))
+        Ok(Some(&self.collection))
     }
 }
 

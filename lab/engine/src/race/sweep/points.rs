@@ -2,11 +2,9 @@
 
 use heapdrome_record::{Options, SweptParameter};
 
-use crate::arguments::RaceArguments;
 use crate::failure::Failure;
 use crate::placement;
 use crate::race::cell::Load;
-use crate::values::SweepArgument;
 use crate::workload::{Asked, THREADS};
 
 /// The most races of one sweep.
@@ -27,24 +25,12 @@ pub struct Point {
     pub options: Options,
 }
 
-/// The parameters that the command line sweeps, `-t` before `--sweep`.
+/// Checks the parameters that are swept, where `pinned` says that the command is pinned to processors
+/// by itself.
 ///
 /// # Errors
 /// When one is given twice, or is not to be had in this race.
-pub fn parameters(arguments: &RaceArguments) -> Result<Vec<SweptParameter>, Failure> {
-    let mut all: Vec<SweptParameter> = Vec::new();
-    if !arguments.threads.is_empty() {
-        let values = arguments.threads.iter().map(u64::to_string).collect();
-        all.push(SweptParameter {
-            name: THREADS.to_owned(),
-            values,
-        });
-    }
-    let asked = |one: &SweepArgument| SweptParameter {
-        name: one.name.clone(),
-        values: one.values.clone(),
-    };
-    all.extend(arguments.sweeps.iter().map(asked));
+pub fn check_parameters(all: &[SweptParameter], pinned: bool) -> Result<(), Failure> {
     for (place, one) in all.iter().enumerate() {
         if all[..place].iter().any(|other| other.name == one.name) {
             return Err(Failure::Usage(format!("{} is swept twice", one.name)));
@@ -58,7 +44,6 @@ pub fn parameters(arguments: &RaceArguments) -> Result<Vec<SweptParameter>, Fail
             )));
         }
     }
-    let pinned = arguments.runs.pin.is_some();
     if pinned && all.iter().any(|one| one.name == THREADS) {
         return Err(Failure::usage(
             "a sweep of threads pins the command to as many processors, so it takes no --pin",
@@ -70,7 +55,7 @@ pub fn parameters(arguments: &RaceArguments) -> Result<Vec<SweptParameter>, Fail
             "the sweeps make {races} races; at most {MOST_RACES} go into one result, so sweep fewer values"
         )));
     }
-    Ok(all)
+    Ok(())
 }
 
 /// The place of the parameter that curves follow: the first with several values.
@@ -84,7 +69,7 @@ pub fn along(parameters: &[SweptParameter]) -> usize {
 /// # Errors
 /// When a value does not fit the workload, or its parameter is nowhere in the command.
 pub fn points(
-    arguments: &RaceArguments,
+    load: &Load,
     parameters: &[SweptParameter],
     options: &Options,
 ) -> Result<Vec<Point>, Failure> {
@@ -97,12 +82,12 @@ pub fn points(
         };
         combinations = combinations.iter().flat_map(longer).collect();
     }
-    let point = |values: Vec<String>| point(arguments, parameters, options, values);
+    let point = |values: Vec<String>| point(load, parameters, options, values);
     combinations.into_iter().map(point).collect()
 }
 
 fn point(
-    arguments: &RaceArguments,
+    load: &Load,
     parameters: &[SweptParameter],
     options: &Options,
     values: Vec<String>,
@@ -139,9 +124,9 @@ fn point(
         .filter(|(name, _)| !name.starts_with(VARIABLE))
         .copied()
         .collect();
-    let load = match &arguments.workload {
-        Some(name) => of_workload(name, arguments, &own)?,
-        None => of_command(arguments, &own, &mut options)?,
+    let load = match load {
+        Load::Workload { name, words, quick } => of_workload(name, words, *quick, &own)?,
+        Load::Command(words) => of_command(words, &own, &mut options)?,
     };
     let cells = named.iter().map(|(name, value)| format!("{name}={value}"));
     Ok(Point {
@@ -155,18 +140,19 @@ fn point(
 /// The workload with its parameters set to these values.
 fn of_workload(
     name: &str,
-    arguments: &RaceArguments,
+    words: &[String],
+    quick: bool,
     own: &[(&str, &String)],
 ) -> Result<Load, Failure> {
     let is_set = |word: &String, name: &str| {
         word.split_once('=')
             .is_some_and(|(parameter, _)| parameter == name)
     };
-    let mut words = arguments.command.clone();
+    let mut words = words.to_vec();
     words.retain(|word| !own.iter().any(|(name, _)| is_set(word, name)));
     let rest = own.iter().filter(|(name, _)| *name != THREADS);
     words.extend(rest.map(|(name, value)| format!("{name}={value}")));
-    let mut asked = Asked::parse(name, &words, arguments.quick)?;
+    let mut asked = Asked::parse(name, &words, quick)?;
     if let Some((_, threads)) = own.iter().find(|(name, _)| *name == THREADS) {
         asked = asked.with_threads(threads.parse().map_err(Failure::usage)?)?;
     }
@@ -179,11 +165,11 @@ fn of_workload(
 
 /// The command with its placeholders filled; so are the commands around it.
 fn of_command(
-    arguments: &RaceArguments,
+    words: &[String],
     own: &[(&str, &String)],
     options: &mut Options,
 ) -> Result<Load, Failure> {
-    let mut command = arguments.command.clone();
+    let mut command = words.to_vec();
     for (name, value) in own {
         let placeholder = format!("{{{name}}}");
         let mut found = false;
@@ -225,45 +211,45 @@ fn of_command(
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::arguments::{Action, Arguments};
-    use crate::race::options::options;
+    use crate::race::usual_options;
 
-    fn read(words: &[&str]) -> Box<RaceArguments> {
-        let all = ["heapdrome", "race"].iter().chain(words);
-        let read = Arguments::try_parse_from(all).unwrap_or_else(|error| panic!("{error}"));
-        match read.action {
-            Action::Race(arguments) => arguments,
-            other => panic!("{other:?}"),
+    fn command(words: &[&str]) -> Load {
+        Load::Command(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    fn workload() -> Load {
+        Load::Workload {
+            name: "rptest".to_owned(),
+            words: Vec::new(),
+            quick: true,
         }
     }
 
-    fn swept(words: &[&str]) -> Result<Vec<Point>, Failure> {
-        let arguments = read(words);
-        let parameters = parameters(&arguments)?;
-        points(&arguments, &parameters, &options(&arguments)?)
+    fn parameter(text: &&str) -> SweptParameter {
+        let (name, values) = text.split_once('=').expect("a name and values");
+        SweptParameter {
+            name: name.to_owned(),
+            values: values.split(',').map(str::to_owned).collect(),
+        }
     }
 
-    fn cells(words: &[&str]) -> Vec<String> {
-        let points = swept(words).unwrap_or_else(|error| panic!("{error}"));
-        points.into_iter().map(|point| point.cell).collect()
+    fn swept_with(load: &Load, sweeps: &[&str], options: &Options) -> Result<Vec<Point>, Failure> {
+        let parameters: Vec<_> = sweeps.iter().map(parameter).collect();
+        check_parameters(&parameters, false)?;
+        points(load, &parameters, options)
+    }
+
+    fn swept(load: &Load, sweeps: &[&str]) -> Vec<Point> {
+        swept_with(load, sweeps, &usual_options()).unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[test]
     fn every_combination_is_a_race() {
-        let words = [
-            "--sweep",
-            "jobs=1,4",
-            "--sweep",
-            "env:A=x,y",
-            "--",
-            "make",
-            "-j{jobs}",
-        ];
+        let points = swept(&command(&["make", "-j{jobs}"]), &["jobs=1,4", "env:A=x,y"]);
+        let cells: Vec<&str> = points.iter().map(|point| point.cell.as_str()).collect();
         assert_eq!(
-            cells(&words),
+            cells,
             [
                 "jobs=1 env:A=x",
                 "jobs=1 env:A=y",
@@ -271,7 +257,6 @@ mod tests {
                 "jobs=4 env:A=y"
             ]
         );
-        let points = swept(&words).unwrap_or_else(|error| panic!("{error}"));
         let Load::Command(command) = &points[3].load else {
             panic!("a command");
         };
@@ -282,17 +267,8 @@ mod tests {
 
     #[test]
     fn a_workload_has_parameters_instead_of_placeholders() {
-        let words = [
-            "-w",
-            "rptest",
-            "--quick",
-            "-t",
-            "1,2",
-            "--sweep",
-            "blocks=100,200",
-        ];
-        assert_eq!(cells(&words).len(), 4);
-        let points = swept(&words).unwrap_or_else(|error| panic!("{error}"));
+        let points = swept(&workload(), &["threads=1,2", "blocks=100,200"]);
+        assert_eq!(points.len(), 4);
         let Load::Workload { words, .. } = &points[3].load else {
             panic!("a workload");
         };
@@ -303,31 +279,29 @@ mod tests {
 
     #[test]
     fn what_cannot_be_swept_is_refused() {
-        let refused = |words: &[&str], told: &str| {
-            let error = swept(words).err().map(|error| error.to_string());
-            let error = error.unwrap_or_default();
-            assert!(error.contains(told), "{words:?}: {error}");
+        let refused = |load: &Load, sweeps: &[&str], options: &Options, told: &str| {
+            let error = swept_with(load, sweeps, options).err();
+            let error = error.map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(told), "{sweeps:?}: {error}");
         };
-        let command = ["--", "make", "{jobs}"];
-        let with = |words: &[&'static str]| [words, &command].concat();
-        refused(&with(&["--sweep", "job=1,2"]), "no {job}");
-        refused(&with(&["--sweep", "jobs=1,1"]), "given twice");
-        refused(
-            &with(&["--sweep", "jobs=1", "--sweep", "jobs=2"]),
-            "swept twice",
-        );
-        refused(&with(&["-t", "1,2"]), "no {threads}");
-        refused(&["--sweep", "env:A=1,2"], "no command");
-        refused(
-            &["-w", "rptest", "--quick", "--sweep", "nothing=1,2"],
-            "nothing",
-        );
-        refused(
-            &with(&["--env", "A=1", "--sweep", "env:A=1,2", "--sweep", "jobs=1"]),
-            "--env sets the same",
-        );
+        let make = command(&["make", "{jobs}"]);
+        let usual = usual_options();
+        refused(&make, &["job=1,2"], &usual, "no {job}");
+        refused(&make, &["jobs=1,1"], &usual, "given twice");
+        refused(&make, &["jobs=1", "jobs=2"], &usual, "swept twice");
+        refused(&make, &["threads=1,2"], &usual, "no {threads}");
+        refused(&command(&[]), &["env:A=1,2"], &usual, "no command");
+        refused(&workload(), &["nothing=1,2"], &usual, "nothing");
+        let mut with_variable = usual_options();
+        let variable = ("A".to_owned(), "1".to_owned());
+        with_variable.environment.extend([variable]);
+        let sweeps = ["env:A=1,2", "jobs=1"];
+        refused(&make, &sweeps, &with_variable, "--env sets the same");
         let many: Vec<String> = (0..65).map(|value| value.to_string()).collect();
         let many = format!("jobs={}", many.join(","));
-        refused(&["--sweep", &many, "--", "make", "{jobs}"], "at most 64");
+        refused(&make, &[&many], &usual, "at most 64");
+        let threads = [parameter(&"threads=1,2")];
+        let pinned = check_parameters(&threads, true).expect_err("a contradiction");
+        assert!(pinned.to_string().contains("no --pin"), "{pinned}");
     }
 }

@@ -11,7 +11,7 @@ use heapdrome_record::{
 use super::changes::counting;
 use super::pairing::{Pair, Pairs};
 use crate::failure::Failure;
-use crate::values::nearest;
+use crate::nearest::nearest;
 
 /// The word that stands for every rival.
 const ANY: &str = "any";
