@@ -149,6 +149,11 @@ fn document_sweep(total: Bytes) -> Sweep {
 
 /// Takes a cell out that would need swap, and the limit from one that fits into it.
 pub fn do_without_swap(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str) {
+    if cell.limit.is_some() && mechanism.is_none() && !cell.reports.is_empty() {
+        // It was measured under a limit, and cannot go on without.
+        cell.failure = Some(why.to_owned());
+        return;
+    }
     let memory = cell.limit.map(|limit| limit.memory);
     if memory.is_some_and(|memory| cell.job.working_set() >= memory) {
         cell.failure = Some(why.to_owned());

@@ -26,6 +26,8 @@ pub struct Rounds {
 #[derive(Debug)]
 pub struct Schedule {
     rounds: Rounds,
+    /// The places of the cells that have turns.
+    places: Vec<usize>,
     /// The last round that was begun before.
     before: u32,
     round: u32,
@@ -54,12 +56,13 @@ pub struct Turn {
 }
 
 impl Schedule {
-    /// The turns after those that these cells have had, which took so long.
+    /// The turns of the cells in these places, after those that all cells have had, which took so long.
     #[must_use]
-    pub fn new(rounds: Rounds, cells: &[Cell], spent: Duration) -> Self {
+    pub fn new(rounds: Rounds, cells: &[Cell], places: Vec<usize>, spent: Duration) -> Self {
         let turns: u32 = cells.iter().map(|cell| cell.last_round).sum();
         Self {
             rounds,
+            places,
             before: last_round(cells),
             round: 0,
             queue: VecDeque::new(),
@@ -105,11 +108,14 @@ impl Schedule {
             self.round = self.round.max(self.before);
         }
         let round = self.round;
-        let wanted = match round {
-            _ if round > self.rounds.all + self.rounds.more => return false,
-            _ if round > self.rounds.all => open_cells(cells, self.rounds.processors),
-            _ => (0..cells.len()).collect(),
-        };
+        let mut wanted = self.places.clone();
+        if round > self.rounds.all + self.rounds.more {
+            return false;
+        }
+        if round > self.rounds.all {
+            let open = open_cells(cells, self.rounds.processors);
+            wanted.retain(|place| open.contains(place));
+        }
         let count = wanted.len();
         if count == 0 {
             return false;
@@ -155,7 +161,7 @@ mod tests {
 
     /// Runs turns of a second each, at most so many, from `now` on; returns the names of their cells and the round.
     fn run(rounds: Rounds, cells: &mut [Cell], now: Duration, most: usize) -> Vec<String> {
-        let mut schedule = Schedule::new(rounds, cells, now);
+        let mut schedule = Schedule::new(rounds, cells, (0..cells.len()).collect(), now);
         let mut told = Vec::new();
         let mut now = now;
         while told.len() < most {

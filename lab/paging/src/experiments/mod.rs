@@ -47,8 +47,13 @@ pub fn tables(cells: &[&Cell]) -> Vec<Table> {
 /// How much of the working sets of these cells lies in swap at once at the most.
 #[must_use]
 pub fn swapped(cells: &[Cell]) -> Bytes {
-    let beyond = |cell: &Cell| Some(cell.job.working_set() - cell.limit?.memory);
-    cells.iter().filter_map(beyond).max().unwrap_or_default()
+    cells.iter().map(beyond).max().unwrap_or_default()
+}
+
+/// How much of a cell's working set does not fit under its limit.
+pub(crate) fn beyond(cell: &Cell) -> Bytes {
+    let memory = cell.limit.map(|limit| limit.memory);
+    cell.job.working_set() - memory.unwrap_or(Bytes(u64::MAX))
 }
 
 /// What holds a working set.
