@@ -14,6 +14,7 @@ mod help;
 mod manual;
 mod output;
 mod paging;
+mod progress;
 mod race;
 mod report;
 mod show;

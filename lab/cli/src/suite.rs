@@ -1,13 +1,12 @@
 //! `heapdrome suite`: the tables of a document, measured here.
 
-use heapdrome_engine::suite::{self as engine, Estimate, Session, SuiteRequest};
+use heapdrome_engine::suite::{self, Estimate, Session, SuiteRequest, outcome};
 use heapdrome_record::Scale;
 
 use crate::arguments::{SuiteArguments, is_stdout};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::{interrupt, output, paging};
+use crate::{output, paging, progress};
 
 use paging::session::destinations;
 
@@ -34,10 +33,9 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
 }
 
 fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), Failure> {
-    let interrupt = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&interrupt);
+    let engine = progress::engine()?;
     let request = request(arguments);
-    let mut session = Session::open(&request, &folders, interrupt)?;
+    let mut session = Session::open(&request, &engine)?;
     if arguments.estimate || request.scale == Scale::Published {
         let estimate = session.estimate()?;
         tell(&estimate, files)?;
@@ -48,10 +46,10 @@ fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), 
     }
     let ended = session.run();
     if let Some(collection) = session.result()? {
-        let redaction = folders.redaction();
+        let redaction = engine.folders.redaction();
         output::publish_collection(collection, &arguments.output, Some(&redaction))?;
     }
-    ended.and_then(|()| engine::outcome(&session.collection))
+    ended.and_then(|()| outcome(&session.collection))
 }
 
 /// Prints the estimate; beside a file that goes to standard output it is told on standard error.
@@ -67,10 +65,9 @@ fn tell(estimate: &Estimate, files: &Destinations<'_>) -> Result<(), Failure> {
 /// Commits every kind of misuse under every allocator, and prints what came of it.
 fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     refuse(arguments)?;
-    let interrupt = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&interrupt);
-    let collection = engine::misuse(&request(arguments), &folders)?;
-    let redaction = folders.redaction();
+    let engine = progress::engine()?;
+    let collection = suite::misuse(&request(arguments), &engine)?;
+    let redaction = engine.folders.redaction();
     output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
     match collection.misuse.is_empty() {
         true => Err(Failure::Entrant("nothing could be tried".to_owned())),

@@ -1,13 +1,11 @@
 //! What holds a working set: an allocator, by the name that someone asked for.
 
-use heapdrome_catalogue::Catalogue;
 use heapdrome_paging::{Cell, Holder, Preload};
 use heapdrome_record::Entrant;
 
 use crate::allocators::Names;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::interrupt;
+use crate::progress;
 
 /// The name of mappings that are kept, which are no allocator.
 const MAPPED: &str = "mapped";
@@ -82,10 +80,9 @@ pub fn holdings(asked: &[String]) -> Result<Vec<Holding>, Failure> {
     if let Some(all) = asked.iter().map(|name| own(name)).collect() {
         return Ok(all);
     }
-    let flag = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&flag);
-    let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
-    let names = Names::new(&catalogue);
+    let engine = progress::engine()?;
+    let catalogue = engine.catalogue()?;
+    let names = Names::new(&catalogue, &engine);
     let mut found: Vec<Holding> = Vec::new();
     for word in asked {
         let more = match own(word) {

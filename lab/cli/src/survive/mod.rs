@@ -5,7 +5,6 @@ mod report;
 
 use std::time::Duration;
 
-use heapdrome_catalogue::Catalogue;
 use heapdrome_measure::command_environment;
 use heapdrome_paging::{
     Contained, Enclosure, Error, Lab, Limit, Mechanism, Search, Swap, Task, contain, free_swap,
@@ -17,9 +16,8 @@ use crate::allocators::Names;
 use crate::arguments::SurviveArguments;
 use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::folders::Folders;
 use crate::paging::session::{Session, failure};
-use crate::{interrupt, output, program};
+use crate::{output, program, progress};
 
 /// More than any machine has: the limit of a run without one, and that of swap.
 const UNLIMITED: u64 = 1 << 46;
@@ -71,10 +69,9 @@ pub fn survive(arguments: &SurviveArguments) -> Result<(), Failure> {
 
 /// The allocators, built where they are not there yet, the system's first.
 fn entrants(asked: &[String]) -> Result<Vec<Entrant>, Failure> {
-    let flag = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&flag);
-    let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
-    let names = Names::new(&catalogue);
+    let engine = progress::engine()?;
+    let catalogue = engine.catalogue()?;
+    let names = Names::new(&catalogue, &engine);
     Ok(names.ready_all(asked, None)?.entrants)
 }
 

@@ -7,8 +7,8 @@ use heapdrome_record::{RaceResult, Scale};
 use heapdrome_suites::{Probe, Race, probe};
 
 use super::running::{Session, label};
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::output;
 
 /// A published form that takes longer than this is run only where `--yes` says so.
 const LONG: Duration = Duration::from_secs(2 * 60 * 60);
@@ -41,12 +41,10 @@ pub fn estimate(session: &mut Session<'_>) -> Result<Estimate, Failure> {
         most: Duration::ZERO,
         unknown: Vec::new(),
     };
-    output::tell("running each allocator once on a small form, to estimate the time");
+    let engine = session.engine();
+    engine.tell(Event::Estimating);
     if !unbuilt.is_empty() {
-        output::tell(format_args!(
-            "not built, and taken to be as fast as the others: {}",
-            unbuilt.join(", ")
-        ));
+        engine.tell(Event::NotBuilt(&unbuilt));
     }
     for race in &races {
         let name = label(race);
@@ -70,7 +68,10 @@ pub fn estimate(session: &mut Session<'_>) -> Result<Estimate, Failure> {
             }
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             Err(failure) => {
-                output::tell(format_args!("{name} cannot be estimated: {failure}"));
+                engine.tell(Event::NotEstimated {
+                    cell: &name,
+                    failure: &failure,
+                });
                 found.unknown.push(name);
             }
         }

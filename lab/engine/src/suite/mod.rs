@@ -6,14 +6,12 @@ mod running;
 mod selecting;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use heapdrome_record::{Collection, RaceResult, SCHEMA, Scale, Status};
 use heapdrome_suites::Suite;
 
+use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::folders::Folders;
 use crate::race::seed_from_clock;
 
 pub use estimate::Estimate;
@@ -51,16 +49,12 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// When there is no suite of this name, it cannot be run, or it cannot go on.
-    pub fn open(
-        request: &SuiteRequest,
-        folders: &'a Folders,
-        interrupt: Arc<AtomicBool>,
-    ) -> Result<Self, Failure> {
+    pub fn open(request: &SuiteRequest, engine: &'a Engine) -> Result<Self, Failure> {
         let scale = request.scale;
         let mut suites = selecting::suites(&request.name)?;
         Suite::check_only(&suites, &request.only).map_err(Failure::usage)?;
         let before = selecting::taken_up(request, scale)?;
-        let equipment = selecting::equip(&mut suites, request, folders, scale)?;
+        let equipment = selecting::equip(&mut suites, request, engine, scale)?;
         let mut races = selecting::races(&suites, request, &equipment.rivals, scale);
         if let Some(rounds) = request.rounds {
             for race in &mut races {
@@ -83,7 +77,7 @@ impl<'a> Session<'a> {
             unbuilt: equipment.unbuilt,
             seed,
         };
-        Self::new(work, collection, request, folders, interrupt)
+        Self::new(work, collection, request, engine)
     }
 
     /// How long the suite would take.

@@ -1,8 +1,6 @@
 //! One race after the other, each on disk as soon as it is done.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use heapdrome_record::{
     Collection, Nanoseconds, Options, RaceResult, Scale, Stopping, collection_to_json,
@@ -11,11 +9,12 @@ use heapdrome_record::{
 use heapdrome_suites::{Race, Suite, evaluate};
 
 use super::SuiteRequest;
+use crate::engine::Engine;
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::folders::Folders;
+use crate::placement;
 use crate::race::{CellRequest, Judge, Load, ProofStore, run_cell, usual_options};
 use crate::workload::Workload;
-use crate::{interrupt, output, placement};
 
 /// Rounds that are run whatever the intervals say.
 const LEAST_ROUNDS: u32 = 5;
@@ -28,8 +27,7 @@ pub struct Session<'a> {
     /// What there is of it.
     pub collection: Collection,
     work: Work,
-    folders: &'a Folders,
-    interrupt: Arc<AtomicBool>,
+    engine: &'a Engine,
     proofs: ProofStore,
     file: PathBuf,
     redacted: bool,
@@ -58,18 +56,16 @@ impl<'a> Session<'a> {
         work: Work,
         collection: Collection,
         request: &SuiteRequest,
-        folders: &'a Folders,
-        interrupt: Arc<AtomicBool>,
+        engine: &'a Engine,
     ) -> Result<Self, Failure> {
         let file = match request.resume.as_ref().or(request.file.as_ref()) {
             Some(path) => path.clone(),
-            None => own_file(folders, &collection)?,
+            None => own_file(engine, &collection)?,
         };
         Ok(Self {
             collection,
             work,
-            folders,
-            interrupt,
+            engine,
             proofs: ProofStore::default(),
             file,
             redacted: request.redact,
@@ -87,11 +83,11 @@ impl<'a> Session<'a> {
         let done = |race: &&Race| self.collection.races.iter().any(|member| race.is(member));
         let left: Vec<&Race> = races.iter().filter(|race| !done(race)).collect();
         let of = left.len();
-        output::tell(format_args!(
-            "{of} races, {} done before; what is done is kept in {}",
-            races.len() - of,
-            self.file.display()
-        ));
+        self.engine.tell(Event::SuiteStarted {
+            races: of,
+            done: races.len() - of,
+            file: &self.file,
+        });
         let (mut first_failure, mut first_absent) = (None, None);
         for (place, race) in left.into_iter().enumerate() {
             let title = format!("[{} of {of}] {}", place + 1, race.title);
@@ -101,7 +97,7 @@ impl<'a> Session<'a> {
                 Err(Failure::Interrupted) => return Err(self.interrupted()),
                 Err(failure) => {
                     let remark = format!("{} was not run: {failure}", label(race));
-                    output::tell(&remark);
+                    self.engine.tell(Event::Remark(&remark));
                     self.remark(remark);
                     let installed = Workload::find(&race.workload).map(|one| one.is_installed());
                     match installed {
@@ -137,9 +133,9 @@ impl<'a> Session<'a> {
         self.picked
     }
 
-    /// Where sources and built allocators are.
-    pub fn folders(&self) -> &'a Folders {
-        self.folders
+    /// What the suite works with.
+    pub fn engine(&self) -> &'a Engine {
+        self.engine
     }
 
     /// One race of so many rounds.
@@ -153,8 +149,8 @@ impl<'a> Session<'a> {
         rounds: u32,
         scale: Option<Scale>,
     ) -> Result<RaceResult, Failure> {
-        interrupt::check(&self.interrupt)?;
-        output::tell(title);
+        self.engine.check()?;
+        self.engine.tell(Event::CellStarted(title));
         let limit = (scale != Some(Scale::Published)).then_some(HANGS);
         let request = CellRequest {
             cell: label(race),
@@ -182,7 +178,7 @@ impl<'a> Session<'a> {
             begun: None,
         };
         let proofs = Some(&mut self.proofs);
-        run_cell(&request, self.folders, proofs, &self.interrupt)
+        run_cell(&request, self.engine, proofs)
     }
 
     /// Who tells which entrants are decided, where they run no more then.
@@ -215,7 +211,7 @@ impl<'a> Session<'a> {
         let stale = |remark: &String| !remark.starts_with(&begins);
         self.collection.remarks.retain(stale);
         let remark = format!("{begins}{why}");
-        output::tell(&remark);
+        self.engine.tell(Event::Remark(&remark));
         self.remark(remark);
     }
 
@@ -231,7 +227,7 @@ impl<'a> Session<'a> {
         let mut bytes = collection_to_json(&self.collection).map_err(Failure::machine)?;
         if self.redacted {
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            bytes = self.folders.redaction().text(&text).into_bytes();
+            bytes = self.engine.folders.redaction().text(&text).into_bytes();
         }
         let bytes = compressed_if_named(&self.file, bytes).map_err(Failure::machine)?;
         write_atomically(&self.file, &bytes).map_err(Failure::machine)
@@ -239,11 +235,11 @@ impl<'a> Session<'a> {
 
     /// Tells how to go on after an interrupt.
     pub fn interrupted(&self) -> Failure {
-        output::tell(format_args!(
-            "go on with: heapdrome {} --resume {}",
-            again(&self.collection.asked),
-            shlex::try_quote(&self.file.to_string_lossy()).unwrap_or_default()
-        ));
+        let file = self.file.to_string_lossy();
+        self.engine.tell(Event::SuiteInterrupted {
+            arguments: &again(&self.collection.asked),
+            file: &shlex::try_quote(&file).unwrap_or_default(),
+        });
         Failure::Interrupted
     }
 
@@ -306,8 +302,8 @@ fn pinned(race: &Race) -> Vec<usize> {
 }
 
 /// A file that no other suite writes to.
-fn own_file(folders: &Folders, collection: &Collection) -> Result<PathBuf, Failure> {
-    let folder = folders.races.with_file_name("suites");
+fn own_file(engine: &Engine, collection: &Collection) -> Result<PathBuf, Failure> {
+    let folder = engine.folders.races.with_file_name("suites");
     std::fs::create_dir_all(&folder).map_err(|error| {
         Failure::Machine(format!(
             "cannot make {}: {error}; name a file with --json",
