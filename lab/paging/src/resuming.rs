@@ -12,6 +12,7 @@ pub fn take_up(kept: &mut Vec<Cell>, wanted: Vec<Cell>) -> Result<Vec<usize>, St
     for cell in wanted {
         let same = |old: &Cell| old.part == cell.part && old.name == cell.name;
         match kept.iter().position(same) {
+            Some(place) if places.contains(&place) => {}
             None => {
                 places.push(kept.len());
                 kept.push(cell);

@@ -46,8 +46,8 @@ pub fn tables(cells: &[&Cell]) -> Vec<Table> {
 
 /// How much of the working sets of these cells lies in swap at once at the most.
 #[must_use]
-pub fn swapped(cells: &[Cell]) -> Bytes {
-    cells.iter().map(beyond).max().unwrap_or_default()
+pub fn swapped<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Bytes {
+    cells.into_iter().map(beyond).max().unwrap_or_default()
 }
 
 /// How much of a cell's working set does not fit under its limit.
