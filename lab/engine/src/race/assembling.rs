@@ -8,11 +8,11 @@ use heapdrome_record::{
 };
 use heapdrome_statistics::{drift, median, outliers};
 
+use super::faults;
 use super::figures::{Compared, FIGURES, WALL, probability};
 use super::judging::noise_floor;
 use super::material::Material;
 use super::rules::{Rules, comparison};
-use super::{faults, mattering};
 
 /// The result as it stands.
 pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
@@ -263,7 +263,7 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
             different.join(", ")
         ));
     }
-    remarks.extend(mattering::remarks(entrants));
+    remarks.extend(heapdrome_report::mattering::remarks(entrants));
     remarks
 }
 
