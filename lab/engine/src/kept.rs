@@ -3,9 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::{
-    Collection, SCHEMA, Scale, collection_to_json, compressed_if_named, write_atomically,
-};
+use heapdrome_record::{Collection, SCHEMA, Scale, compressed_if_named, to_json, write_atomically};
 
 use crate::engine::Engine;
 use crate::event::Event;
@@ -112,7 +110,7 @@ impl<'a> Kept<'a> {
             return Ok(());
         };
         evaluate(&mut self.collection);
-        let mut bytes = collection_to_json(&self.collection).map_err(Failure::machine)?;
+        let mut bytes = to_json(&self.collection).map_err(Failure::machine)?;
         if self.redacted {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             bytes = self.engine.folders.redaction().text(&text).into_bytes();
