@@ -27,7 +27,7 @@ mod workloads;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use heapdrome_engine::{failure, folders, interrupt, program, workload};
+use heapdrome_engine::{failure, folders, program};
 
 use arguments::{Action, Arguments};
 use failure::Failure;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use heapdrome_catalogue::BuildEvent;
 use heapdrome_engine::event::{Aim, Event, Found, GoingOn, RoundsDone, Sink, Step};
 use heapdrome_engine::{Engine, failure::Failure};
+use heapdrome_paging::{Leftovers, size};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
@@ -46,6 +47,9 @@ impl Sink for Progress {
                 let table = heapdrome_report::interim(result, output::terminal());
                 self.aside(|| output::print_aside(&table));
             }
+            Event::Leftovers(what) => left_behind(what)
+                .into_iter()
+                .for_each(|line| self.tell(line)),
             told => self.tell(line(told)),
         }
     }
@@ -181,6 +185,12 @@ fn line(event: Event<'_>) -> String {
         Event::DoesNotRace { allocator, failure } => {
             format!("{allocator} does not race: {failure}")
         }
+        Event::MakingSwap(bytes) => format!("making {} of swap", size(bytes)),
+        Event::Turn { cell, turn } => format!(
+            "round {} of {}, {} of {}: {}: {}",
+            turn.round, turn.rounds, turn.number, turn.of, cell.part, cell.name
+        ),
+        Event::RoundLost { cell, why } => format!("{}: {}: {why}", cell.part, cell.name),
         Event::Misusing(allocator) => format!("misusing {allocator}"),
         Event::NotMisused { allocator, why } => format!("{allocator} is left out: {why}"),
         Event::Preparing(event) => event.to_string(),
@@ -200,6 +210,7 @@ fn line(event: Event<'_>) -> String {
         | Event::RaceDoes { .. }
         | Event::Interim(_)
         | Event::BuildStarted(_)
+        | Event::Leftovers(_)
         | Event::Build { .. }
         | Event::BuildEnded => String::new(),
     }
@@ -249,6 +260,18 @@ fn sweep_unfinished(resume: Option<&str>, left: &[&str]) -> String {
         (None, left) => format!("; race the rest, too: {}", left.join(", ")),
     };
     format!("what was done is reported{next}")
+}
+
+/// What became of what a killed paging lab had left.
+fn left_behind(what: &Leftovers) -> Vec<String> {
+    let removed = what.removed.iter();
+    let removed = removed.map(|item| format!("removed what an earlier run had left: {item}"));
+    let foreign = what
+        .foreign
+        .iter()
+        .map(|item| format!("left alone, as it is not what an earlier run made: {item}"));
+    let failed = what.failed.iter().map(ToString::to_string);
+    removed.chain(foreign).chain(failed).collect()
 }
 
 fn builds_ahead(builds: &[(&str, u64)]) -> String {

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use heapdrome_catalogue::BuildEvent;
-use heapdrome_record::{Bytes, Ending, RaceResult, Stopping};
+use heapdrome_paging::{Leftovers, Turn};
+use heapdrome_record::{Bytes, Ending, PagingCell, RaceResult, Stopping};
 
 use crate::failure::Failure;
 
@@ -99,6 +100,24 @@ pub enum Event<'a> {
     NotMisused {
         /// Its name.
         allocator: &'a str,
+        /// Why.
+        why: &'a str,
+    },
+    /// What became of what a killed paging lab had left.
+    Leftovers(&'a Leftovers),
+    /// Swap is made.
+    MakingSwap(Bytes),
+    /// A cell of the paging lab has its turn.
+    Turn {
+        /// The cell.
+        cell: &'a PagingCell,
+        /// Its turn.
+        turn: Turn,
+    },
+    /// A round of a cell of the paging lab came to nothing.
+    RoundLost {
+        /// The cell.
+        cell: &'a PagingCell,
         /// Why.
         why: &'a str,
     },

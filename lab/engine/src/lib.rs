@@ -1,4 +1,4 @@
-//! Races, sweeps, suites and comparisons: from a plan to a result. Knows no command line.
+//! Races, sweeps, suites, experiments of the paging lab and comparisons: from a plan to a result. Knows no command line.
 
 pub mod allocators;
 pub mod compare;
@@ -7,7 +7,9 @@ pub mod event;
 pub mod failure;
 pub mod folders;
 pub mod interrupt;
+pub mod kept;
 pub mod nearest;
+pub mod paging;
 pub mod placement;
 pub mod program;
 pub mod race;

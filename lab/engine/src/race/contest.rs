@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use heapdrome_measure::Race;
 use heapdrome_record::{Finding, JournalLine, Plan, Proof, RaceResult};
@@ -59,6 +59,8 @@ pub struct Contest {
     pub(super) progress: Progress,
     pub(super) interrupt: Arc<AtomicBool>,
     pub(super) clock: Clock,
+    /// How long a run of the baseline took before the first round.
+    pub(super) trial: Option<Duration>,
     pub(super) last_table: Instant,
     pub(super) program: Option<Fingerprint>,
     pub(super) remarks: Vec<String>,
@@ -99,6 +101,7 @@ impl Contest {
         Ok(Self {
             rules: Rules::new(race.plan()),
             clock: Clock::after(race.runs()),
+            trial: None,
             program: program_of(race.plan()),
             remarks: [removed_variables(&race), race.remarks().to_vec()].concat(),
             last_table: Instant::now(),
@@ -209,6 +212,7 @@ impl Contest {
         surroundings::keep(self.race.folder(), self.race.base_environment())?;
         if self.race.complete_rounds() == 0 {
             self.guarded(|race, events, interrupt| race.warm_up(events, interrupt))?;
+            self.try_baseline()?;
         }
         self.announce();
         Ok(None)

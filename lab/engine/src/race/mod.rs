@@ -12,7 +12,6 @@ mod figures;
 mod judging;
 mod limits;
 mod material;
-mod mattering;
 mod options;
 mod planning;
 mod progress;

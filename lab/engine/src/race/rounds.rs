@@ -83,8 +83,24 @@ impl Contest {
         self.progress.limit(outlook.longest(stopping));
     }
 
-    /// How long one run takes: a median run of the baseline, or the shortest run under the witness as long as there is
-    /// none; `None` before both.
+    /// Runs the baseline once, untimed, where that takes little: the end that is told rests on it, and a
+    /// short command takes several times as long under the witness.
+    pub(super) fn try_baseline(&mut self) -> Result<(), Failure> {
+        let watched = self.prover.shortest_run();
+        let is_short = watched.is_some_and(|run| run < SHORT && self.fits(run));
+        if !is_short || self.progress.has_title() {
+            return Ok(());
+        }
+        let baseline = self.race.plan().baseline();
+        let started = Instant::now();
+        let ended_well =
+            self.guarded(|race, events, interrupt| race.trial(baseline, events, interrupt))?;
+        self.trial = ended_well.then(|| started.elapsed());
+        Ok(())
+    }
+
+    /// How long one run takes: a median run of the baseline, or as long as there is none its trial, or the
+    /// shortest run under the witness; `None` before all of them.
     fn one_run(&self) -> Option<Duration> {
         let baseline = self.race.plan().baseline();
         let own = self
@@ -95,7 +111,7 @@ impl Contest {
         let walls: Vec<f64> = own.map(|run| run.wall.as_seconds()).collect();
         match median(&walls) {
             Some(seconds) => Some(Duration::from_secs_f64(seconds.max(0.0))),
-            None => self.prover.shortest_run(),
+            None => self.trial.or_else(|| self.prover.shortest_run()),
         }
     }
 
@@ -131,11 +147,14 @@ impl Contest {
     /// Why there is no time for another round.
     fn out_of_time(&self, rounds: u32, may_end: bool) -> Option<String> {
         let round = self.clock.rounds().checked_div(rounds).unwrap_or_default();
-        if !self.fits(round) {
+        let run = self.one_run().unwrap_or_default();
+        let limit = self.race.plan().stopping.max_time.map(Duration::from);
+        let after = limit.map_or(Duration::ZERO, |most| self.time_of_evidence(run, most));
+        if !self.fits(round + after) {
             return Some(limits::used_up(rounds));
         }
         let pace = self.race.plan().stopping.pace.filter(|_| may_end)?;
-        let most = limits::time_of_rounds(pace, self.one_run().unwrap_or_default());
+        let most = limits::time_of_rounds(pace, run);
         (self.clock.rounds() + round > most).then(|| limits::used_up(rounds))
     }
 
@@ -238,6 +257,9 @@ const NO_MEMORY_RUN: &str = "--max-time was used up before every memory run was 
 /// What an output that differs means; it stands where others have their standard error.
 const WHAT_DIFFERS: &str = "the same load must print the same under every allocator, but for \
      figures: either memory did not hold what was written into it, or the allocator prints itself";
+
+/// Run time under the witness below which the baseline is tried once without it.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// Time between tables while a race goes on.
 const TABLE_INTERVAL: Duration = Duration::from_secs(180);

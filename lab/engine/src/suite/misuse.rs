@@ -7,12 +7,13 @@ use heapdrome_catalogue::Misuses;
 use heapdrome_record::{Absent, Collection, Entrant, MisuseRun, Scale};
 use heapdrome_suites::{Kind, Suite, kinds, misuse_tables};
 
-use super::running::Session;
+use super::running::Races;
 use super::{SuiteRequest, empty};
 use crate::allocators::{Names, failure};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
+use crate::kept::Kept;
 
 /// Commits every kind of misuse under every allocator, and returns what came of it.
 ///
@@ -47,15 +48,15 @@ pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Fai
 ///
 /// # Errors
 /// When someone interrupts.
-pub fn beside_races(session: &mut Session<'_>) -> Result<(), Failure> {
-    let engine = session.engine();
-    let races = session.races().iter();
+pub fn beside_races(work: &Races, kept: &mut Kept<'_>) -> Result<(), Failure> {
+    let engine = kept.engine();
+    let races = work.races.iter();
     let racing: BTreeSet<&String> = races
         .flat_map(|race| race.allocators.iter().chain([&race.baseline]))
         .collect();
-    let mut names: BTreeSet<String> = session.suites().iter().flat_map(Suite::misused).collect();
+    let mut names: BTreeSet<String> = work.suites.iter().flat_map(Suite::misused).collect();
     let done = |name: &String| {
-        let mut runs = session.collection.misuse.iter();
+        let mut runs = kept.collection.misuse.iter();
         runs.any(|run| run.allocator == *name)
     };
     names.retain(|name| racing.contains(name) && !done(name));
@@ -70,13 +71,18 @@ pub fn beside_races(session: &mut Session<'_>) -> Result<(), Failure> {
             .map_err(failure)
             .and_then(|programs| try_one(&programs, &known.ready(&name)?, &kinds, engine));
         match tried {
-            Ok(Tried::Runs(runs)) => session.collection.misuse.extend(runs),
-            Ok(Tried::Unfit(why)) => session.untried(&name, &why),
-            Err(Failure::Interrupted) => return Err(session.interrupted()),
-            Err(error) => session.untried(&name, &error.to_string()),
+            Ok(Tried::Runs(runs)) => kept.collection.misuse.extend(runs),
+            Ok(Tried::Unfit(why)) => kept.remark_on(&untried(&name), &why),
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(error) => kept.remark_on(&untried(&name), &error.to_string()),
         }
     }
     Ok(())
+}
+
+/// What a remark on an allocator that could not be misused begins with.
+fn untried(name: &str) -> String {
+    format!("misuse was not tried under {name}")
 }
 
 /// What came of trying to misuse an allocator.

@@ -3,10 +3,11 @@
 //! A program with an arena, a pool or a private allocator of its own is proven to be served, since its
 //! few calls are. That no allocator is faster or smaller then says nothing about allocators.
 
-use heapdrome_record::{Bytes, EntrantResult, ProofSummary, Role, Series, Status, Verdict};
-use heapdrome_report::count;
+use heapdrome_record::{
+    Bytes, CPU, EntrantResult, ProofSummary, Role, Series, Status, Verdict, WALL,
+};
 
-use super::figures::{CPU, WALL};
+use crate::words::count;
 
 /// Seconds that a call takes at most, as a rule: allocators take 5 to 50 ns for a pair of malloc and
 /// free, and a miss of the cache is 100 ns.
@@ -32,24 +33,33 @@ const FAR_MORE: f64 = 3.0;
 
 /// Remarks on a command that hardly uses malloc, by its time and by its memory.
 pub fn remarks(entrants: &[EntrantResult]) -> Vec<String> {
-    let baseline = entrants.iter().find(|row| row.role == Role::Baseline);
-    let Some((baseline, proof)) = baseline.and_then(|row| Some((row, row.proof.as_ref()?))) else {
-        return Vec::new();
-    };
+    let memory = known(entrants).and_then(|(row, proof)| memory_of_its_own(row, proof));
+    let remarks = [little_time_remark(entrants), memory];
+    remarks.into_iter().flatten().collect()
+}
+
+/// Whether malloc hardly matters for the time of the command.
+pub(crate) fn hardly_matters(entrants: &[EntrantResult]) -> bool {
+    little_time_remark(entrants).is_some()
+}
+
+/// The baseline, and a proof that counted its calls.
+fn known(entrants: &[EntrantResult]) -> Option<(&EntrantResult, &ProofSummary)> {
+    let baseline = entrants.iter().find(|row| row.role == Role::Baseline)?;
+    let proof = baseline.proof.as_ref()?;
     // The calls of another cell are those of other parameters.
-    if proof.taken_in.is_some() {
-        return Vec::new();
-    }
+    proof.taken_in.is_none().then_some((baseline, proof))
+}
+
+/// A remark on a command for whose time malloc hardly matters; `None` where it may matter.
+fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
+    let (baseline, proof) = known(entrants)?;
     let rivals: Vec<_> = entrants
         .iter()
         .filter(|row| row.role == Role::Rival)
         .filter(|row| row.status == Status::Ok && row.wall_s.is_some())
         .collect();
-    let remarks = [
-        little_time(baseline, proof, &rivals),
-        memory_of_its_own(baseline, proof),
-    ];
-    remarks.into_iter().flatten().collect()
+    little_time(baseline, proof, &rivals)
 }
 
 /// Calls are too few to matter, and so are the bytes that they ask for, or no entrant takes more page
@@ -110,7 +120,7 @@ fn median(series: &Option<Series>) -> Option<f64> {
 
 /// Whether a difference in time was shown: then something of the allocator does matter.
 fn decided(rival: &EntrantResult) -> bool {
-    let verdicts = [WALL, CPU].map(|figure| rival.versus_baseline.get(figure.name));
+    let verdicts = [WALL, CPU].map(|figure| rival.versus_baseline.get(figure));
     let mut verdicts = verdicts.into_iter().flatten();
     verdicts.any(|versus| versus.verdict != Verdict::Undecided)
 }
