@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use heapdrome_catalogue::Catalogue;
+use heapdrome_measure::launcher::{LauncherKind, LauncherProgram, Simulation};
+use heapdrome_record::Machine;
 
 use crate::event::{Event, Silent, Sink};
 use crate::failure::Failure;
@@ -18,6 +20,7 @@ pub struct Engine {
     /// Raised when the work is to end.
     pub interrupt: Arc<AtomicBool>,
     sink: Rc<dyn Sink>,
+    launcher: LauncherKind,
 }
 
 impl Engine {
@@ -31,6 +34,7 @@ impl Engine {
             folders: Folders::find()?.interrupted_by(&interrupt),
             interrupt,
             sink: Rc::new(sink),
+            launcher: own_launcher(),
         })
     }
 
@@ -42,6 +46,7 @@ impl Engine {
             folders: folders.interrupted_by(&interrupt),
             interrupt,
             sink: Rc::new(sink),
+            launcher: own_launcher(),
         }
     }
 
@@ -51,6 +56,26 @@ impl Engine {
     /// When there is no home folder.
     pub fn silent() -> Result<Self, Failure> {
         Ok(Self::apart(Folders::find()?, Silent))
+    }
+
+    /// The same, in whose races every command ends as `simulation` says. Proofs need real processes.
+    #[must_use]
+    pub fn simulated(mut self, simulation: Simulation) -> Self {
+        self.launcher = LauncherKind::Simulated(simulation);
+        self
+    }
+
+    /// What starts the commands of races.
+    pub fn launcher(&self) -> &LauncherKind {
+        &self.launcher
+    }
+
+    /// The machine that races run on, and what else it does now; nothing is known of a simulated one.
+    pub fn machine(&self) -> Machine {
+        match self.launcher {
+            LauncherKind::Program(_) => heapdrome_machine::describe(),
+            LauncherKind::Simulated(_) => Machine::default(),
+        }
     }
 
     /// Tells what happened.
@@ -79,4 +104,8 @@ impl Engine {
         let Folders { cache, config, .. } = &self.folders;
         Catalogue::load(cache, config).map_err(Failure::usage)
     }
+}
+
+fn own_launcher() -> LauncherKind {
+    LauncherKind::Program(LauncherProgram::of_this_executable())
 }

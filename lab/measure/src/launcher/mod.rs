@@ -16,6 +16,7 @@ mod ending;
 mod message;
 mod moment;
 mod serve;
+mod simulated;
 mod wait;
 
 use std::ffi::OsString;
@@ -24,6 +25,8 @@ use std::path::PathBuf;
 pub(crate) use client::{Answer, Launcher};
 pub(crate) use message::{CgroupFiles, Outcome, Refusal, Spawn, Stop};
 pub(crate) use wait::child_usage;
+
+pub use simulated::{SimulatedEnd, SimulatedRun, Simulation};
 
 /// The argument that makes heapdrome a launcher.
 pub const ARGUMENT: &str = "__launch";
@@ -34,6 +37,27 @@ pub fn main_if_asked() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) && arguments.next().is_none() {
         std::process::exit(serve::serve());
+    }
+}
+
+/// What starts the commands of a race.
+#[derive(Clone, Debug)]
+pub enum LauncherKind {
+    /// A process that stays small.
+    Program(LauncherProgram),
+    /// Nothing is started: a function says what each command costs.
+    Simulated(Simulation),
+}
+
+impl From<&LauncherProgram> for LauncherKind {
+    fn from(program: &LauncherProgram) -> Self {
+        Self::Program(program.clone())
+    }
+}
+
+impl From<&LauncherKind> for LauncherKind {
+    fn from(kind: &LauncherKind) -> Self {
+        kind.clone()
     }
 }
 

@@ -1,0 +1,88 @@
+//! A launcher that starts nothing: a function says what each command prints and costs, so that a test of what
+//! follows from that needs neither processes nor time.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use heapdrome_record::{Bytes, Ending};
+
+use super::client::Answer;
+use super::message::{Outcome, Refusal, Spawn, Text, Usage};
+
+/// A command that is asked for.
+#[derive(Clone, Debug)]
+pub struct SimulatedRun {
+    /// The path of the program, and its arguments.
+    pub words: Vec<String>,
+    /// Its environment.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// What a command prints and costs.
+#[derive(Clone, Debug)]
+pub struct SimulatedEnd {
+    /// Time from start to end.
+    pub wall: Duration,
+    /// Time of processors in its own code.
+    pub user: Duration,
+    /// Largest resident size.
+    pub peak: Bytes,
+    /// How it ends.
+    pub ending: Ending,
+    /// What it prints on standard output.
+    pub stdout: String,
+}
+
+/// Says what commands print and cost.
+#[derive(Clone)]
+pub struct Simulation(Arc<dyn Fn(&SimulatedRun) -> SimulatedEnd + Send + Sync>);
+
+impl Simulation {
+    /// Every command ends as `run` says.
+    pub fn new(run: impl Fn(&SimulatedRun) -> SimulatedEnd + Send + Sync + 'static) -> Self {
+        Self(Arc::new(run))
+    }
+
+    /// What becomes of a command.
+    pub(super) fn answer(&self, spawn: &Spawn) -> Answer {
+        let words = std::iter::once(&spawn.program).chain(&spawn.arguments);
+        let variables = spawn.environment.iter();
+        let end = (self.0)(&SimulatedRun {
+            words: words.map(readable).collect(),
+            environment: variables
+                .map(|(name, value)| (readable(name), readable(value)))
+                .collect(),
+        });
+        for (path, text) in [(&spawn.stdout, &*end.stdout), (&spawn.stderr, "")] {
+            if let Err(error) = std::fs::write(path.to_path(), text) {
+                return Answer::Refused(Refusal::Stream {
+                    path: path.clone(),
+                    error: error.raw_os_error().unwrap_or(0),
+                });
+            }
+        }
+        Answer::Ended(Box::new(Outcome {
+            wall: end.wall.into(),
+            usage: Usage {
+                user: end.user.into(),
+                peak_rss: end.peak,
+                ..Usage::default()
+            },
+            ending: end.ending,
+            counters: BTreeMap::new(),
+            detached: Vec::new(),
+        }))
+    }
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Simulation")
+    }
+}
+
+fn readable(text: &Text) -> String {
+    text.to_os().to_string_lossy().into_owned()
+}
