@@ -124,13 +124,17 @@ impl Schedule {
         let turned = (0..count).map(|place| wanted[(place + round as usize - 1) % count]);
         let left =
             |place: &usize| cells[*place].failure.is_none() && cells[*place].last_round < round;
-        self.queue = turned.filter(left).collect();
-        self.count = self.queue.len();
-        self.begun = now;
+        let queue: VecDeque<usize> = turned.filter(left).collect();
         let last = last_round(cells);
         let goes_on = last == 0 || last >= round;
-        let ends = now + self.pace * u32::try_from(self.count).unwrap_or(u32::MAX);
-        goes_on || self.rounds.within.is_none_or(|within| ends <= within)
+        let ends = now + self.pace * u32::try_from(queue.len()).unwrap_or(u32::MAX);
+        let late = self.rounds.within.is_some_and(|within| ends > within);
+        if late && !goes_on {
+            return false;
+        }
+        (self.count, self.begun) = (queue.len(), now);
+        self.queue = queue;
+        true
     }
 }
 

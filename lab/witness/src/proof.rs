@@ -92,16 +92,8 @@ pub(crate) fn conclude(
         key,
         taken_in: None,
     };
-    let reports = images
-        .iter()
-        .zip(&verdicts)
-        .filter(|(_, verdict)| verdict.counts);
-    (
-        proof,
-        reports
-            .map(|(image, verdict)| report(image, verdict))
-            .collect(),
-    )
+    let reports = counted().map(|(image, verdict)| report(image, verdict));
+    (proof, reports.collect())
 }
 
 fn report(image: &Image, verdict: &Verdict) -> ImageReport {
