@@ -92,6 +92,22 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
             "{option} is for sweeps; add --threads or --sweep"
         )));
     }
+    let asked = &arguments.stopping;
+    let limits = [
+        ("--rounds", asked.rounds.is_some()),
+        ("--max-rounds", asked.max_rounds.is_some()),
+        ("--max-time", asked.max_time.is_some()),
+        ("--precision", asked.precision.is_some()),
+    ];
+    // Of a workload --quick also makes the work small.
+    if let Some((option, _)) = limits.into_iter().find(|(_, given)| *given)
+        && arguments.quick
+        && arguments.workload.is_none()
+    {
+        return Err(Failure::Usage(format!(
+            "--quick and {option} both say when the race ends; leave one of them out"
+        )));
+    }
     if arguments.idle.is_some_and(|idle| !idle.is_zero()) && arguments.runs.memory_runs == 0 {
         return Err(Failure::usage(
             "--idle needs a run that watches memory; leave out --memory-runs 0",

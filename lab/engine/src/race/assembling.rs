@@ -50,11 +50,8 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
     let described = &material.plan.entrants[entrant];
     let runs: Vec<_> = material.of_entrant(entrant).collect();
     let figure = |place: usize| series(&runs, |run| Some((FIGURES[place].of)(run)));
-    let memory: Vec<_> = material
-        .memory
-        .iter()
-        .filter(|run| run.entrant == entrant)
-        .collect();
+    let memory = material.memory.iter();
+    let memory: Vec<_> = memory.filter(|run| run.entrant == entrant).collect();
     let first = memory.first();
     EntrantResult {
         allocator: described.name.clone(),
@@ -83,12 +80,7 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
         major_faults: figure(5),
         voluntary_switches: figure(6),
         involuntary_switches: figure(7),
-        counters: named_series(&runs, |run| {
-            run.counters
-                .iter()
-                .map(|(name, count)| (name.clone(), *count as f64))
-                .collect()
-        }),
+        counters: named_series(&runs, counters),
         metrics: named_series(&runs, |run| run.metrics.clone()),
         memory_timeline: first.map(|run| run.timeline.clone()).unwrap_or_default(),
         memory_parts: first.map(|run| run.parts.clone()).unwrap_or_default(),
@@ -98,6 +90,13 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
         detached: detached(&runs),
         versus_baseline: comparisons(material, rules, entrant),
     }
+}
+
+fn counters(run: &Run) -> BTreeMap<String, f64> {
+    let named = run.counters.iter();
+    named
+        .map(|(name, count)| (name.clone(), *count as f64))
+        .collect()
 }
 
 const PEAK_METHOD: &str =

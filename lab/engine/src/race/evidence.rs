@@ -22,7 +22,7 @@ const SHARE: u32 = 2;
 const LEAST: Duration = Duration::from_secs(2);
 
 /// Part of a limit that is kept for them at most: rounds matter more.
-const RESERVED: u32 = 10;
+const RESERVED: u32 = 6;
 
 /// How many entrants are followed however short the race: the baseline and the leading one.
 const ALWAYS: usize = 2;
@@ -60,7 +60,7 @@ impl Contest {
     /// takes `run` and the limit is `most`.
     pub(super) fn time_of_evidence(&self, run: Duration, most: Duration) -> Duration {
         match self.wants_evidence() {
-            true => (run * SLOWDOWN * ALWAYS as u32).min(most / RESERVED),
+            true => reserve(run, most),
             false => Duration::ZERO,
         }
     }
@@ -122,6 +122,12 @@ fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
     }
 }
 
+/// The time that a limit of `most` must leave for the runs that are always made, where a timed one takes `run`.
+fn reserve(run: Duration, most: Duration) -> Duration {
+    let wanted = run.saturating_mul(SLOWDOWN * ALWAYS as u32);
+    wanted.min(most / RESERVED)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,5 +143,13 @@ mod tests {
             assert_eq!(budget(1, seconds(3), seconds(untimed)), LEAST);
         }
         assert_eq!(budget(2, seconds(3), seconds(2)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_limit_leaves_time_for_two_and_most_of_it_for_rounds() {
+        let (ms, limit) = (Duration::from_millis, Duration::from_secs(30));
+        assert_eq!(reserve(ms(100), limit), ms(600));
+        assert_eq!(reserve(ms(10_000), limit), ms(5_000));
+        assert_eq!(reserve(Duration::MAX, limit), ms(5_000));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use heapdrome_catalogue::{Catalogue, Source};
+use heapdrome_packages::Cache;
 use heapdrome_record::{CPU, EntrantResult, RaceResult, Role, Saved, WALL, read_saved};
 use heapdrome_statistics::median;
 
@@ -87,4 +89,33 @@ fn the_hardened_group_holds_what_is_hardened_and_no_other() {
     assert!(!holds("system") && !holds("mimalloc2"), "{hardened:?}");
     let more = expanded(&["hardened", "mimalloc2", "hardened"]);
     assert_eq!(more.len(), hardened.len() + 1);
+}
+
+#[test]
+fn groups_hold_what_is_here_and_what_can_be_had() {
+    // The cache is empty: nothing is here but what the system has.
+    let (found, all) = (expanded(&["found"]), expanded(&["all"]));
+    let holds = |names: &[String], name: &str| names.iter().any(|one| one == name);
+    assert!(holds(&found, "system"), "{found:?}");
+    for built in ["elfmalloc", "mimalloc3"] {
+        assert!(!holds(&found, built) && holds(&all, built), "{all:?}");
+    }
+    assert!(found.iter().all(|name| holds(&all, name)), "{found:?}");
+    assert!(
+        !holds(&all, "cheapest"),
+        "a yardstick is no allocator to take"
+    );
+}
+
+#[test]
+fn a_distributions_old_library_stands_for_no_default_entrant() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = Cache::at(folder.path()).expect("a cache");
+    let catalogue = Catalogue::load(&cache, folder.path()).expect("a catalogue");
+    for name in expanded(&[]) {
+        let entry = catalogue.find(&name).expect("an entry");
+        assert!(!matches!(entry.source, Source::System(_)), "{name}");
+    }
+    let debian = catalogue.find("mimalloc-debian").expect("an entry");
+    assert!(matches!(debian.source, Source::System(_)));
 }
