@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use heapdrome_catalogue::BuildEvent;
-use heapdrome_engine::event::{Aim, Event, Found, GoingOn, RoundsDone, Sink, Step};
+use heapdrome_engine::event::{Aim, Event, Found, GoingOn, Piece, RoundsDone, Sink, Step};
 use heapdrome_engine::{Engine, failure::Failure};
 use heapdrome_paging::{Leftovers, size};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -167,8 +167,17 @@ fn line(event: Event<'_>) -> String {
         Event::Remark(text) => text.to_owned(),
         Event::Locking(what) => format!("locking {what}"),
         Event::SweepUnfinished { resume, left } => sweep_unfinished(resume, left),
-        Event::SuiteStarted { races, done, file } => format!(
-            "{races} races, {done} done before; what is done is kept in {}",
+        Event::SuiteStarted {
+            pieces,
+            left,
+            done,
+            file,
+        } => format!(
+            "{left} {}, {done} done before; what is done is kept in {}",
+            match pieces {
+                Piece::Race => "races",
+                Piece::Cell => "cells",
+            },
             file.display()
         ),
         Event::SuiteInterrupted { arguments, file } => {

@@ -60,10 +60,12 @@ pub enum Event<'a> {
         /// The cells that have no result.
         left: &'a [&'a str],
     },
-    /// The races of a suite begin.
+    /// The pieces of a suite begin.
     SuiteStarted {
+        /// What it is made of.
+        pieces: Piece,
         /// How many are to be run.
-        races: usize,
+        left: usize,
         /// How many were run before.
         done: usize,
         /// Where what is done is kept.
@@ -159,6 +161,15 @@ pub enum Event<'a> {
         /// How long that took.
         seconds: u64,
     },
+}
+
+/// What a suite is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// A race.
+    Race,
+    /// A cell of the paging lab.
+    Cell,
 }
 
 /// What a race does.

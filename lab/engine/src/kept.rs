@@ -1,5 +1,5 @@
-//! A collection while it grows, and the file in which it is kept, so that whatever ends heapdrome, what is done need not
-//! be done again.
+//! A collection while it grows, and the file in which it is kept, so that whatever ends heapdrome,
+//! what is done need not be done again.
 
 use std::path::{Path, PathBuf};
 
@@ -35,8 +35,8 @@ pub struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// A collection that is kept in this file, or else in one of its own beside the journals of races; `redacted` with
-    /// variables for the names of folders.
+    /// A collection that is kept in this file, or else in one of its own beside the journals of
+    /// races; `redacted` with variables for the names of folders.
     ///
     /// # Errors
     /// When there is no folder for that file.

@@ -1,5 +1,5 @@
-//! Which cell runs next: rounds of all cells, so that what drifts meets all of them alike, and then rounds of those
-//! that could still decide something.
+//! Which cell runs next: rounds of all cells, so that what drifts meets all of them alike, and
+//! then rounds of those that could still decide something.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,8 +15,8 @@ pub struct Rounds {
     pub all: u32,
     /// Further rounds at the most, of cells whose targets or sentences are open.
     pub more: u32,
-    /// No round begins that would end later than this if each cell took as long as in the slowest round; the first
-    /// round always runs.
+    /// No round begins that would end later than this if each cell took as long as in the slowest
+    /// round; the first round always runs.
     pub within: Option<Duration>,
     /// Processors that sentences may be tested on.
     pub processors: usize,
@@ -56,7 +56,8 @@ pub struct Turn {
 }
 
 impl Schedule {
-    /// The turns of the cells in these places, after those that all cells have had, which took so long.
+    /// The turns of the cells in these places, after those that all cells have had, which took so
+    /// long.
     #[must_use]
     pub fn new(rounds: Rounds, cells: &[Cell], places: Vec<usize>, spent: Duration) -> Self {
         let turns: u32 = cells.iter().map(|cell| cell.last_round).sum();
@@ -72,7 +73,8 @@ impl Schedule {
         }
     }
 
-    /// The next turn, at this time since the first began; `None` when there is nothing left to run, or no time.
+    /// The next turn, at this time since the first began; `None` when there is nothing left to
+    /// run, or no time.
     pub fn next(&mut self, cells: &[Cell], now: Duration) -> Option<Turn> {
         loop {
             while let Some(place) = self.queue.pop_front() {
@@ -124,13 +126,17 @@ impl Schedule {
         let turned = (0..count).map(|place| wanted[(place + round as usize - 1) % count]);
         let left =
             |place: &usize| cells[*place].failure.is_none() && cells[*place].last_round < round;
-        self.queue = turned.filter(left).collect();
-        self.count = self.queue.len();
-        self.begun = now;
+        let queue: VecDeque<usize> = turned.filter(left).collect();
         let last = last_round(cells);
         let goes_on = last == 0 || last >= round;
-        let ends = now + self.pace * u32::try_from(self.count).unwrap_or(u32::MAX);
-        goes_on || self.rounds.within.is_none_or(|within| ends <= within)
+        let ends = now + self.pace * u32::try_from(queue.len()).unwrap_or(u32::MAX);
+        let late = self.rounds.within.is_some_and(|within| ends > within);
+        if late && !goes_on {
+            return false;
+        }
+        (self.count, self.begun) = (queue.len(), now);
+        self.queue = queue;
+        true
     }
 }
 
@@ -159,7 +165,8 @@ mod tests {
         ["a", "b", "c"].map(cell).into()
     }
 
-    /// Runs turns of a second each, at most so many, from `now` on; returns the names of their cells and the round.
+    /// Runs turns of a second each, at most so many, from `now` on; returns the names of their
+    /// cells and the round.
     fn run(rounds: Rounds, cells: &mut [Cell], now: Duration, most: usize) -> Vec<String> {
         let mut schedule = Schedule::new(rounds, cells, (0..cells.len()).collect(), now);
         let mut told = Vec::new();
