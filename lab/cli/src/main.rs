@@ -14,6 +14,7 @@ mod help;
 mod manual;
 mod output;
 mod paging;
+mod progress;
 mod race;
 mod report;
 mod show;
@@ -26,7 +27,7 @@ mod workloads;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use heapdrome_engine::{failure, folders, interrupt, program, workload};
+use heapdrome_engine::{failure, folders, program};
 
 use arguments::{Action, Arguments};
 use failure::Failure;

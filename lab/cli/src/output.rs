@@ -1,6 +1,6 @@
 //! Text to standard output and results to files.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use heapdrome_engine::slowdown;
@@ -8,15 +8,16 @@ use heapdrome_record::{
     Collection, RaceResult, Redaction, collection_to_json, compressed_if_named, write_atomically,
 };
 use heapdrome_report::{
-    Brief, Csv, Exporter, Json, Markdown, collection_csv, collection_markdown, collection_text,
-    table_csv,
+    Brief, Csv, Exporter, Json, Markdown, Terminal, collection_csv, collection_markdown,
+    collection_text, table_csv,
 };
 
 use crate::arguments::{OutputArguments, is_stdout};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 
-pub use heapdrome_engine::output::{print_aside, tell, terminal};
+/// The widest table that is made, and the width where there is no terminal.
+const WIDTH: usize = 100;
 
 /// Prints text as it is. A reader that has gone away is no error: it has seen what it wanted.
 ///
@@ -48,6 +49,31 @@ pub fn print_beside(files: &Destinations<'_>, text: &[u8]) -> Result<(), Failure
     match files.take_stdout() {
         true => Ok(()),
         false => print(text),
+    }
+}
+
+/// Says something on standard error. That nobody reads it must not end a race.
+pub fn tell(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "heapdrome: {text}");
+}
+
+/// Shows a table on standard error, so that standard output holds the final one alone.
+pub fn print_aside(table: &str) {
+    let _ = writeln!(std::io::stderr(), "{table}");
+}
+
+/// The form for standard output: no wider than the terminal, and coloured only there.
+pub fn terminal() -> Terminal {
+    let is_terminal = std::io::stdout().is_terminal();
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let columns = if is_terminal {
+        usize::from(console::Term::stdout().size().1)
+    } else {
+        WIDTH
+    };
+    Terminal {
+        width: columns.clamp(40, WIDTH),
+        colour: is_terminal && !no_colour,
     }
 }
 
@@ -152,6 +178,16 @@ pub fn save_collection(
         outcome = outcome.and(written);
     }
     outcome
+}
+
+/// Writes every report of a collection's cells, if that was asked for.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn save_cells(collection: &Collection, path: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let bytes = serde_json::to_vec(&collection.paging_cells).map_err(Failure::machine)?;
+    write(path, &bytes)
 }
 
 /// The samples of a collection: those of its races, or the limits of a search.

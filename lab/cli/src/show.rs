@@ -1,5 +1,6 @@
 //! `heapdrome show`: a saved result, in brief or in full, and how to use the allocator that it recommends.
 
+use heapdrome_engine::Engine;
 use heapdrome_engine::race::{LATEST, kept};
 use heapdrome_record::{RaceResult, Role, Saved};
 use heapdrome_report::Conclusion;
@@ -56,7 +57,7 @@ fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
     let is_name = path.components().count() == 1 && path.extension().is_none();
     if is_name && !path.exists() {
         let name = path.to_string_lossy();
-        if let Some(result) = kept(&name, &Folders::find()?, race::origin)? {
+        if let Some(result) = kept(&name, &Engine::silent()?, race::origin)? {
             return Ok(Saved::Race(Box::new(result)));
         }
         if name == LATEST {

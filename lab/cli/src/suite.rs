@@ -1,15 +1,13 @@
 //! `heapdrome suite`: the tables of a document, measured here.
 
-use heapdrome_engine::suite::{self as engine, Estimate, Session, SuiteRequest};
+use heapdrome_engine::suite::{self, DocumentRequest, Estimate, LGALLOC, Session, SuiteRequest};
 use heapdrome_record::Scale;
 
+use crate::arguments::paging::PagingSuiteArguments;
 use crate::arguments::{SuiteArguments, is_stdout};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::{interrupt, output, paging};
-
-use paging::session::destinations;
+use crate::{output, progress};
 
 /// Runs a suite and prints its tables and what became of the document's sentences.
 ///
@@ -19,25 +17,34 @@ use paging::session::destinations;
 pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     // The file that a suite goes on with is written, too.
     let resumed = arguments.resume.as_deref().filter(|file| file.exists());
-    let files = destinations(&arguments.output, arguments.paging.data.as_deref());
+    let data = arguments.paging.data.as_deref();
+    let files = Destinations::of(&arguments.output).and("--data", data);
     let files = files.and("--resume", resumed);
     files.check(&[])?;
-    if arguments.name == paging::suite::NAME {
-        output::refuse_csv(&arguments.output, "the suite lgalloc")?;
-        return paging::suite::suite(arguments);
+    match arguments.name == LGALLOC {
+        true => output::refuse_csv(&arguments.output, "the suite lgalloc")?,
+        false => refuse_options(&arguments.paging)?,
     }
-    paging::suite::refuse_options(&arguments.paging)?;
     match arguments.name == heapdrome_suites::MISUSE {
         true => misuse(arguments),
-        false => of_races(arguments, &files),
+        false => run(arguments, &files),
     }
 }
 
-fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), Failure> {
-    let interrupt = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&interrupt);
+/// Refuses options that only the suite lgalloc has.
+fn refuse_options(arguments: &PagingSuiteArguments) -> Result<(), Failure> {
+    match arguments.make.swap.is_some() || arguments.thp || arguments.data.is_some() {
+        true => Err(Failure::usage(
+            "--swap, --thp and --data are for the suite lgalloc",
+        )),
+        false => Ok(()),
+    }
+}
+
+fn run(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), Failure> {
+    let engine = progress::engine()?;
     let request = request(arguments);
-    let mut session = Session::open(&request, &folders, interrupt)?;
+    let mut session = Session::open(&request, &engine)?;
     if arguments.estimate || request.scale == Scale::Published {
         let estimate = session.estimate()?;
         tell(&estimate, files)?;
@@ -48,10 +55,13 @@ fn of_races(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), 
     }
     let ended = session.run();
     if let Some(collection) = session.result()? {
-        let redaction = folders.redaction();
-        output::publish_collection(collection, &arguments.output, Some(&redaction))?;
+        let redaction = engine.folders.redaction();
+        let printed = output::print_collection(collection, files);
+        let saved = output::save_collection(collection, &arguments.output, Some(&redaction));
+        let data = output::save_cells(collection, arguments.paging.data.as_deref());
+        printed.and(saved).and(data)?;
     }
-    ended.and_then(|()| engine::outcome(&session.collection))
+    ended.and_then(|()| session.outcome())
 }
 
 /// Prints the estimate; beside a file that goes to standard output it is told on standard error.
@@ -67,10 +77,9 @@ fn tell(estimate: &Estimate, files: &Destinations<'_>) -> Result<(), Failure> {
 /// Commits every kind of misuse under every allocator, and prints what came of it.
 fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     refuse(arguments)?;
-    let interrupt = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&interrupt);
-    let collection = engine::misuse(&request(arguments), &folders)?;
-    let redaction = folders.redaction();
+    let engine = progress::engine()?;
+    let collection = suite::misuse(&request(arguments), &engine)?;
+    let redaction = engine.folders.redaction();
     output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
     match collection.misuse.is_empty() {
         true => Err(Failure::Entrant("nothing could be tried".to_owned())),
@@ -91,6 +100,10 @@ fn request(arguments: &SuiteArguments) -> SuiteRequest {
         file: file.filter(|path| !is_stdout(path)),
         redact: arguments.output.redact,
         seed: arguments.seed,
+        document: DocumentRequest {
+            swap: arguments.paging.make.wish(),
+            set_huge_pages: arguments.paging.thp,
+        },
         asked: std::env::args().skip(1).collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! The folders that heapdrome keeps things in, after the XDG base directory specification.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -37,6 +37,18 @@ impl Folders {
                 .ok_or_else(homeless)?
                 .join("heapdrome")
                 .join("races"),
+        })
+    }
+
+    /// Folders below `root`, apart from the user's own.
+    ///
+    /// # Errors
+    /// When the cache's cannot be created.
+    pub fn below(root: &Path) -> Result<Self, Failure> {
+        Ok(Self {
+            cache: Cache::at(&root.join("cache")).map_err(Failure::machine)?,
+            config: root.join("config"),
+            races: root.join("races"),
         })
     }
 

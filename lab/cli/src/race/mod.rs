@@ -7,17 +7,14 @@ mod resuming;
 mod stopping;
 mod sweep;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use heapdrome_engine::race::{self as engine, Contest, Ended, Interrupted, LATEST};
+use heapdrome_engine::Engine;
+use heapdrome_engine::race::{Contest, Ended, Interrupted, LATEST, find, outcome};
 
 use crate::arguments::{OutputArguments, RaceArguments, is_stdout};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::folders::Folders;
 use crate::output::Extent;
-use crate::{interrupt, output};
+use crate::{output, progress};
 
 use resuming::TakenUp;
 
@@ -30,38 +27,30 @@ pub use resuming::origin;
 /// been printed and written.
 pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     Destinations::of(&arguments.output).check(&[])?;
-    let interrupt = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&interrupt);
+    let engine = progress::engine()?;
     if arguments.is_sweep() {
-        return sweep::sweep(arguments, &folders, &interrupt);
+        return sweep::sweep(arguments, &engine);
     }
     let interrupted = match arguments.resume.as_deref() {
         None => None,
-        Some(name) => Some(engine::find(
-            name,
-            arguments.stopping.is_given(),
-            &folders,
-            origin,
-        )?),
+        Some(name) => Some(find(name, arguments.stopping.is_given(), &engine, origin)?),
     };
     if let Some(Interrupted::Sweep(whole)) = interrupted {
-        return sweep::go_on(whole, arguments, &folders, &interrupt);
+        return sweep::go_on(whole, arguments, &engine);
     }
-    let _hold = folders.cache.hold().map_err(Failure::machine)?;
+    let _hold = engine.folders.cache.hold().map_err(Failure::machine)?;
     let TakenUp {
         mut contest,
         workload: _workload,
         output: wanted,
     } = match &interrupted {
-        Some(Interrupted::Race(folder)) => {
-            resuming::take_up(folder, arguments, &folders, interrupt)?
-        }
-        _ => started(arguments, &folders, interrupt)?,
+        Some(Interrupted::Race(folder)) => resuming::take_up(folder, arguments, &engine)?,
+        _ => started(arguments, &engine)?,
     };
     let ended = contest.run();
     let result = contest.result(&ended);
     contest.close();
-    let redaction = Some(folders.redaction());
+    let redaction = Some(engine.folders.redaction());
     let has_answer = match &ended {
         Ok(Ended::Done(_)) => true,
         Err(Failure::Interrupted) => result.rounds > 0,
@@ -81,7 +70,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         let name = contest.name();
         output::tell(format_args!("go on with: heapdrome race --resume {name}"));
     }
-    engine::outcome(ended, &result)
+    outcome(ended, &result)
 }
 
 /// What `heapdrome show` finds the result of the race under that has just ended.
@@ -94,14 +83,10 @@ fn shown_as(output: &OutputArguments) -> String {
 }
 
 /// A race that begins.
-fn started(
-    arguments: &RaceArguments,
-    folders: &Folders,
-    interrupt: Arc<AtomicBool>,
-) -> Result<TakenUp, Failure> {
-    let planned = planning::planned(arguments, folders, &interrupt)?;
+fn started(arguments: &RaceArguments, engine: &Engine) -> Result<TakenUp, Failure> {
+    let planned = planning::planned(arguments, engine)?;
     Ok(TakenUp {
-        contest: Contest::start(folders, planned.plan, interrupt)?,
+        contest: Contest::start(engine, planned.plan)?,
         workload: planned.workload,
         output: arguments.output.clone(),
     })

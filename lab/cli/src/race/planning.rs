@@ -1,27 +1,20 @@
 //! From the command line to a plan.
 
-use std::sync::atomic::AtomicBool;
-
-use heapdrome_engine::placement;
-use heapdrome_engine::race::{self as engine, Planned, Wanted, check_command, seed_from_clock};
+use heapdrome_engine::race::{Planned, Wanted, check_command, plan, seed_from_clock};
 use heapdrome_engine::workload::Asked;
+use heapdrome_engine::{Engine, placement};
 
 use super::options::options;
 use super::placeholders;
 use super::stopping::{Aim, stopping};
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
-use crate::folders::Folders;
 
 /// Makes the plan.
 ///
 /// # Errors
 /// When an option, a name or a file is wrong, or an allocator that was asked for cannot be built.
-pub fn planned(
-    arguments: &RaceArguments,
-    folders: &Folders,
-    interrupt: &AtomicBool,
-) -> Result<Planned, Failure> {
+pub fn planned(arguments: &RaceArguments, engine: &Engine) -> Result<Planned, Failure> {
     let stopping = stopping(&arguments.stopping, arguments.quick, Aim::Decide)?;
     let mut options = options(arguments)?;
     let mut workload = workload(arguments)?;
@@ -44,7 +37,7 @@ pub fn planned(
         asked: arguments.asked(),
         part: None,
     };
-    engine::plan(wanted, folders, interrupt)
+    plan(wanted, engine)
 }
 
 /// The workload that the command line asks for, with its parameters.

@@ -1,10 +1,9 @@
 //! Takes up a race that was interrupted, and knows where its result goes.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::Parser as _;
+use heapdrome_engine::Engine;
 use heapdrome_engine::race::{Contest, Origin, announce, refuse_old_sweep, workload_again};
 use heapdrome_engine::workload::Ready;
 use heapdrome_record::Plan;
@@ -13,7 +12,6 @@ use super::stopping::{Aim, stopping};
 use crate::arguments::{Action, Arguments, OutputArguments, RaceArguments};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::folders::Folders;
 use crate::output;
 
 /// A race that goes on.
@@ -35,11 +33,10 @@ pub struct TakenUp {
 pub fn take_up(
     folder: &Path,
     arguments: &RaceArguments,
-    folders: &Folders,
-    interrupt: Arc<AtomicBool>,
+    engine: &Engine,
 ) -> Result<TakenUp, Failure> {
     let output = &arguments.output;
-    let mut contest = Contest::resume(folder, folders, interrupt)?;
+    let mut contest = Contest::resume(folder, engine)?;
     // The files of a race that has ended were written then, and may hold a later result now.
     let output = match contest.is_finished() {
         true => output.clone(),
@@ -53,9 +50,9 @@ pub fn take_up(
         contest.limit(stopping(&arguments.stopping, false, Aim::Decide)?)?;
     }
     if !contest.is_finished() {
-        announce(&contest);
+        announce(&contest, engine);
     }
-    let workload = workload_again(contest.workload(), folders)?;
+    let workload = workload_again(contest.workload(), engine)?;
     Ok(TakenUp {
         contest,
         workload,

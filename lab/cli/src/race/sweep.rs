@@ -1,8 +1,6 @@
 //! `heapdrome race -t 1,2,4`, `--sweep jobs=1,4`: one race for each combination of values.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
+use heapdrome_engine::Engine;
 use heapdrome_engine::race::{
     Load, Sweep, SweepRequest, Whole, check_parameters, current_folder, sweep_outcome,
 };
@@ -16,22 +14,17 @@ use super::stopping::{Aim, stopping};
 use crate::arguments::{Action, OutputArguments, RaceArguments};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::folders::Folders;
 use crate::output;
 
 /// Runs a sweep that begins.
 ///
 /// # Errors
 /// As a race; when several end with a failure, the first is told.
-pub fn sweep(
-    arguments: &RaceArguments,
-    folders: &Folders,
-    interrupt: &Arc<AtomicBool>,
-) -> Result<(), Failure> {
-    let whole = Whole::new(arguments.asked(), arguments.seed, folders);
+pub fn sweep(arguments: &RaceArguments, engine: &Engine) -> Result<(), Failure> {
+    let whole = Whole::new(arguments.asked(), arguments.seed, engine);
     let sweep = Sweep::new(request(arguments)?, whole)?;
     placeholders::hint(arguments);
-    run(&sweep, &arguments.output, folders, interrupt)
+    run(&sweep, &arguments.output, engine)
 }
 
 /// Goes on with a sweep. Limits that are `given` take the place of its own. Its result goes where `given` says, and
@@ -39,12 +32,7 @@ pub fn sweep(
 ///
 /// # Errors
 /// As [`sweep`]; and when it cannot be taken up.
-pub fn go_on(
-    whole: Whole,
-    given: &RaceArguments,
-    folders: &Folders,
-    interrupt: &Arc<AtomicBool>,
-) -> Result<(), Failure> {
+pub fn go_on(whole: Whole, given: &RaceArguments, engine: &Engine) -> Result<(), Failure> {
     let now = given.output.seen_from(&current_folder()?);
     let Some(Action::Race(arguments)) = read(&whole.asked) else {
         return Err(Failure::Usage(format!(
@@ -63,22 +51,17 @@ pub fn go_on(
     if given.stopping.is_given() {
         sweep.limit(stopping(&given.stopping, arguments.quick, Aim::Measure)?);
     }
-    sweep.announce();
-    run(&sweep, &output, folders, interrupt)
+    sweep.announce(engine);
+    run(&sweep, &output, engine)
 }
 
 /// Runs what is left of the races, and reports what came of all.
-fn run(
-    sweep: &Sweep,
-    output: &OutputArguments,
-    folders: &Folders,
-    interrupt: &Arc<AtomicBool>,
-) -> Result<(), Failure> {
-    let (collection, ended) = sweep.run(folders, interrupt);
+fn run(sweep: &Sweep, output: &OutputArguments, engine: &Engine) -> Result<(), Failure> {
+    let (collection, ended) = sweep.run(engine);
     let Some(collection) = collection else {
         return ended;
     };
-    output::publish_collection(&collection, output, Some(&folders.redaction()))?;
+    output::publish_collection(&collection, output, Some(&engine.folders.redaction()))?;
     ended.and_then(|()| sweep_outcome(&collection))
 }
 

@@ -4,10 +4,10 @@ mod names;
 
 use heapdrome_catalogue::{BuildEvent, Catalogue, CatalogueError};
 use heapdrome_packages::{CacheError, FetchError};
-use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::engine::Engine;
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::output;
 
 pub use names::{Names, Ready};
 
@@ -26,36 +26,27 @@ pub fn failure(error: CatalogueError) -> Failure {
     }
 }
 
-/// Builds one allocator behind a progress bar.
+/// Builds one allocator, and tells how that goes.
 ///
 /// # Errors
 /// When it cannot be built.
-pub fn build(catalogue: &Catalogue, name: &str) -> Result<(), CatalogueError> {
-    output::tell(format_args!("building {name}"));
-    let bar = ProgressBar::new(1);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(std::time::Duration::from_millis(500));
-    let mut observe = |event: BuildEvent| match event {
-        BuildEvent::Step { n, of, what } => {
-            bar.set_length(of as u64);
-            bar.set_position(n as u64);
-            bar.set_message(format!("{name}: {what}"));
-        }
-        BuildEvent::Fetching { package } => {
-            bar.set_message(format!("{name}: fetching {package}"));
-        }
-        BuildEvent::Finished { .. } => {}
+pub fn build(catalogue: &Catalogue, name: &str, engine: &Engine) -> Result<(), CatalogueError> {
+    engine.tell(Event::BuildStarted(name));
+    let mut observe = |event: BuildEvent| {
+        engine.tell(Event::Build {
+            allocator: name,
+            event: &event,
+        });
     };
     let built = catalogue.install(name, &mut observe);
-    bar.finish_and_clear();
+    engine.tell(Event::BuildEnded);
     let built = built?;
     if let Some(seconds) = built.seconds {
-        output::tell(format_args!(
-            "built {name} {} in {seconds} s",
-            built.version
-        ));
+        engine.tell(Event::Built {
+            allocator: name,
+            version: &built.version,
+            seconds,
+        });
     }
     Ok(())
 }

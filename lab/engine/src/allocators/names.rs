@@ -7,8 +7,9 @@ use heapdrome_packages::FetchError;
 use heapdrome_record::Entrant;
 
 use super::{build, failure};
+use crate::engine::Engine;
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::output;
 
 /// The allocators that a first race should have, as far as the catalogue knows them: six of which one
 /// is near the best in every published race, and the system's with huge pages.
@@ -28,6 +29,7 @@ const DEFAULT_GROUP: &str = "default";
 /// Names on a command line, and what they stand for.
 pub struct Names<'a> {
     catalogue: &'a Catalogue,
+    engine: &'a Engine,
 }
 
 /// Entrants that are ready, and what a reader must know of those that are not.
@@ -39,9 +41,9 @@ pub struct Ready {
 }
 
 impl<'a> Names<'a> {
-    /// Names are looked up in `catalogue`.
-    pub fn new(catalogue: &'a Catalogue) -> Self {
-        Self { catalogue }
+    /// Names are looked up in `catalogue`; what `engine` is for is told of what is built.
+    pub fn new(catalogue: &'a Catalogue, engine: &'a Engine) -> Self {
+        Self { catalogue, engine }
     }
 
     /// The names of entries, with groups taken apart and duplicates left out. No names at all mean
@@ -144,7 +146,7 @@ impl<'a> Names<'a> {
     fn built(&self, name: &str) -> Result<Entrant, CatalogueError> {
         match self.catalogue.entrant(name) {
             Err(CatalogueError::NotInstalled { .. }) => {
-                build(self.catalogue, name)?;
+                build(self.catalogue, name, self.engine)?;
                 self.catalogue.entrant(name)
             }
             other => other,
@@ -170,7 +172,7 @@ impl<'a> Names<'a> {
         for name in names {
             let by_name = self.asked_by_name(asked, &name);
             if missing.offline && !by_name && missing.names.contains(&name) {
-                ready.leave_out(&name, "its sources cannot be fetched either");
+                self.leave_out(&mut ready, &name, "its sources cannot be fetched either");
                 continue;
             }
             match self.built(&name) {
@@ -182,7 +184,7 @@ impl<'a> Names<'a> {
                     missing.offline |= offline;
                     match failure(error) {
                         Failure::Interrupted => return Err(Failure::Interrupted),
-                        error => ready.leave_out(&name, &error.to_string()),
+                        error => self.leave_out(&mut ready, &name, &error.to_string()),
                     }
                 }
             }
@@ -206,14 +208,11 @@ impl<'a> Names<'a> {
         let missing: Vec<&Entry> = entries.filter(buildable).collect();
         // heapdrome carries its own, which take no time.
         let slow = missing.iter().filter(|entry| entry.build_seconds.is_some());
-        let told: Vec<String> = slow
-            .map(|entry| format!("{} {} s", entry.name, entry.build_seconds.unwrap_or(0)))
+        let builds: Vec<(&str, u64)> = slow
+            .map(|entry| (entry.name.as_str(), entry.build_seconds.unwrap_or(0)))
             .collect();
-        if !told.is_empty() {
-            output::tell(format_args!(
-                "building first what is missing; on two busy cores that took: {}",
-                told.join(", ")
-            ));
+        if !builds.is_empty() {
+            self.engine.tell(Event::BuildsAhead { builds: &builds });
         }
         Missing {
             names: missing.iter().map(|entry| entry.name.clone()).collect(),
@@ -236,11 +235,22 @@ impl<'a> Names<'a> {
             } else {
                 ""
             };
-            ready.note(format!(
+            let advice = format!(
                 "to race what is missing: {network}heapdrome allocators install {}",
                 still.join(" ")
-            ));
+            );
+            self.note(ready, advice);
         }
+    }
+
+    fn leave_out(&self, ready: &mut Ready, name: &str, why: &str) {
+        self.note(ready, format!("{name} does not race: {why}"));
+    }
+
+    /// Tells who waits, and the reader of the result.
+    fn note(&self, ready: &mut Ready, note: String) {
+        self.engine.tell(Event::Remark(&note));
+        ready.notes.push(note);
     }
 }
 
@@ -258,16 +268,6 @@ impl Ready {
         if !self.entrants.iter().any(|other| other.name == entrant.name) {
             self.entrants.push(entrant);
         }
-    }
-
-    fn leave_out(&mut self, name: &str, why: &str) {
-        self.note(format!("{name} does not race: {why}"));
-    }
-
-    /// Tells who waits, and the reader of the result.
-    fn note(&mut self, note: String) {
-        output::tell(&note);
-        self.notes.push(note);
     }
 }
 

@@ -13,8 +13,8 @@ use heapdrome_packages::sha256_of_file;
 use heapdrome_record::{Coverage, Entrant, JournalLine, Plan, Proof, Role};
 
 use super::contest::Contest;
-use super::judging::Rules;
 use super::measure_failure;
+use super::rules::Rules;
 use crate::failure::Failure;
 
 impl Contest {

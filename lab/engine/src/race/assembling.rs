@@ -3,38 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_record::{
-    Bytes, Comparison, Entrant, EntrantResult, Evidence, Finding, Machine, MemoryRun, Plan, Proof,
-    ProofSummary, RaceResult, Role, Run, SCHEMA, Series, Status,
+    Bytes, Comparison, Entrant, EntrantResult, MemoryRun, Plan, Proof, ProofSummary, RaceResult,
+    Role, Run, SCHEMA, Series, Status,
 };
-use heapdrome_statistics::{Estimate, Rounds, Rule, drift, median, outliers};
+use heapdrome_statistics::{drift, median, outliers};
 
-use super::figures::{Compared, FIGURES, Kind, WALL, probability};
-use super::judging::{Rules, noise_floor};
-use super::{deciding, faults};
-
-/// All that is known of a race.
-pub struct Material<'a> {
-    /// What was to be done.
-    pub plan: &'a Plan,
-    /// Where.
-    pub machine: &'a Machine,
-    /// Timed runs, in the order in which they ended.
-    pub runs: &'a [Run],
-    /// The latest proof of each entrant that has one.
-    pub proofs: &'a BTreeMap<usize, Proof>,
-    /// The entrants that left the race.
-    pub failures: &'a BTreeMap<usize, Finding>,
-    /// After how many rounds entrants were decided that ran no more.
-    pub decided: &'a BTreeMap<usize, u32>,
-    /// What following every block showed, by entrant.
-    pub evidence: &'a [Option<Evidence>],
-    /// Untimed runs that watched memory.
-    pub memory: &'a [MemoryRun],
-    /// What happened to the race on its way.
-    pub remarks: &'a [String],
-    /// Whether and why the race ended.
-    pub ended: &'a str,
-}
+use super::faults;
+use super::figures::{Compared, FIGURES, WALL, probability};
+use super::judging::noise_floor;
+use super::material::Material;
+use super::rules::{Rules, comparison};
 
 /// The result as it stands.
 pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
@@ -57,7 +35,7 @@ pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
         baseline: plan.entrants[plan.baseline()].name.clone(),
         seed: plan.seed,
         rounds: material.complete_rounds(),
-        least_rounds: deciding::least_rounds(plan),
+        least_rounds: least_rounds(plan),
         ended: material.ended.to_owned(),
         alpha: plan.alpha,
         machine: material.machine.clone(),
@@ -67,87 +45,13 @@ pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     }
 }
 
-impl Material<'_> {
-    /// The baseline's twin and the rivals whose rows count.
-    pub(super) fn beside_the_baseline(&self) -> impl Iterator<Item = usize> {
-        let entrants = 0..self.plan.entrants.len();
-        entrants.filter(|e| {
-            self.plan.entrants[*e].role != Role::Baseline && self.status(*e) == Status::Ok
-        })
-    }
-
-    fn of_entrant(&self, entrant: usize) -> impl Iterator<Item = &Run> {
-        self.runs.iter().filter(move |run| run.entrant == entrant)
-    }
-
-    /// Rounds that the baseline and every entrant still racing have finished.
-    pub fn complete_rounds(&self) -> u32 {
-        let racing = (0..self.plan.entrants.len())
-            .filter(|e| self.status(*e) == Status::Ok && !self.decided.contains_key(e));
-        let finished = racing.map(|e| self.of_entrant(e).count());
-        finished
-            .min()
-            .and_then(|count| u32::try_from(count).ok())
-            .unwrap_or(0)
-    }
-
-    fn status(&self, entrant: usize) -> Status {
-        use heapdrome_record::{Coverage, Ending};
-        match self.failures.get(&entrant).map(|finding| finding.ending) {
-            Some(Ending::TimedOut) => return Status::Timeout,
-            Some(_) => return Status::Failed,
-            None => {}
-        }
-        match self.proofs.get(&entrant).map(|proof| proof.coverage) {
-            None if self.plan.options.unproven => Status::Ok,
-            Some(Coverage::TooLittle) | None => Status::NotServed,
-            Some(Coverage::Whole | Coverage::Most) => Status::Ok,
-        }
-    }
-
-    /// A figure of every entrant by rounds; NaN where a round has none.
-    fn by_round(&self, of: impl Fn(&Run) -> Option<f64>) -> Vec<Vec<f64>> {
-        let mut figures = vec![Vec::new(); self.plan.entrants.len()];
-        for run in self.runs {
-            let (own, round) = (&mut figures[run.entrant], run.round as usize);
-            if own.len() <= round {
-                own.resize(round + 1, f64::NAN);
-            }
-            own[round] = of(run).unwrap_or(f64::NAN);
-        }
-        figures
-    }
-
-    /// The ratio of an entrant's figure to the baseline's, in the rounds that both have.
-    pub(super) fn estimate(
-        &self,
-        rules: &Rules,
-        entrant: usize,
-        figure: &Compared<'_>,
-    ) -> Option<Estimate> {
-        let figures = self.by_round(|run| figure.of(run));
-        let figures = figures.iter().map(Vec::as_slice);
-        let baseline = self.plan.baseline();
-        let mut entrants = self.plan.entrants.iter();
-        let twin = entrants.position(|entrant| entrant.role == Role::Twin);
-        let both = twin.map(|twin| [baseline, twin]);
-        let rounds = Rounds::new(figures, both, figure.resolution());
-        rules
-            .of(figure.name())
-            .compare_within(&rounds, entrant, baseline)
-    }
-}
-
 /// One row of the table.
 fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult {
     let described = &material.plan.entrants[entrant];
     let runs: Vec<_> = material.of_entrant(entrant).collect();
     let figure = |place: usize| series(&runs, |run| Some((FIGURES[place].of)(run)));
-    let memory: Vec<_> = material
-        .memory
-        .iter()
-        .filter(|run| run.entrant == entrant)
-        .collect();
+    let memory = material.memory.iter();
+    let memory: Vec<_> = memory.filter(|run| run.entrant == entrant).collect();
     let first = memory.first();
     EntrantResult {
         allocator: described.name.clone(),
@@ -176,12 +80,7 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
         major_faults: figure(5),
         voluntary_switches: figure(6),
         involuntary_switches: figure(7),
-        counters: named_series(&runs, |run| {
-            run.counters
-                .iter()
-                .map(|(name, count)| (name.clone(), *count as f64))
-                .collect()
-        }),
+        counters: named_series(&runs, counters),
         metrics: named_series(&runs, |run| run.metrics.clone()),
         memory_timeline: first.map(|run| run.timeline.clone()).unwrap_or_default(),
         memory_parts: first.map(|run| run.parts.clone()).unwrap_or_default(),
@@ -191,6 +90,13 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
         detached: detached(&runs),
         versus_baseline: comparisons(material, rules, entrant),
     }
+}
+
+fn counters(run: &Run) -> BTreeMap<String, f64> {
+    let named = run.counters.iter();
+    named
+        .map(|(name, count)| (name.clone(), *count as f64))
+        .collect()
 }
 
 const PEAK_METHOD: &str =
@@ -290,21 +196,6 @@ fn comparisons(
     figures.iter().filter_map(compare).collect()
 }
 
-/// A comparison as a result keeps it.
-pub(super) fn comparison(rule: &Rule, kind: Kind, estimate: &Estimate) -> Comparison {
-    let more = rule
-        .rounds_to_show(estimate, 0.01)
-        .and_then(|more| u32::try_from(more).ok());
-    Comparison {
-        ratio: estimate.ratio,
-        low: estimate.low,
-        high: estimate.high,
-        rounds: u32::try_from(estimate.rounds).unwrap_or(u32::MAX),
-        verdict: kind.verdict(estimate.shown()),
-        rounds_to_show_one_percent: more,
-    }
-}
-
 /// Whether an entrant's standard output equals the baseline's, where the baseline's own two runs of
 /// a round agree.
 fn compared_output(material: &Material<'_>, entrant: usize) -> &'static str {
@@ -360,7 +251,7 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
             probability(trend.p_value)
         ));
     }
-    remarks.extend(deciding::remark(material.plan, material.decided));
+    remarks.extend(decided_remark(material.plan, material.decided));
     let different: Vec<_> = differing(material)
         .into_iter()
         .map(|e| material.plan.entrants[e].name.as_str())
@@ -373,4 +264,30 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     }
     remarks.extend(heapdrome_report::mattering::remarks(entrants));
     remarks
+}
+
+/// The rounds that every entrant runs whatever the figures show, where what they show decides who runs more.
+fn least_rounds(plan: &Plan) -> Option<u32> {
+    let stopping = &plan.stopping;
+    let decides = stopping.until_decided || stopping.margin.is_some();
+    decides.then_some(stopping.min_rounds)
+}
+
+/// Who was decided before the end, and after how many rounds, from their places in the plan; `None` where nobody was.
+fn decided_remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String> {
+    let mut by_rounds: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    for (entrant, rounds) in decided {
+        let name = &plan.entrants[*entrant].name;
+        by_rounds.entry(*rounds).or_default().push(name);
+    }
+    let told = by_rounds
+        .iter()
+        .map(|(rounds, names)| format!("after {rounds} rounds {}", names.join(", ")));
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "decided, so that they ran no more rounds: {}",
+            told.join("; ")
+        )
+    })
 }

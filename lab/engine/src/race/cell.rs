@@ -1,19 +1,17 @@
 //! One race of a collection: a value of a sweep, or a cell of a suite's tables.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use heapdrome_packages::Hold;
-use heapdrome_record::{Options, RaceResult, Stopping};
+use heapdrome_record::{Options, Part, RaceResult, Stopping};
 
 use super::contest::{Contest, Ended};
-use super::deciding::Judge;
-use super::planning;
+use super::judging::Judge;
+use super::planning::{self, Planned, Wanted};
 use super::store::ProofStore;
+use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::workload::Ready;
+use crate::workload::{Asked, Ready};
 
 /// What races.
 #[derive(Clone, Debug)]
@@ -95,11 +93,10 @@ pub struct CellRequest {
 /// written. Other cells may go on after [`Failure::Baseline`].
 pub fn run_cell(
     request: &CellRequest,
-    folders: &Folders,
+    engine: &Engine,
     proofs: Option<&mut ProofStore>,
-    interrupt: &Arc<AtomicBool>,
 ) -> Result<RaceResult, Failure> {
-    let (mut cell, begun) = Cell::begin(request, folders, proofs, interrupt)?;
+    let (mut cell, begun) = Cell::begin(request, engine, proofs)?;
     let ended = cell.contest.go_on(begun);
     let (result, ended) = cell.result(ended);
     ended.map(|()| result)
@@ -123,12 +120,11 @@ impl Cell {
     /// As [`run_cell`], where it cannot be planned or taken up.
     pub(super) fn begin(
         request: &CellRequest,
-        folders: &Folders,
+        engine: &Engine,
         proofs: Option<&mut ProofStore>,
-        interrupt: &Arc<AtomicBool>,
     ) -> Result<(Self, Begun), Failure> {
-        let hold = folders.cache.hold().map_err(Failure::machine)?;
-        let (mut contest, workload) = contest(request, folders, Arc::clone(interrupt))?;
+        let hold = engine.folders.cache.hold().map_err(Failure::machine)?;
+        let (mut contest, workload) = contest(request, engine)?;
         let words = workload.as_ref().map(|ready| ready.program_words);
         contest.entitle(&request.title, request.untold);
         contest.judged_by(request.judge.clone());
@@ -160,20 +156,41 @@ impl Cell {
 }
 
 /// The race, and what its workload keeps locked.
-fn contest(
-    request: &CellRequest,
-    folders: &Folders,
-    interrupt: Arc<AtomicBool>,
-) -> Result<(Contest, Option<Ready>), Failure> {
+fn contest(request: &CellRequest, engine: &Engine) -> Result<(Contest, Option<Ready>), Failure> {
     if let Some(folder) = &request.begun {
-        let mut contest = Contest::resume(folder, folders, interrupt)?;
+        let mut contest = Contest::resume(folder, engine)?;
         if request.new_limits {
             contest.limit(request.stopping.clone())?;
         }
-        let workload = planning::workload_again(contest.workload(), folders)?;
+        let workload = planning::workload_again(contest.workload(), engine)?;
         return Ok((contest, workload));
     }
-    let planned = planning::plan_cell(request, folders, &interrupt)?;
-    let contest = Contest::start(folders, planned.plan, interrupt)?;
+    let planned = planned(request, engine)?;
+    let contest = Contest::start(engine, planned.plan)?;
     Ok((contest, planned.workload))
+}
+
+/// Makes the plan of a cell.
+fn planned(request: &CellRequest, engine: &Engine) -> Result<Planned, Failure> {
+    let (command, workload) = match &request.load {
+        Load::Workload { name, words, quick } => {
+            (&[][..], Some(Asked::parse(name, words, *quick)?))
+        }
+        Load::Command(words) => (words.as_slice(), None),
+    };
+    let wanted = Wanted {
+        command,
+        workload: workload.as_ref(),
+        allocators: &request.allocators,
+        baseline: &request.baseline,
+        options: request.options.clone(),
+        stopping: request.stopping.clone(),
+        seed: request.seed,
+        asked: request.asked.clone(),
+        part: request.part_of.clone().map(|of| Part {
+            of,
+            cell: request.cell.clone(),
+        }),
+    };
+    planning::plan(wanted, engine)
 }

@@ -9,17 +9,19 @@ use std::time::{Duration, Instant};
 use heapdrome_measure::Race;
 use heapdrome_record::{Finding, JournalLine, Plan, Proof, RaceResult};
 
-use super::assembling::{Material, assemble};
-use super::deciding::Judge;
-use super::judging::Rules;
+use super::assembling::assemble;
+use super::judging::Judge;
 use super::limits::Clock;
+use super::material::Material;
 use super::measure_failure;
 use super::progress::Progress;
 use super::proving::Prover;
-use super::store::ProofStore;
+use super::rules::Rules;
+use super::store::{ProofStore, Shared};
 use super::surroundings;
+use crate::engine::Engine;
+use crate::event::Found;
 use crate::failure::Failure;
-use crate::folders::Folders;
 use crate::program;
 use crate::program::Fingerprint;
 
@@ -66,57 +68,35 @@ pub struct Contest {
     pub(super) judge: Option<Judge>,
 }
 
-/// The proofs of the collection that a race is part of.
-pub(super) struct Shared {
-    pub(super) store: ProofStore,
-    /// The cell of the collection that this race is.
-    pub(super) cell: String,
-    /// How many words of the command stand for its program.
-    pub(super) program_words: usize,
-}
-
 impl Contest {
     /// Writes the plan into a new journal.
     ///
     /// # Errors
     /// When the command is not there, or something cannot be written or started.
-    pub fn start(
-        folders: &Folders,
-        plan: Plan,
-        interrupt: Arc<AtomicBool>,
-    ) -> Result<Self, Failure> {
-        let name = unused_name(&folders.races, &plan.started);
+    pub fn start(engine: &Engine, plan: Plan) -> Result<Self, Failure> {
+        let name = unused_name(&engine.folders.races, &plan.started);
         let machine = heapdrome_machine::describe();
-        let race =
-            Race::start(plan, machine, &folders.races.join(&name)).map_err(measure_failure)?;
-        Self::around(race, name, folders, interrupt)
+        let race = Race::start(plan, machine, &engine.folders.races.join(&name))
+            .map_err(measure_failure)?;
+        Self::around(race, name, engine)
     }
 
     /// Takes up the race in `folder`.
     ///
     /// # Errors
     /// When its journal cannot be used.
-    pub fn resume(
-        folder: &Path,
-        folders: &Folders,
-        interrupt: Arc<AtomicBool>,
-    ) -> Result<Self, Failure> {
+    pub fn resume(folder: &Path, engine: &Engine) -> Result<Self, Failure> {
         let race = Race::resume(folder).map_err(measure_failure)?;
         let name = folder
             .file_name()
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        Self::around(race, name, folders, interrupt)
+        Self::around(race, name, engine)
     }
 
-    fn around(
-        race: Race,
-        name: String,
-        folders: &Folders,
-        interrupt: Arc<AtomicBool>,
-    ) -> Result<Self, Failure> {
-        let prover = Prover::new(folders.cache.root(), Arc::clone(&interrupt))?;
+    fn around(race: Race, name: String, engine: &Engine) -> Result<Self, Failure> {
+        let prover = Prover::new(engine.folders.cache.root(), Arc::clone(&engine.interrupt))?;
         Ok(Self {
             rules: Rules::new(race.plan()),
             clock: Clock::after(race.runs()),
@@ -124,12 +104,12 @@ impl Contest {
             program: program_of(race.plan()),
             remarks: [removed_variables(&race), race.remarks().to_vec()].concat(),
             last_table: Instant::now(),
-            progress: Progress::new(race.plan()),
+            progress: Progress::new(race.plan(), engine.sink()),
             libc: heapdrome_catalogue::system_libc(),
             race,
             name,
             prover,
-            interrupt,
+            interrupt: Arc::clone(&engine.interrupt),
             shared: None,
             judge: None,
         })
@@ -296,7 +276,7 @@ impl Contest {
         if self.remarks.contains(&text) {
             return Ok(());
         }
-        self.progress.line(&text);
+        self.progress.found(Found::Remark(&text));
         self.remarks.push(text.clone());
         let line = JournalLine::Remark { text };
         self.race.record(line).map_err(measure_failure)

@@ -2,31 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{JournalLine, Plan, RaceResult, spoken};
+use heapdrome_record::{JournalLine, Plan, spoken};
 use heapdrome_statistics::{Leader, Standing, is_decided, leader_over};
-use heapdrome_suites::{Decided, Race, Suite};
+use heapdrome_suites::Decided;
 
-use super::assembling::{Material, assemble};
+use super::assembling::assemble;
 use super::contest::{Contest, Ended};
-use super::judging::{Rules, standings};
+use super::judging::standings;
+use super::material::Material;
 use super::measure_failure;
+use super::rules::Rules;
+use crate::event::Found;
 use crate::failure::Failure;
-
-/// The targets of a suite on one of its races.
-#[derive(Clone, Debug)]
-pub struct Judge {
-    /// The suite.
-    pub suite: Suite,
-    /// The race.
-    pub race: Race,
-}
-
-impl Judge {
-    /// Who is decided, as the race stands.
-    fn decided(&self, result: RaceResult) -> Decided {
-        self.suite.decided(&self.race.member(result, Vec::new()))
-    }
-}
 
 /// Whom the judged figures show to be beaten, and whether they leave anything open.
 fn by_figures(material: &Material<'_>, rules: &Rules, margin: f64) -> Decided {
@@ -122,37 +109,9 @@ impl Contest {
             names.push(name);
         }
         if !names.is_empty() {
-            let names = names.join(", ");
-            self.progress.line(&format!(
-                "decided after {rounds} rounds, and run no more: {names}"
-            ));
+            let entrants = &names;
+            self.progress.found(Found::Decided { rounds, entrants });
         }
         Ok(())
     }
-}
-
-/// The rounds that every entrant runs whatever the figures show, where what they show decides who runs more.
-pub fn least_rounds(plan: &Plan) -> Option<u32> {
-    let stopping = &plan.stopping;
-    let decides = stopping.until_decided || stopping.margin.is_some();
-    decides.then_some(stopping.min_rounds)
-}
-
-/// Who was decided before the end, and after how many rounds, from their places in the plan; `None` where nobody was.
-pub fn remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String> {
-    let mut by_rounds: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
-    for (entrant, rounds) in decided {
-        let name = &plan.entrants[*entrant].name;
-        by_rounds.entry(*rounds).or_default().push(name);
-    }
-    let told = by_rounds
-        .iter()
-        .map(|(rounds, names)| format!("after {rounds} rounds {}", names.join(", ")));
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| {
-        format!(
-            "decided, so that they ran no more rounds: {}",
-            told.join("; ")
-        )
-    })
 }

@@ -1,12 +1,11 @@
 //! Who takes part in a race.
 
-use heapdrome_catalogue::Catalogue;
 use heapdrome_record::{Entrant, Role};
 
 use super::as_is::twin_name;
 use crate::allocators::Names;
+use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::folders::Folders;
 
 /// The baseline, its twin, and the rivals; what is missing is built. One of a group that cannot be
 /// built is left out, and a note says so; one that was asked for by name ends the race.
@@ -16,7 +15,7 @@ use crate::folders::Folders;
 pub fn entrants(
     allocators: &[String],
     baseline: &str,
-    folders: &Folders,
+    engine: &Engine,
 ) -> Result<(Vec<Entrant>, Vec<String>), Failure> {
     if baseline == Entrant::AS_IS {
         return Err(Failure::usage(
@@ -24,8 +23,8 @@ pub fn entrants(
              --baseline",
         ));
     }
-    let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
-    let known = Names::new(&catalogue);
+    let catalogue = engine.catalogue()?;
+    let known = Names::new(&catalogue, engine);
     let first = known.ready(baseline)?;
     let rivals = known.ready_all(allocators, Some(baseline))?;
     let twin = twin_name(&first.name);

@@ -12,6 +12,7 @@ use super::assembling::assemble;
 use super::contest::{Contest, Ended};
 use super::figures::WALL;
 use super::measure_failure;
+use crate::event::Aim;
 use crate::failure::Failure;
 
 /// Untimed work may take the time of the rounds divided by this: a third of the whole.
@@ -75,7 +76,7 @@ impl Contest {
     }
 
     fn follow(&mut self, entrant: usize, limit: Duration) -> Result<(), Failure> {
-        self.progress.say("following every block", entrant);
+        self.progress.untimed(Aim::Blocks, entrant);
         let evidence = self.prover.follow_blocks(&mut self.race, entrant, limit)?;
         let Some(evidence) = evidence else {
             return Ok(());

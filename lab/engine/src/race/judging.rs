@@ -1,40 +1,28 @@
-//! What the judged figures say: the level that they share, how the rivals stand, what could be shown.
+//! What the judged figures say: how the rivals stand, what could be shown, what a suite's targets leave open.
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{NoiseFloor, Plan, Role};
-use heapdrome_statistics::{Estimate, Range, Rule, Standing, typical};
+use heapdrome_record::{NoiseFloor, RaceResult, Role};
+use heapdrome_statistics::{Estimate, Range, Standing, typical};
+use heapdrome_suites::{Decided, Race, Suite};
 
-use super::assembling::{Material, comparison};
 use super::figures::{Compared, WALL};
+use super::material::Material;
+use super::rules::{Rules, comparison};
 
-/// The rules of a race.
-pub struct Rules {
-    judged: Rule,
-    other: Rule,
-    names: Vec<String>,
+/// The targets of a suite on one of its races.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    /// The suite.
+    pub suite: Suite,
+    /// The race.
+    pub race: Race,
 }
 
-impl Rules {
-    /// The probability of a false verdict is shared among the rivals and the judged figures. Every
-    /// other figure has a probability of its own, shared among the rivals.
-    pub fn new(plan: &Plan) -> Self {
-        let rivals = plan.entrants.iter().filter(|one| one.role == Role::Rival);
-        let rivals = rivals.count();
-        let names = plan.options.judged.clone();
-        Self {
-            judged: Rule::new(plan.alpha, rivals * names.len().max(1)),
-            other: Rule::new(plan.alpha, rivals),
-            names,
-        }
-    }
-
-    /// The rule of the figure of this name.
-    pub fn of(&self, figure: &str) -> &Rule {
-        match self.names.iter().any(|name| name == figure) {
-            true => &self.judged,
-            false => &self.other,
-        }
+impl Judge {
+    /// Who is decided, as the race stands.
+    pub(super) fn decided(&self, result: RaceResult) -> Decided {
+        self.suite.decided(&self.race.member(result, Vec::new()))
     }
 }
 
@@ -101,51 +89,4 @@ fn smallest_difference(
         .of(figure.name())
         .smallest_difference(&typical(&known)?);
     smallest.is_finite().then_some(smallest)
-}
-
-#[cfg(test)]
-mod tests {
-    use heapdrome_record::{CPU, Entrant, Options, Stopping, WALL};
-
-    use super::*;
-
-    fn plan(judged: &[&str]) -> Plan {
-        let entrant = |role: Role| Entrant {
-            name: format!("{role:?}"),
-            role,
-            ..Entrant::default()
-        };
-        let roles = [
-            Role::Baseline,
-            Role::Twin,
-            Role::Rival,
-            Role::Rival,
-            Role::Rival,
-        ];
-        Plan {
-            command: Vec::new(),
-            asked: Vec::new(),
-            started_in: "/".into(),
-            part: None,
-            started: String::new(),
-            notes: Vec::new(),
-            entrants: roles.map(entrant).to_vec(),
-            seed: 1,
-            options: Options {
-                judged: judged.iter().map(|name| (*name).to_owned()).collect(),
-                ..Options::default()
-            },
-            stopping: Stopping::default(),
-            alpha: 0.05,
-        }
-    }
-
-    #[test]
-    fn judged_figures_share_the_level_and_others_have_one_of_their_own() {
-        let both = Rules::new(&plan(&[WALL, CPU]));
-        let shared = [WALL, CPU, "minor_faults"].map(|name| both.of(name).comparisons());
-        assert_eq!(shared, [6, 6, 3]);
-        let wall = Rules::new(&plan(&[WALL]));
-        assert_eq!([WALL, CPU].map(|name| wall.of(name).comparisons()), [3, 3]);
-    }
 }

@@ -1,17 +1,14 @@
 //! From a request to a plan: every name looked up, every missing allocator built.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use heapdrome_record::{Options, Part, Plan, Stopping};
 
-use super::cell::{CellRequest, Load};
 use super::entrants::entrants;
 use super::options::check_judged;
+use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::interrupt;
 use crate::workload::{Asked, Ready};
 
 /// What a race is going to do, and what must be kept while it does.
@@ -47,55 +44,19 @@ pub struct Wanted<'a> {
     pub part: Option<Part>,
 }
 
-/// Makes the plan of a cell.
-///
-/// # Errors
-/// As [`plan`]; and when the workload or one of its parameters is wrong.
-pub fn plan_cell(
-    request: &CellRequest,
-    folders: &Folders,
-    interrupt: &AtomicBool,
-) -> Result<Planned, Failure> {
-    let (command, workload) = match &request.load {
-        Load::Workload { name, words, quick } => {
-            (&[][..], Some(Asked::parse(name, words, *quick)?))
-        }
-        Load::Command(words) => (words.as_slice(), None),
-    };
-    let wanted = Wanted {
-        command,
-        workload: workload.as_ref(),
-        allocators: &request.allocators,
-        baseline: &request.baseline,
-        options: request.options.clone(),
-        stopping: request.stopping.clone(),
-        seed: request.seed,
-        asked: request.asked.clone(),
-        part: request.part_of.clone().map(|of| Part {
-            of,
-            cell: request.cell.clone(),
-        }),
-    };
-    plan(wanted, folders, interrupt)
-}
-
 /// Makes the plan: every name is looked up, and every missing allocator is built.
 ///
 /// # Errors
 /// When an option, a name or a file is wrong, or an allocator that was asked for cannot be built.
-pub fn plan(
-    wanted: Wanted<'_>,
-    folders: &Folders,
-    interrupt: &AtomicBool,
-) -> Result<Planned, Failure> {
+pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
     if let Some(workload) = wanted.workload {
         workload.check_program()?;
     }
-    let (entrants, mut notes) = entrants(wanted.allocators, wanted.baseline, folders)?;
-    interrupt::check(interrupt)?;
+    let (entrants, mut notes) = entrants(wanted.allocators, wanted.baseline, engine)?;
+    engine.check()?;
     let mut options = wanted.options;
     let mut command = wanted.command.to_vec();
-    let ready = wanted.workload.map(|one| one.ready(folders)).transpose()?;
+    let ready = wanted.workload.map(|one| one.ready(engine)).transpose()?;
     if let (Some(asked), Some(ready)) = (wanted.workload, &ready) {
         options.workload = Some(asked.line());
         ready.apply(&mut options);
@@ -136,9 +97,9 @@ pub fn current_folder() -> Result<PathBuf, Failure> {
 ///
 /// # Errors
 /// When it can no longer be had.
-pub fn workload_again(line: Option<&str>, folders: &Folders) -> Result<Option<Ready>, Failure> {
+pub fn workload_again(line: Option<&str>, engine: &Engine) -> Result<Option<Ready>, Failure> {
     let asked = line.map(Asked::from_line).transpose()?;
-    asked.map(|asked| asked.ready(folders)).transpose()
+    asked.map(|asked| asked.ready(engine)).transpose()
 }
 
 /// A seed where none is asked for.

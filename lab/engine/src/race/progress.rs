@@ -1,23 +1,17 @@
-//! What a person sees while a race goes on; nothing where standard error is not a terminal.
+//! How far a race is, told while it goes on.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use heapdrome_measure::Event;
-use heapdrome_record::Plan;
-use indicatif::{ProgressBar, ProgressStyle};
+use heapdrome_measure::Event as Measured;
+use heapdrome_record::{Plan, RaceResult};
 
-use crate::output;
+use crate::event::{Aim, Event, Found, Sink, Step};
 
-/// The steps of the bar: it shows a share, since the number of rounds is not known beforehand.
-const STEPS: u64 = 1000;
-
-/// Between two looks of the bar.
-const TICK: Duration = Duration::from_millis(500);
-
-/// A bar with the round, the entrant that runs, and the time left at most.
+/// Follows a race and tells how far it is.
 pub struct Progress {
-    bar: ProgressBar,
+    sink: Rc<dyn Sink>,
     names: Vec<String>,
     max_rounds: u32,
     max_time: Option<Duration>,
@@ -25,21 +19,17 @@ pub struct Progress {
     round: u32,
     runs_in_round: usize,
     runs_done: usize,
-    told: BTreeSet<String>,
-    title: String,
+    told: BTreeSet<(String, String)>,
+    title: Option<String>,
     untold: Option<&'static str>,
 }
 
 impl Progress {
-    /// A bar for the race of `plan`.
-    pub fn new(plan: &Plan) -> Self {
-        let bar = ProgressBar::new(STEPS);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(TICK);
+    /// Of the race of `plan`.
+    pub fn new(plan: &Plan, sink: Rc<dyn Sink>) -> Self {
+        sink.event(Event::RaceOpened);
         Self {
-            bar,
+            sink,
             names: names(plan),
             max_rounds: plan.stopping.max_rounds,
             max_time: None,
@@ -48,7 +38,7 @@ impl Progress {
             runs_in_round: 1,
             runs_done: 0,
             told: BTreeSet::new(),
-            title: String::new(),
+            title: None,
             untold: None,
         }
     }
@@ -64,85 +54,84 @@ impl Progress {
         self.max_time = Some(time);
     }
 
-    /// Puts `title` before every line. That the metric `untold` is missing is told by another, once for all races.
+    /// Puts `title` before all that is told. That the metric `untold` is missing is told by another, once for all races.
     pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
-        self.title = format!("{title}: ");
+        self.title = Some(title.to_owned());
         self.untold = untold;
     }
 
-    /// Whether lines have a title, as they do in a collection of races.
+    /// Whether the race has a title, as those of a collection have.
     pub fn has_title(&self) -> bool {
-        !self.title.is_empty()
+        self.title.is_some()
     }
 
-    fn message(&self, text: &str) {
-        self.bar.set_message(format!("{}{text}", self.title));
+    fn step(&self, step: Step<'_>) {
+        let title = self.title.as_deref();
+        self.sink.event(Event::RaceDoes { title, step });
     }
 
     /// Says what is going on besides rounds.
-    pub fn say(&self, what: &str, entrant: usize) {
-        self.message(&format!("{what}: {}", self.name(entrant)));
+    pub fn untimed(&self, aim: Aim, entrant: usize) {
+        let entrant = self.name(entrant);
+        self.step(Step::Untimed { aim, entrant });
     }
 
     /// Follows the race.
-    pub fn follow(&mut self, event: Event<'_>) {
+    pub fn follow(&mut self, event: Measured<'_>) {
         match event {
-            Event::WarmupStarted { round, of } => {
-                self.message(&format!("warm-up round {} of {of}", round + 1));
-            }
-            Event::RoundStarted { round, runs } => {
+            Measured::WarmupStarted { round, of } => self.step(Step::WarmUp { round, of }),
+            Measured::RoundStarted { round, runs } => {
                 self.started.get_or_insert_with(Instant::now);
                 (self.round, self.runs_in_round, self.runs_done) = (round, runs.max(1), 0);
             }
-            Event::RunStarted { entrant } if self.started.is_some() => self.show_round(entrant),
-            Event::RunEnded(_) => self.runs_done += 1,
-            Event::MemoryRunStarted { entrant } => self.say("watching memory", entrant),
-            Event::EntrantFailed(failure) => {
-                let name = self.name(failure.entrant);
-                self.line(&format!(
-                    "{name} leaves the race: {} in {}",
-                    failure.ending, failure.during
-                ));
-            }
-            Event::MetricMissing { name, .. } if self.untold == Some(name) => {}
-            Event::MetricMissing { entrant, name } => {
-                let told = format!("metric {name} was not found in the output under ");
-                let told = told + self.name(entrant);
-                if self.told.insert(told.clone()) {
-                    self.line(&told);
+            Measured::RunStarted { entrant } if self.started.is_some() => self.run_started(entrant),
+            Measured::RunEnded(_) => self.runs_done += 1,
+            Measured::MemoryRunStarted { entrant } => self.untimed(Aim::Memory, entrant),
+            Measured::EntrantFailed(failure) => self.found(Found::Left {
+                entrant: self.name(failure.entrant),
+                ending: failure.ending,
+                during: &failure.during,
+            }),
+            Measured::MetricMissing { name, .. } if self.untold == Some(name) => {}
+            Measured::MetricMissing { entrant, name } => {
+                let entrant = self.name(entrant).to_owned();
+                if self.told.insert((entrant.clone(), name.to_owned())) {
+                    self.found(Found::MetricMissing {
+                        metric: name,
+                        entrant: &entrant,
+                    });
                 }
             }
             _ => {}
         }
     }
 
-    /// Prints a line above the bar, on standard error; also where there is no terminal.
-    pub fn line(&self, text: &str) {
-        self.bar
-            .suspend(|| output::tell(format_args!("{}{text}", self.title)));
+    /// Tells what was found.
+    pub fn found(&self, finding: Found<'_>) {
+        let title = self.title.as_deref();
+        self.sink.event(Event::RaceFound { title, finding });
     }
 
-    /// Runs `print` with the bar out of the way.
-    pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
-        self.bar.suspend(print)
+    /// Shows the result as far as it has come.
+    pub fn interim(&self, result: &RaceResult) {
+        self.sink.event(Event::Interim(result));
     }
 
-    /// Takes the bar away.
+    /// The race is at work no longer.
     pub fn close(&self) {
-        self.bar.finish_and_clear();
+        self.sink.event(Event::RaceClosed);
     }
 
-    /// Puts a bar back that was taken away: of races that take turns, one is shown.
+    /// The race is at work again: of races that take turns, one is shown.
     pub fn open(&self) {
-        self.bar.reset();
-        self.bar.enable_steady_tick(TICK);
+        self.sink.event(Event::RaceOpened);
     }
 
     fn name(&self, entrant: usize) -> &str {
         self.names.get(entrant).map_or("?", String::as_str)
     }
 
-    fn show_round(&self, entrant: usize) {
+    fn run_started(&self, entrant: usize) {
         let elapsed = self
             .started
             .map_or(Duration::ZERO, |started| started.elapsed());
@@ -152,23 +141,16 @@ impl Progress {
             .max_time
             .map_or(0.0, |most| elapsed.as_secs_f64() / most.as_secs_f64());
         let share = by_rounds.max(by_time).clamp(0.0, 1.0);
-        self.bar.set_position((share * STEPS as f64) as u64);
         let left = match share {
             s if s > 0.0 => Duration::from_secs_f64(elapsed.as_secs_f64() * (1.0 - s) / s),
             _ => self.max_time.unwrap_or_default(),
         };
-        let left = match left.as_secs() {
-            0 => String::new(),
-            seconds => {
-                let left = humantime::format_duration(Duration::from_secs(seconds));
-                format!(", at most {left} left")
-            }
-        };
-        self.message(&format!(
-            "round {}, {}{left}",
-            self.round + 1,
-            self.name(entrant)
-        ));
+        self.step(Step::Round {
+            round: self.round,
+            entrant: self.name(entrant),
+            share,
+            left,
+        });
     }
 }
 

@@ -8,6 +8,7 @@ use super::measure_failure;
 use super::proving::Shown;
 use super::serving;
 use super::surroundings;
+use crate::event::Aim;
 use crate::failure::Failure;
 use crate::interrupt;
 
@@ -34,7 +35,7 @@ impl Contest {
                 self.prove_again(entrant, &cause)?;
                 continue;
             }
-            self.progress.say("proving who serves malloc", entrant);
+            self.progress.untimed(Aim::Proof, entrant);
             let shared = self.shared.as_mut();
             let shown = self.prover.prove(&mut self.race, entrant, shared)?;
             let role = self.race.plan().entrants[entrant].role;

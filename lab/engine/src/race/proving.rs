@@ -11,8 +11,8 @@ use heapdrome_measure::{Race, entrant_environment};
 use heapdrome_record::{Coverage, Ending, Evidence, JournalLine, Plan, Proof, Role};
 use heapdrome_witness::{Report, Request, Session, Witness, WitnessError, add_uncounted};
 
-use super::contest::Shared;
 use super::serving;
+use super::store::Shared;
 use crate::failure::Failure;
 
 /// Takes proofs.

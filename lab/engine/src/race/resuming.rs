@@ -1,18 +1,17 @@
 //! Takes up a race or a sweep that was interrupted: which one it is.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use heapdrome_measure::journal::{self, RaceSummary};
-use heapdrome_record::{Plan, RaceResult, Stopping};
+use heapdrome_record::{Plan, RaceResult};
 
 use super::contest::Contest;
 use super::planning;
 use super::sweep::Whole;
+use crate::engine::Engine;
+use crate::event::{Event, GoingOn, RoundsDone};
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::{output, program};
+use crate::program;
 
 /// What `--resume` without a name stands for.
 pub const LATEST: &str = "latest";
@@ -50,25 +49,22 @@ pub enum Interrupted {
 pub fn find(
     name: &str,
     new_limits: bool,
-    folders: &Folders,
+    engine: &Engine,
     origin: ReadOrigin,
 ) -> Result<Interrupted, Failure> {
     let is_it = |race: &RaceSummary| name_of(&race.folder) == name || resumed_by(race) == name;
     let race = match name {
-        LATEST => Some(latest(folders, new_limits, origin)?),
-        _ => journal::list(&folders.races).into_iter().find(is_it),
+        LATEST => Some(latest(engine, new_limits, origin)?),
+        _ => journal::list(&engine.folders.races).into_iter().find(is_it),
     };
-    if let Some(whole) = race
-        .as_ref()
-        .and_then(|race| Whole::of(&race.plan, folders))
-    {
+    if let Some(whole) = race.as_ref().and_then(|race| Whole::of(&race.plan, engine)) {
         return Ok(Interrupted::Sweep(whole));
     }
     // A journal that cannot be read is in no list; whoever opens it is told why.
-    let folder = race.map_or_else(|| folders.races.join(name), |race| race.folder);
+    let folder = race.map_or_else(|| engine.folders.races.join(name), |race| race.folder);
     match folder.join(journal::FILE_NAME).is_file() {
         true => Ok(Interrupted::Race(folder)),
-        false => Err(Failure::Usage(unknown_race(folders, name))),
+        false => Err(Failure::Usage(unknown_race(engine, name))),
     }
 }
 
@@ -79,18 +75,17 @@ pub fn find(
 /// When its journal cannot be used, as that of a race that is running.
 pub fn kept(
     name: &str,
-    folders: &Folders,
+    engine: &Engine,
     origin: ReadOrigin,
 ) -> Result<Option<RaceResult>, Failure> {
     let is_it = |race: &RaceSummary| match name {
         LATEST => race.rounds > 0 && origin(&race.plan.asked) == Origin::Race,
         name => name_of(&race.folder) == name,
     };
-    let Some(race) = journal::latest(&folders.races, is_it) else {
+    let Some(race) = journal::latest(&engine.folders.races, is_it) else {
         return Ok(None);
     };
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let mut contest = Contest::resume(&race.folder, folders, interrupt)?;
+    let mut contest = Contest::resume(&race.folder, engine)?;
     let ended = match contest.is_finished() {
         true => contest.begin()?.ok_or(Failure::Interrupted),
         false => Err(Failure::Interrupted),
@@ -101,31 +96,20 @@ pub fn kept(
 }
 
 /// Says which race goes on, before anything of it does.
-pub fn announce(contest: &Contest) {
+pub fn announce(contest: &Contest, engine: &Engine) {
     let plan = contest.plan();
     let raced = match contest.workload() {
         Some(workload) => format!("workload {}", program::one_line(workload)),
         None => program::short(&plan.command),
     };
-    output::tell(format_args!(
-        "going on with {} ({raced}), begun {} in {}: {}",
-        contest.name(),
-        plan.started,
-        plan.started_in.display(),
-        rounds_done(contest.rounds_done(), 1, &plan.stopping),
-    ));
-}
-
-/// How many rounds of so many races are done, such as `7 of at most 200 rounds done`.
-pub fn rounds_done(done: u32, races: u32, stopping: &Stopping) -> String {
-    let may_end_sooner = stopping.precision.is_some()
-        || stopping.margin.is_some()
-        || stopping.until_decided
-        || stopping.pace.is_some()
-        || stopping.max_time.is_some();
-    let at_most = if may_end_sooner { "at most " } else { "" };
-    let most = stopping.max_rounds.saturating_mul(races);
-    format!("{done} of {at_most}{most} rounds done")
+    engine.tell(Event::GoingOn(GoingOn {
+        name: contest.name(),
+        raced: &raced,
+        begun: &plan.started,
+        folder: &plan.started_in,
+        races: None,
+        rounds: RoundsDone::of(contest.rounds_done(), 1, &plan.stopping),
+    }));
 }
 
 /// A race of a sweep whose journal does not name the sweep is not taken for a race of its own: its end would look like
@@ -157,11 +141,11 @@ fn of_old_sweep(name: &str) -> String {
 }
 
 /// What was interrupted last, or where `also_ended` ran last, of all that was started in the current folder.
-fn latest(folders: &Folders, also_ended: bool, origin: ReadOrigin) -> Result<RaceSummary, Failure> {
+fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceSummary, Failure> {
     let here = planning::current_folder()?;
     let races = match also_ended {
-        true => journal::list(&folders.races),
-        false => journal::unfinished(&folders.races),
+        true => journal::list(&engine.folders.races),
+        false => journal::unfinished(&engine.folders.races),
     };
     let (own, others): (Vec<_>, Vec<_>) = races
         .into_iter()
@@ -257,8 +241,8 @@ fn name_of(folder: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn unknown_race(folders: &Folders, name: &str) -> String {
-    let known = names(&journal::unfinished(&folders.races), resumed_by);
+fn unknown_race(engine: &Engine, name: &str) -> String {
+    let known = names(&journal::unfinished(&engine.folders.races), resumed_by);
     match known.as_str() {
         "" => format!("there is no race called {name}, and no unfinished one"),
         known => format!("there is no race called {name}; unfinished are: {known}"),

@@ -10,8 +10,8 @@ use super::contest::{Contest, Ended};
 use super::judging::judged_estimates;
 use super::limits::Outlook;
 use super::{limits, measure_failure};
+use crate::event::Found;
 use crate::failure::Failure;
-use crate::output;
 
 impl Contest {
     /// Makes the race go on until these limits, also where it had ended; `max_time` counts from now on.
@@ -79,7 +79,7 @@ impl Contest {
             spent: self.clock.spent(),
         };
         let stopping = &race.plan().stopping;
-        self.progress.line(&outlook.tell(stopping));
+        self.progress.found(Found::Outlook(&outlook.tell(stopping)));
         self.progress.limit(outlook.longest(stopping));
     }
 
@@ -197,15 +197,17 @@ impl Contest {
             }
             let name = &self.race.plan().entrants[entrant].name;
             let round = self.race.complete_rounds();
-            self.progress.line(&format!(
-                "{name} leaves the race: {} in round {round}",
-                Ending::OutputDiffers
-            ));
+            let during = format!("round {round}");
+            self.progress.found(Found::Left {
+                entrant: name,
+                ending: Ending::OutputDiffers,
+                during: &during,
+            });
             self.race
                 .record(JournalLine::Failed {
                     entrant,
                     ending: Ending::OutputDiffers,
-                    during: format!("round {round}"),
+                    during,
                     stderr_tail: WHAT_DIFFERS.to_owned(),
                 })
                 .map_err(measure_failure)?;
@@ -244,8 +246,7 @@ impl Contest {
         }
         self.last_table = Instant::now();
         let result = self.with_material("still running", assemble);
-        let table = heapdrome_report::interim(&result, output::terminal());
-        self.progress.aside(|| output::print_aside(&table));
+        self.progress.interim(&result);
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use heapdrome_record::{Bytes, Plan, Proof, Role};
 use heapdrome_report::count;
 
 use super::contest::{Contest, Ended};
+use crate::event::Aim;
 use crate::failure::Failure;
 
 /// Share of calls, bytes or processes that may differ: allocators grow blocks and align them differently,
@@ -201,7 +202,7 @@ impl Contest {
         let baseline = self.race.plan().baseline();
         let mut again = Vec::new();
         for _ in 0..REPEATS {
-            self.progress.say("counting the work again", baseline);
+            self.progress.untimed(Aim::Work, baseline);
             let proof = self.prover.count(&mut self.race, baseline)?;
             again.extend(proof.as_ref().map(Work::of));
         }

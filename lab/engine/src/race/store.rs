@@ -22,3 +22,12 @@ impl ProofStore {
         self.proofs.entry(key).or_insert(proof);
     }
 }
+
+/// The proofs of the collection that a race is part of.
+pub(super) struct Shared {
+    pub(super) store: ProofStore,
+    /// The cell of the collection that this race is.
+    pub(super) cell: String,
+    /// How many words of the command stand for its program.
+    pub(super) program_words: usize,
+}

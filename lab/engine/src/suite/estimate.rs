@@ -6,14 +6,16 @@ use std::time::Duration;
 use heapdrome_record::{RaceResult, Scale};
 use heapdrome_suites::{Probe, Race, probe};
 
-use super::running::{Session, label};
+use super::running::{Races, label};
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::output;
+use crate::kept::Kept;
 
 /// A published form that takes longer than this is run only where `--yes` says so.
 const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// What was estimated.
+#[derive(Default)]
 pub struct Estimate {
     /// The time of all races that could be estimated.
     time: Duration,
@@ -33,33 +35,25 @@ const STAND_IN: &str = "system-arena1";
 ///
 /// # Errors
 /// When someone interrupts; a race whose small form cannot be run is left out of the estimate.
-pub fn estimate(session: &mut Session<'_>) -> Result<Estimate, Failure> {
-    let (races, unbuilt) = (session.races().to_vec(), session.unbuilt().to_vec());
-    let mut found = Estimate {
-        time: Duration::ZERO,
-        races: Vec::new(),
-        most: Duration::ZERO,
-        unknown: Vec::new(),
-    };
-    output::tell("running each allocator once on a small form, to estimate the time");
+pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> {
+    let (races, unbuilt) = (work.races.clone(), work.unbuilt.clone());
+    let mut found = Estimate::default();
+    let engine = kept.engine();
+    engine.tell(Event::Estimating);
     if !unbuilt.is_empty() {
-        output::tell(format_args!(
-            "not built, and taken to be as fast as the others: {}",
-            unbuilt.join(", ")
-        ));
+        engine.tell(Event::NotBuilt(&unbuilt));
     }
     for race in &races {
         let name = label(race);
-        let suites = session.suites();
-        let probe = probe(suites, race).filter(|_| !unbuilt.contains(&race.baseline));
+        let probe = probe(&work.suites, race).filter(|_| !unbuilt.contains(&race.baseline));
         let Some(Probe { race: small, times }) = probe else {
-            found.unknown.push(name);
+            found.add_unknown(name);
             continue;
         };
         let small = of_built(small, &unbuilt);
         let times = times * runs(race) / runs(&small);
         let title = format!("estimate: {}", race.title);
-        match session.race(&small, &title, 1, Some(Scale::Quick)) {
+        match work.race(&small, &title, 1, (Some(Scale::Quick), kept)) {
             Ok(result) => {
                 let one = seconds(&result) * times;
                 let of = |rounds: u32| {
@@ -70,8 +64,11 @@ pub fn estimate(session: &mut Session<'_>) -> Result<Estimate, Failure> {
             }
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             Err(failure) => {
-                output::tell(format_args!("{name} cannot be estimated: {failure}"));
-                found.unknown.push(name);
+                engine.tell(Event::NotEstimated {
+                    cell: &name,
+                    failure: &failure,
+                });
+                found.add_unknown(name);
             }
         }
     }
@@ -103,10 +100,21 @@ fn seconds(result: &RaceResult) -> f64 {
 
 impl Estimate {
     /// Adds a race that takes `least`, and `most` where nobody is decided before its most rounds.
-    fn add(&mut self, name: String, least: Duration, most: Duration) {
+    pub fn add(&mut self, name: String, least: Duration, most: Duration) {
         self.time += least;
         self.most += most;
         self.races.push((name, least, up_to(least, most)));
+    }
+
+    /// Adds what cannot be estimated.
+    pub fn add_unknown(&mut self, name: String) {
+        self.unknown.push(name);
+    }
+
+    /// Lets the whole end after this time, whatever its parts would take.
+    pub fn end_after(&mut self, longest: Duration) {
+        self.time = self.time.min(longest);
+        self.most = self.most.min(longest);
     }
 
     /// Takes care that nobody waits for hours who did not ask to.
@@ -163,12 +171,7 @@ mod tests {
 
     #[test]
     fn what_may_take_longer_is_told_as_the_least() {
-        let mut found = Estimate {
-            time: Duration::ZERO,
-            races: Vec::new(),
-            most: Duration::ZERO,
-            unknown: Vec::new(),
-        };
+        let mut found = Estimate::default();
         let seconds = Duration::from_secs;
         found.add("fixed".to_owned(), seconds(60), seconds(60));
         let fixed = found.text();

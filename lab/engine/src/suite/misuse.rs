@@ -3,38 +3,39 @@
 
 use std::collections::BTreeSet;
 
-use heapdrome_catalogue::{Catalogue, Misuses};
+use heapdrome_catalogue::Misuses;
 use heapdrome_record::{Absent, Collection, Entrant, MisuseRun, Scale};
 use heapdrome_suites::{Kind, Suite, kinds, misuse_tables};
 
-use super::running::Session;
+use super::running::Races;
 use super::{SuiteRequest, empty};
 use crate::allocators::{Names, failure};
+use crate::engine::Engine;
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::output;
+use crate::kept::Kept;
 
 /// Commits every kind of misuse under every allocator, and returns what came of it.
 ///
 /// # Errors
 /// When a program cannot be compiled or run, or an allocator that was asked for by name cannot be
 /// had. An allocator under which nothing could be tried is told.
-pub fn misuse(request: &SuiteRequest, folders: &Folders) -> Result<Collection, Failure> {
+pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Failure> {
     let kinds = kinds(&request.only).map_err(Failure::usage)?;
-    let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
-    let names = Names::new(&catalogue);
+    let catalogue = engine.catalogue()?;
+    let names = Names::new(&catalogue, engine);
     let mut collection = empty(request);
     collection.machine = heapdrome_machine::describe();
-    let programs = Misuses::prepare(&folders.cache).map_err(failure)?;
+    let programs = Misuses::prepare(&engine.folders.cache).map_err(failure)?;
     for name in chosen(&names, request)? {
         match names.ready(&name) {
-            Ok(entrant) => match try_one(&programs, &entrant, &kinds)? {
+            Ok(entrant) => match try_one(&programs, &entrant, &kinds, engine)? {
                 Tried::Runs(runs) => collection.misuse.extend(runs),
-                Tried::Unfit(why) => leave_out(&name, why, &mut collection),
+                Tried::Unfit(why) => leave_out(&name, why, &mut collection, engine),
             },
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             Err(error) if names.asked_by_name(&request.allocators, &name) => return Err(error),
-            Err(error) => leave_out(&name, error.to_string(), &mut collection),
+            Err(error) => leave_out(&name, error.to_string(), &mut collection, engine),
         }
     }
     collection.tables = misuse_tables(&collection.misuse, Misuses::TIME, Misuses::MEMORY);
@@ -47,36 +48,41 @@ pub fn misuse(request: &SuiteRequest, folders: &Folders) -> Result<Collection, F
 ///
 /// # Errors
 /// When someone interrupts.
-pub fn beside_races(session: &mut Session<'_>) -> Result<(), Failure> {
-    let folders = session.folders();
-    let races = session.races().iter();
+pub fn beside_races(work: &Races, kept: &mut Kept<'_>) -> Result<(), Failure> {
+    let engine = kept.engine();
+    let races = work.races.iter();
     let racing: BTreeSet<&String> = races
         .flat_map(|race| race.allocators.iter().chain([&race.baseline]))
         .collect();
-    let mut names: BTreeSet<String> = session.suites().iter().flat_map(Suite::misused).collect();
+    let mut names: BTreeSet<String> = work.suites.iter().flat_map(Suite::misused).collect();
     let done = |name: &String| {
-        let mut runs = session.collection.misuse.iter();
+        let mut runs = kept.collection.misuse.iter();
         runs.any(|run| run.allocator == *name)
     };
     names.retain(|name| racing.contains(name) && !done(name));
     if names.is_empty() {
         return Ok(());
     }
-    let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
-    let known = Names::new(&catalogue);
+    let catalogue = engine.catalogue()?;
+    let known = Names::new(&catalogue, engine);
     let kinds = kinds(&[]).map_err(Failure::usage)?;
     for name in names {
-        let tried = Misuses::prepare(&folders.cache)
+        let tried = Misuses::prepare(&engine.folders.cache)
             .map_err(failure)
-            .and_then(|programs| try_one(&programs, &known.ready(&name)?, &kinds));
+            .and_then(|programs| try_one(&programs, &known.ready(&name)?, &kinds, engine));
         match tried {
-            Ok(Tried::Runs(runs)) => session.collection.misuse.extend(runs),
-            Ok(Tried::Unfit(why)) => session.untried(&name, &why),
-            Err(Failure::Interrupted) => return Err(session.interrupted()),
-            Err(error) => session.untried(&name, &error.to_string()),
+            Ok(Tried::Runs(runs)) => kept.collection.misuse.extend(runs),
+            Ok(Tried::Unfit(why)) => kept.remark_on(&untried(&name), &why),
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(error) => kept.remark_on(&untried(&name), &error.to_string()),
         }
     }
     Ok(())
+}
+
+/// What a remark on an allocator that could not be misused begins with.
+fn untried(name: &str) -> String {
+    format!("misuse was not tried under {name}")
 }
 
 /// What came of trying to misuse an allocator.
@@ -88,8 +94,13 @@ enum Tried {
 }
 
 /// Commits every kind under one allocator.
-fn try_one(programs: &Misuses, entrant: &Entrant, kinds: &[Kind]) -> Result<Tried, Failure> {
-    output::tell(format_args!("misusing {}", entrant.name));
+fn try_one(
+    programs: &Misuses,
+    entrant: &Entrant,
+    kinds: &[Kind],
+    engine: &Engine,
+) -> Result<Tried, Failure> {
+    engine.tell(Event::Misusing(&entrant.name));
     if let Some(why) = programs.control(entrant).map_err(failure)? {
         return Ok(Tried::Unfit(why));
     }
@@ -98,8 +109,11 @@ fn try_one(programs: &Misuses, entrant: &Entrant, kinds: &[Kind]) -> Result<Trie
     runs.map(Tried::Runs)
 }
 
-fn leave_out(name: &str, reason: String, collection: &mut Collection) {
-    output::tell(format_args!("{name} is left out: {reason}"));
+fn leave_out(name: &str, reason: String, collection: &mut Collection, engine: &Engine) {
+    engine.tell(Event::NotMisused {
+        allocator: name,
+        why: &reason,
+    });
     collection.absent.push(Absent {
         name: name.to_owned(),
         reason,

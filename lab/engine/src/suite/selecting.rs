@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use heapdrome_catalogue::Catalogue;
 use heapdrome_record::{Collection, Saved, Scale, read_saved};
 use heapdrome_suites::{Race, Selection, Suite};
 
 use super::SuiteRequest;
 use super::running::label;
 use crate::allocators::Names;
+use crate::engine::Engine;
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::output;
 
 /// The suites that a name stands for, or the one in a file of the user's own.
 ///
@@ -111,11 +110,11 @@ pub struct Equipment {
 pub fn equip(
     suites: &mut [Suite],
     request: &SuiteRequest,
-    folders: &Folders,
+    engine: &Engine,
     scale: Scale,
 ) -> Result<Equipment, Failure> {
-    let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
-    let known = Names::new(&catalogue);
+    let catalogue = engine.catalogue()?;
+    let known = Names::new(&catalogue, engine);
     let asked = match request.allocators.as_slice() {
         [] => Vec::new(),
         names => known.expand(names)?,
@@ -139,7 +138,10 @@ pub fn equip(
                 for suite in &mut *suites {
                     suite.take(&name, &error.to_string(), in_catalogue);
                 }
-                output::tell(format_args!("{name} does not race: {error}"));
+                engine.tell(Event::DoesNotRace {
+                    allocator: &name,
+                    failure: &error,
+                });
             }
         }
     }

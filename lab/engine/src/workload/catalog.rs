@@ -10,9 +10,9 @@ use heapdrome_packages::{Lock, Shelf};
 use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
 use super::companion::Companion;
+use crate::engine::Engine;
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::{interrupt, output};
 
 /// The data of a race, which nobody else writes or removes while this lives.
 pub struct Data {
@@ -25,13 +25,13 @@ pub struct Data {
 ///
 /// # Errors
 /// When they cannot be generated.
-pub fn data(settings: &Settings, folders: &Folders) -> Result<Data, Failure> {
+pub fn data(settings: &Settings, engine: &Engine) -> Result<Data, Failure> {
     let program = Companion::Catalog.find()?;
     let name = data_folder_name(settings);
-    output::tell(format_args!("locking the data of the catalog workload"));
-    let cache = &folders.cache;
+    engine.tell(Event::Locking("the data of the catalog workload"));
+    let cache = &engine.folders.cache;
     let locked = cache.keep(&name);
-    interrupt::check(cache.interrupt())?;
+    engine.check()?;
     let lock = locked.map_err(Failure::machine)?;
     let folder = cache
         .shelf(Shelf::Workloads)
@@ -40,7 +40,7 @@ pub fn data(settings: &Settings, folders: &Folders) -> Result<Data, Failure> {
     if !data_is_complete(&folder, settings) {
         let staging = lock.staging().map_err(Failure::machine)?;
         let fresh = staging.path().join("data");
-        generate(&program, &fresh, settings, folders)?;
+        generate(&program, &fresh, settings, engine)?;
         lock.place(&fresh, &folder).map_err(Failure::machine)?;
     }
     Ok(Data {
@@ -73,16 +73,14 @@ fn generate(
     program: &Path,
     folder: &Path,
     settings: &Settings,
-    folders: &Folders,
+    engine: &Engine,
 ) -> Result<(), Failure> {
     let started = Instant::now();
-    output::tell(format_args!(
-        "generating {} data sets of size {} (a race with them takes about {} of memory); this is \
-         done once",
-        settings.n,
-        settings.size,
-        expected_peak(settings)
-    ));
+    engine.tell(Event::Generating {
+        sets: settings.n,
+        size: settings.size,
+        peak: expected_peak(settings),
+    });
     let mut command = Command::new(program);
     command.arg("gen-data").arg(folder);
     command.args(["-n", &settings.n.to_string()]);
@@ -93,7 +91,7 @@ fn generate(
     let failed = |error| Failure::Machine(format!("cannot run {}: {error}", program.display()));
     let mut running = command.spawn().map_err(failed)?;
     // What a killed generator leaves lies in the staging folder, which goes with its lock.
-    let status = match child::wait(&mut running, Limits::NONE, folders.cache.interrupt()) {
+    let status = match child::wait(&mut running, Limits::NONE, engine.folders.cache.interrupt()) {
         Ok(Ended::Itself(status)) => status,
         Ok(Ended::OverLimit) | Err(WaitError::Interrupted) => return Err(Failure::Interrupted),
         Err(WaitError::Io(error)) => return Err(failed(error)),
@@ -103,7 +101,6 @@ fn generate(
             "the data of the catalog workload cannot be generated ({status}); the line above says why"
         )));
     }
-    let seconds = started.elapsed().as_secs_f64();
-    output::tell(format_args!("generated in {seconds:.1} s"));
+    engine.tell(Event::Generated(started.elapsed()));
     Ok(())
 }

@@ -9,9 +9,9 @@ use heapdrome_workloads::{Description, Parameters};
 
 use super::companion::Companion;
 use super::{Asked, What, catalog};
+use crate::engine::Engine;
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::{interrupt, output};
 
 /// A workload that is ready to be raced. What it keeps locked stays so while this lives.
 pub struct Ready {
@@ -79,14 +79,14 @@ impl Asked {
     ///
     /// # Errors
     /// When something that it needs cannot be had.
-    pub fn ready(&self, folders: &Folders) -> Result<Ready, Failure> {
+    pub fn ready(&self, engine: &Engine) -> Result<Ready, Failure> {
         match &self.what {
             What::Own(parameters, Companion::Runner) => synthetic(parameters),
-            What::Own(parameters, Companion::Catalog) => of_catalog(parameters, folders),
+            What::Own(parameters, Companion::Catalog) => of_catalog(parameters, engine),
             What::Program(program, settings) => {
-                let mut say = |event| output::tell(event);
-                let prepared = program.prepare(&folders.cache, settings, &mut say);
-                interrupt::check(folders.cache.interrupt())?;
+                let mut say = |event| engine.tell(Event::Preparing(&event));
+                let prepared = program.prepare(&engine.folders.cache, settings, &mut say);
+                engine.check()?;
                 prepared.map(program_ready).map_err(Failure::machine)
             }
         }
@@ -137,9 +137,9 @@ fn synthetic(parameters: &Parameters) -> Result<Ready, Failure> {
     ))
 }
 
-fn of_catalog(parameters: &Parameters, folders: &Folders) -> Result<Ready, Failure> {
+fn of_catalog(parameters: &Parameters, engine: &Engine) -> Result<Ready, Failure> {
     let settings = heapdrome_catalog::Settings::of(parameters);
-    let data = catalog::data(&settings, folders)?;
+    let data = catalog::data(&settings, engine)?;
     let (command, program_words) = data.command(&settings);
     let kept = Kept::Data { _data: data };
     let description = parameters.description();

@@ -8,6 +8,8 @@ use heapdrome_record::{CPU, EntrantResult, RaceResult, Role, Saved, WALL, read_s
 use heapdrome_statistics::median;
 
 use super::*;
+use crate::event::Silent;
+use crate::folders::Folders;
 
 /// Published results in which most of the allocators race that people choose among.
 const PUBLISHED: [&str; 4] = ["elfmalloc", "suite-real", "build", "python"];
@@ -63,10 +65,11 @@ fn one_of_the_default_entrants_is_near_the_best_in_every_published_race() {
 
 fn expanded(asked: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
-    let cache = Cache::at(folder.path()).expect("a cache");
-    let catalogue = Catalogue::load(&cache, folder.path()).expect("a catalogue");
+    let folders = Folders::below(folder.path()).expect("folders");
+    let engine = Engine::apart(folders, Silent);
+    let catalogue = engine.catalogue().expect("a catalogue");
     let asked: Vec<String> = asked.iter().map(|name| (*name).to_owned()).collect();
-    let names = Names::new(&catalogue).expand(&asked);
+    let names = Names::new(&catalogue, &engine).expand(&asked);
     names.unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -5,9 +5,6 @@ mod scaling;
 mod turns;
 mod whole;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use heapdrome_record::{
     Better, Collection, Member, Metric, Options, RaceResult, SCHEMA, Status, Stopping,
     SweptParameter,
@@ -17,9 +14,9 @@ use super::WITHOUT_PROOF;
 use super::cell::{CellRequest, Load, run_cell};
 use super::options::check_command;
 use super::store::ProofStore;
+use crate::engine::Engine;
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::{interrupt, output};
 
 use points::Point;
 use scaling::{Found, WORK, Work, scaling, work_not_found};
@@ -106,14 +103,15 @@ impl Sweep {
     }
 
     /// Says that the sweep goes on, before any race of it does; nothing where none is left.
-    pub fn announce(&self) {
+    pub fn announce(&self, engine: &Engine) {
         if self.has_ended() && !self.new_limits {
             return;
         }
         let load = self.points.first().map(|point| point.load.name());
         let raced = format!("{}, {}", load.unwrap_or_default(), empty(self).name);
         let stopping = &self.request.stopping;
-        self.whole.announce(&raced, self.points.len(), stopping);
+        self.whole
+            .announce(&raced, self.points.len(), stopping, engine);
     }
 
     /// Runs what is left of the races. The collection has what came of all, also of those that were done before an
@@ -121,28 +119,24 @@ impl Sweep {
     ///
     /// # Errors
     /// As a race; when several end with a failure, the first is told.
-    pub fn run(
-        &self,
-        folders: &Folders,
-        interrupt: &Arc<AtomicBool>,
-    ) -> (Option<Collection>, Result<(), Failure>) {
+    pub fn run(&self, engine: &Engine) -> (Option<Collection>, Result<(), Failure>) {
         let requests = requests(self);
         let mut collection = empty(self);
         let paired = turns::can_be_taken(&requests);
         let (done, ended) = match paired {
-            true => turns::in_turns(&requests, folders, interrupt),
-            false => one_after_the_other(&requests, folders, interrupt),
+            true => turns::in_turns(&requests, engine),
+            false => one_after_the_other(&requests, engine),
         };
         if done.is_empty() {
             return (None, ended);
         }
-        collection.remarks = unfinished(self, &done, &ended);
+        collection.remarks = unfinished(self, &done, &ended, engine);
         let values = done.iter();
         let values: Vec<_> = values
             .map(|(place, _)| self.points[*place].values.clone())
             .collect();
         join(&mut collection, self, &requests, done);
-        let missing = missing(&collection, self.request.work.as_ref());
+        let missing = missing(&collection, self.request.work.as_ref(), engine);
         collection.remarks.extend(missing);
         let found = Found {
             values: &values,
@@ -221,6 +215,7 @@ fn unfinished(
     sweep: &Sweep,
     done: &[(usize, RaceResult)],
     ended: &Result<(), Failure>,
+    engine: &Engine,
 ) -> Vec<String> {
     let mut remarks = Vec::new();
     if ended.is_ok() {
@@ -232,17 +227,13 @@ fn unfinished(
     let points = sweep.points.iter().enumerate();
     let left = points.filter(|(place, _)| !done.iter().any(|(other, _)| other == place));
     let left: Vec<_> = left.map(|(_, point)| point.cell.as_str()).collect();
-    let left = left.join(", ");
-    let next = match (ended, left.as_str()) {
-        (Err(Failure::Interrupted), _) => {
-            format!("; go on with: heapdrome race --resume {}", sweep.whole.name)
-        }
-        (_, "") => String::new(),
-        (_, left) => format!("; race the rest, too: {left}"),
-    };
-    output::tell(format_args!("what was done is reported{next}"));
+    let interrupted = matches!(ended, Err(Failure::Interrupted));
+    engine.tell(Event::SweepUnfinished {
+        resume: interrupted.then_some(&sweep.whole.name),
+        left: &left,
+    });
     if !left.is_empty() {
-        remarks.push(format!("not raced: {left}"));
+        remarks.push(format!("not raced: {}", left.join(", ")));
     }
     remarks
 }
@@ -251,15 +242,14 @@ fn unfinished(
 /// ended them.
 fn one_after_the_other(
     requests: &[CellRequest],
-    folders: &Folders,
-    interrupt: &Arc<AtomicBool>,
+    engine: &Engine,
 ) -> (Vec<(usize, RaceResult)>, Result<(), Failure>) {
     let mut proofs = ProofStore::default();
     let mut done = Vec::new();
     for (place, request) in requests.iter().enumerate() {
-        let result = interrupt::check(interrupt).and_then(|()| {
-            output::tell(&request.title);
-            run_cell(request, folders, Some(&mut proofs), interrupt)
+        let result = engine.check().and_then(|()| {
+            engine.tell(Event::CellStarted(&request.title));
+            run_cell(request, engine, Some(&mut proofs))
         });
         match result {
             Ok(result) => done.push((place, result)),
@@ -313,12 +303,12 @@ fn empty(sweep: &Sweep) -> Collection {
 }
 
 /// What a reader must know of races without rounds, and of runs that printed no work; of these, who waits is told.
-fn missing(collection: &Collection, work: Option<&AskedWork>) -> Vec<String> {
+fn missing(collection: &Collection, work: Option<&AskedWork>, engine: &Engine) -> Vec<String> {
     let mut remarks = without_rounds(collection);
     if let Some(AskedWork::Printed(pattern)) = work
         && let Some(told) = work_not_found(collection, pattern)
     {
-        output::tell(&told);
+        engine.tell(Event::Remark(&told));
         remarks.push(told);
     }
     remarks

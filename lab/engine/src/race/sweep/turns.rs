@@ -1,20 +1,17 @@
 //! The races of a sweep side by side: a round of each in turn, so that whatever the machine does in the meantime
 //! befalls all values alike, and the rounds of two values pair.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use heapdrome_measure::schedule;
 use heapdrome_packages::Lock;
 use heapdrome_record::RaceResult;
 
+use crate::engine::Engine;
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::folders::Folders;
 use crate::race::ProofStore;
 use crate::race::cell::{Cell, CellRequest, Load};
 use crate::race::contest::Ended;
 use crate::workload::Asked;
-use crate::{interrupt, output};
 
 /// A race that waits for its turn.
 struct Turn {
@@ -38,7 +35,7 @@ pub fn can_be_taken(requests: &[CellRequest]) -> bool {
 }
 
 /// Keeps other sweeps away whose races keep folders of the cache, too: each could hold what the other waits for.
-fn alone(requests: &[CellRequest], folders: &Folders) -> Result<Option<Lock>, Failure> {
+fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Failure> {
     let keeps = |request: &CellRequest| match &request.load {
         Load::Command(_) => false,
         Load::Workload { name, words, quick } => {
@@ -48,9 +45,9 @@ fn alone(requests: &[CellRequest], folders: &Folders) -> Result<Option<Lock>, Fa
     if !requests.iter().any(keeps) {
         return Ok(None);
     }
-    output::tell("locking sweeps of prepared workloads");
-    let locked = folders.cache.lock("sweep");
-    interrupt::check(folders.cache.interrupt())?;
+    engine.tell(Event::Locking("sweeps of prepared workloads"));
+    let locked = engine.folders.cache.lock("sweep");
+    engine.check()?;
     locked.map(Some).map_err(Failure::machine)
 }
 
@@ -58,14 +55,13 @@ fn alone(requests: &[CellRequest], folders: &Folders) -> Result<Option<Lock>, Fa
 /// After an interrupt every race that has rounds has a result.
 pub fn in_turns(
     requests: &[CellRequest],
-    folders: &Folders,
-    interrupt: &Arc<AtomicBool>,
+    engine: &Engine,
 ) -> (Vec<(usize, RaceResult)>, Result<(), Failure>) {
-    let _alone = match alone(requests, folders) {
+    let _alone = match alone(requests, engine) {
         Ok(lock) => lock,
         Err(failure) => return (Vec::new(), Err(failure)),
     };
-    let (mut turns, mut outcome) = begin(requests, folders, interrupt);
+    let (mut turns, mut outcome) = begin(requests, engine);
     if let Some(request) = requests.first() {
         // The seed itself orders the entrants of each round.
         take(&mut turns, !request.seed);
@@ -85,19 +81,15 @@ pub fn in_turns(
 }
 
 /// Plans and proves one race after the other, up to the first that fails.
-fn begin(
-    requests: &[CellRequest],
-    folders: &Folders,
-    interrupt: &Arc<AtomicBool>,
-) -> (Vec<Turn>, Result<(), Failure>) {
+fn begin(requests: &[CellRequest], engine: &Engine) -> (Vec<Turn>, Result<(), Failure>) {
     let mut proofs = ProofStore::default();
     let mut turns = Vec::new();
     for request in requests {
-        if let Err(failure) = interrupt::check(interrupt) {
+        if let Err(failure) = engine.check() {
             return (turns, Err(failure));
         }
-        output::tell(&request.title);
-        let (cell, begun) = match Cell::begin(request, folders, Some(&mut proofs), interrupt) {
+        engine.tell(Event::CellStarted(&request.title));
+        let (cell, begun) = match Cell::begin(request, engine, Some(&mut proofs)) {
             Ok(begun) => begun,
             Err(failure) => return (turns, Err(failure)),
         };

@@ -8,12 +8,12 @@ use std::time::SystemTime;
 use heapdrome_measure::journal;
 use heapdrome_record::{Plan, Stopping};
 
+use crate::engine::Engine;
+use crate::event::{Event, GoingOn, RoundsDone};
 use crate::failure::Failure;
-use crate::folders::Folders;
+use crate::program;
 use crate::race::contest::unused_name;
 use crate::race::planning::seed_from_clock;
-use crate::race::resuming::rounds_done;
-use crate::{output, program};
 
 /// A sweep that begins or goes on.
 pub struct Whole {
@@ -36,10 +36,10 @@ pub struct Whole {
 
 impl Whole {
     /// A sweep that begins here and now, and was `asked` for with these arguments of heapdrome's own.
-    pub fn new(asked: Vec<String>, seed: Option<u64>, folders: &Folders) -> Self {
+    pub fn new(asked: Vec<String>, seed: Option<u64>, engine: &Engine) -> Self {
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Self {
-            name: unused_name(&folders.races, &started),
+            name: unused_name(&engine.folders.races, &started),
             asked,
             started,
             seed: seed.unwrap_or_else(seed_from_clock),
@@ -51,7 +51,7 @@ impl Whole {
     }
 
     /// The sweep that the race of this plan is a part of, with what there is of it.
-    pub fn of(plan: &Plan, folders: &Folders) -> Option<Self> {
+    pub fn of(plan: &Plan, engine: &Engine) -> Option<Self> {
         let name = &plan.part.as_ref()?.of;
         let mut whole = Self {
             name: name.clone(),
@@ -63,7 +63,7 @@ impl Whole {
             rounds: 0,
             started_in: plan.started_in.clone(),
         };
-        for race in journal::list(&folders.races) {
+        for race in journal::list(&engine.folders.races) {
             let part = race.plan.part.filter(|part| part.of == *name);
             let Some(part) = part else { continue };
             whole.begun.insert(part.cell, race.folder);
@@ -75,17 +75,16 @@ impl Whole {
     }
 
     /// Says that the sweep of so many races goes on, before any of them does.
-    pub fn announce(&self, raced: &str, races: usize, stopping: &Stopping) {
+    pub fn announce(&self, raced: &str, races: usize, stopping: &Stopping, engine: &Engine) {
         let of = u32::try_from(races).unwrap_or(u32::MAX);
-        output::tell(format_args!(
-            "going on with {} ({}), begun {} in {}: {} of {races} races ended, {}",
-            self.name,
-            program::one_line(raced),
-            self.started,
-            self.started_in.display(),
-            self.ended,
-            rounds_done(self.rounds, of, stopping),
-        ));
+        engine.tell(Event::GoingOn(GoingOn {
+            name: &self.name,
+            raced: &program::one_line(raced),
+            begun: &self.started,
+            folder: &self.started_in,
+            races: Some((self.ended, races)),
+            rounds: RoundsDone::of(self.rounds, of, stopping),
+        }));
     }
 
     /// Makes the folder in which the sweep was started the current one, so that every path leads where it led.

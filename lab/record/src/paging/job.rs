@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Distribution;
+use super::Distribution;
+use crate::{Bytes, Entrant};
 
 /// Everything that a child is told, as one argument of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,27 @@ pub enum Job {
     Recycle(Recycle),
     /// Take much at once and return all of it.
     Burst(Burst),
+}
+
+impl Job {
+    /// How much memory it needs at once, where it is told.
+    pub fn working_set(&self) -> Bytes {
+        match self {
+            Self::Read(job) => job.total,
+            Self::Recycle(job) => job.total,
+            Self::Probe | Self::Throughput(_) | Self::Burst(_) => Bytes(0),
+        }
+    }
+
+    /// Where its memory comes from, where that does not follow from its variant.
+    pub fn holder(&self) -> Option<Holder> {
+        match self {
+            Self::Read(job) => Some(job.holder),
+            Self::Recycle(job) => Some(job.holder),
+            Self::Burst(job) => Some(job.holder),
+            Self::Probe | Self::Throughput(_) => None,
+        }
+    }
 }
 
 /// Takes and returns regions of 2 MiB for a while.
@@ -112,7 +134,6 @@ impl Variant {
     ];
 
     /// The document's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "(clock alone)",
@@ -138,8 +159,8 @@ impl Variant {
 /// Reads pages drawn at random from a working set of incompressible pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Read {
-    /// Bytes of the working set.
-    pub total: u64,
+    /// The size of the working set.
+    pub total: Bytes,
     /// Readers.
     pub threads: usize,
     /// What is told to the system before pages are read.
@@ -188,15 +209,19 @@ pub enum Holder {
 
 impl Holder {
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Lgalloc => "lgalloc",
-            Self::Malloc => "malloc",
+            Self::Malloc => "sysalloc",
             Self::Mapped => "mapped",
             Self::Published => "lgalloc-published",
             Self::PublishedWorker => "lgalloc-published+worker",
         }
+    }
+
+    /// Its name where this allocator serves `malloc`, if any does but the C library.
+    pub fn name_of(self, allocator: Option<&Entrant>) -> &str {
+        allocator.map_or(self.name(), |allocator| &allocator.name)
     }
 }
 
@@ -236,7 +261,6 @@ pub enum Strategy {
 
 impl Strategy {
     /// The document's name.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::Baseline => "baseline".to_owned(),
@@ -250,7 +274,6 @@ impl Strategy {
     }
 
     /// Whether every page that is not resident must be a major fault of the reader.
-    #[must_use]
     pub fn leaves_faults_to_the_reader(self) -> bool {
         matches!(self, Self::Baseline | Self::Random | Self::Sequential)
     }
@@ -260,8 +283,8 @@ impl Strategy {
 /// each thread one at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recycle {
-    /// Bytes of all regions of 2 MiB.
-    pub total: u64,
+    /// The size of all regions of 2 MiB together.
+    pub total: Bytes,
     /// How many threads take one region again and again: each number in turn, in the same process.
     pub threads: Vec<usize>,
     /// Whose regions.
@@ -275,7 +298,6 @@ pub struct Recycle {
 
 impl Recycle {
     /// The figure that tells how often so many threads took a region in a second.
-    #[must_use]
     pub fn rate_figure(threads: usize) -> String {
         match threads {
             1 => "hot_per_s".to_owned(),
@@ -292,17 +314,17 @@ pub struct Burst {
     pub holder: Holder,
     /// How many threads.
     pub threads: usize,
-    /// Bytes of each size in each thread; where a region is larger, one region.
-    pub each: u64,
+    /// How much of each size in each thread; where a region is larger, one region.
+    pub each: Bytes,
 }
 
 /// What came of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct PagingReport {
     /// The memory limit that the child read back.
-    pub memory_limit: Option<u64>,
+    pub memory_limit: Option<Bytes>,
     /// The limit of swap that it read back.
-    pub swap_limit: Option<u64>,
+    pub swap_limit: Option<Bytes>,
     /// The quota of processor time that it read back, in processors.
     #[serde(default)]
     pub processors: Option<f64>,
@@ -350,7 +372,7 @@ mod tests {
     #[test]
     fn instructions_survive_the_way_to_the_child() {
         let read = Read {
-            total: 1 << 30,
+            total: Bytes(1 << 30),
             threads: 2,
             strategy: Strategy::Batch { pages: 32 },
             holder: Holder::Lgalloc,

@@ -1,13 +1,11 @@
 //! Random reads of one working set under several limits.
 
-use heapdrome_paging::{
-    Cell, Job, Strategy, beside, ratio, ratio_table, realloc_scaling_table, realloc_table,
-    scaling_table, size,
-};
-use heapdrome_record::Table;
+use heapdrome_record::{Bytes, Experiment, Job, PagingCell as Cell, Strategy, Table};
 
-use super::{Measuring, Part, REGION, fitting, held_by, limit, named};
-use crate::paging::holding::Holding;
+use super::{Holding, Measuring, REGION, by_holding, fitting, held_by, limit};
+use crate::published::beside;
+use crate::tables::{ratio_table, realloc_scaling_table, realloc_table, scaling_table};
+use crate::words::{ratio, size};
 
 /// In how many threads regions are taken again.
 const AGAIN: [usize; 5] = [1, 2, 4, 8, 16];
@@ -16,15 +14,15 @@ const FITS: &str = "all fits";
 
 /// The settings of a sweep.
 pub struct Sweep {
-    /// Bytes of the working set.
-    pub total: u64,
+    /// The working set.
+    pub total: Bytes,
     /// The limits, each with its numbers of threads.
-    pub limits: Vec<(u64, Vec<usize>)>,
+    pub limits: Vec<(Bytes, Vec<usize>)>,
 }
 
 /// The document's ratio sweep, each of `holdings` in turn, and under the widest limit a working set that fits.
-pub fn sweep(sweep: &Sweep, holdings: &[Holding], measuring: Measuring) -> Part {
-    const PART: &str = "ratio-sweep";
+#[must_use]
+pub fn sweep(sweep: &Sweep, holdings: &[Holding], measuring: Measuring) -> Vec<Cell> {
     let total = sweep.total;
     let mut cells = Vec::new();
     for (place, holding) in holdings.iter().enumerate() {
@@ -38,53 +36,61 @@ pub fn sweep(sweep: &Sweep, holdings: &[Holding], measuring: Measuring) -> Part 
             jobs.push((*ram, FITS.to_owned(), job));
         }
         cells.extend(jobs.into_iter().map(|(ram, name, job)| {
-            let (name, under) = (named(&name, place, holding), Some(limit(ram, total)));
-            holding.with(Cell::new(PART, name, job, under))
+            let under = Some(limit(ram, total));
+            holding.cell(place, Experiment::RatioSweep, &name, job, under)
         }));
     }
-    let least = sweep.limits.iter().map(|(ram, _)| *ram).min();
-    let holdings = holdings.to_vec();
-    Part::new(
-        cells,
-        total.saturating_sub(least.unwrap_or(total)),
-        Box::new(move |cells| {
-            let each = cells.len() / holdings.len().max(1);
-            let of = holdings.iter().zip(cells.chunks(each.max(1)));
-            of.flat_map(|(holding, cells)| tables(cells, total, holding))
-                .collect()
-        }),
-    )
+    cells
+}
+
+/// A size and its halves, down to a sixteenth, in whole regions.
+#[must_use]
+pub fn halves(total: Bytes) -> Vec<Bytes> {
+    let half = |power| Bytes(total.0 >> power).rounded_up_to(REGION);
+    (0..5).map(half).collect()
 }
 
 /// What is run under one limit: the limit, a name and a job for each.
 fn under(
-    ram: u64,
-    total: u64,
+    ram: Bytes,
+    total: Bytes,
     threads: &[usize],
     holding: &Holding,
     measuring: Measuring,
-) -> Vec<(u64, String, Job)> {
+) -> Vec<(Bytes, String, Job)> {
     let set = ratio(ram, total);
     let reads = threads.iter().map(|threads| {
         let job = measuring.reads(holding, total, *threads, Strategy::Baseline);
         (ram, format!("{set} x {threads}"), job)
     });
     // Each thread holds one region, and half of the limit must be enough for all.
-    let fits = |threads: &usize| *threads == 1 || *threads as u64 * REGION <= ram / 2;
+    let fits = |threads: &usize| *threads == 1 || REGION * *threads as u64 * 2 <= ram;
     let counts: Vec<usize> = AGAIN.into_iter().filter(fits).collect();
     let again = measuring.regions(holding.holder, total, &counts);
     let again = (ram, format!("{set} regions again"), again);
     reads.chain([again]).collect()
 }
 
-fn tables(cells: &[Cell], total: u64, holding: &Holding) -> Vec<Table> {
-    let set = format!("{}{}", size(total), held_by(holding));
+pub fn tables(cells: &[&Cell]) -> Vec<Table> {
+    let groups = by_holding(cells);
+    groups.iter().flat_map(|group| of_holding(group)).collect()
+}
+
+fn of_holding(cells: &[&Cell]) -> Vec<Table> {
     let (reads, again): (Vec<&Cell>, Vec<&Cell>) = cells
         .iter()
         .partition(|cell| matches!(cell.job, Job::Read(_)));
+    let total = again
+        .first()
+        .map_or(Bytes(0), |cell| cell.job.working_set());
+    let set = format!(
+        "{}{}",
+        size(total),
+        cells.first().map_or_else(String::new, |cell| held_by(cell))
+    );
     let read = |cell: &Cell| match &cell.job {
         Job::Read(job) => (job.threads, job.total),
-        _ => (0, 0),
+        _ => (0, Bytes(0)),
     };
     let mut counts: Vec<usize> = reads.iter().map(|cell| read(cell).0).collect();
     counts.sort_unstable();

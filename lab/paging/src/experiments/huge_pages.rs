@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
-use heapdrome_paging::{Cell, Job, Limit, Throughput, Variant, throughput_table};
-use heapdrome_record::Table;
+use heapdrome_record::{Experiment, Job, Limit, PagingCell as Cell, Table, Throughput, Variant};
 
-use super::Part;
+use crate::tables::throughput_table;
 
 /// The variants that huge pages could help, at one thread, under each of `choices`; `None` stands for
 /// the choice as it is, which is then not changed.
+#[must_use]
 pub fn huge_pages(
-    choices: &[Option<&'static str>],
+    choices: &[Option<&str>],
     limit: Option<Limit>,
     warm_up: Duration,
     seconds: Duration,
-) -> Part {
-    const PART: &str = "thp";
-    let now = heapdrome_paging::huge_pages().unwrap_or_else(|| "none".to_owned());
+) -> Vec<Cell> {
+    let now = crate::huge_pages().unwrap_or_else(|| "none".to_owned());
     let variants = [
         Variant::PublishedTouch,
         Variant::LgallocTouch,
@@ -35,21 +34,22 @@ pub fn huge_pages(
                 seconds,
             });
             let name = format!("{told}: {}", variant.name());
-            let mut cell = Cell::new(PART, name, job, limit);
-            cell.huge_pages = *choice;
-            cell
+            Cell {
+                huge_pages: choice.map(str::to_owned),
+                ..Cell::new(Experiment::Thp, name, job, limit)
+            }
         }));
     }
-    Part::new(cells, 0, Box::new(tables))
+    cells
 }
 
-fn tables(cells: &[Cell]) -> Vec<Table> {
+pub fn tables(cells: &[&Cell]) -> Vec<Table> {
     let title = "Transparent huge pages: regions of 2 MiB, taken, touched and returned";
-    let mut table = throughput_table(title, &cells.iter().collect::<Vec<_>>());
+    let mut table = throughput_table(title, cells);
     for (row, cell) in table.rows.iter_mut().zip(cells) {
         row[0].clone_from(&cell.name);
     }
-    let never = |cell: &Cell| cell.name.starts_with("never:");
+    let never = |cell: &&Cell| cell.name.starts_with("never:");
     if cells.iter().any(never) {
         let told = "never: what lgalloc asks for (MADV_HUGEPAGE) has no effect";
         table.notes.push(told.to_owned());

@@ -1,13 +1,16 @@
 //! What advice buys.
 
-use heapdrome_paging::{Cell, Holder, Strategy, beside, size, strategy_table};
-use heapdrome_record::Table;
+use heapdrome_record::{Bytes, Experiment, Holder, PagingCell as Cell, Strategy, Table};
 
-use super::{Measuring, Part, fitting, held_by, limit, named};
-use crate::paging::holding::Holding;
+use super::{Holding, Measuring, by_holding, fitting, held_by, limit, plain_name, setting};
+use crate::published::beside;
+use crate::tables::strategy_table;
+use crate::words::size;
 
 /// Readers of the document's last strategy.
 const MANY: usize = 8;
+/// What the name of a cell ends in whose working set fits.
+const FITS: &str = ", all fits";
 /// How far the document prefetches ahead.
 const DOCUMENTED: usize = 32;
 /// How far ahead is looked where nobody asks for something else.
@@ -39,59 +42,48 @@ fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Str
 
 /// Every strategy for `total` bytes under a limit of `ram`, and where all fits; each of `holdings` in
 /// turn.
+#[must_use]
 pub fn strategies(
-    [ram, total]: [u64; 2],
+    [ram, total]: [Bytes; 2],
     threads: usize,
     ahead: &[usize],
     holdings: &[Holding],
     measuring: Measuring,
-) -> Part {
-    const PART: &str = "strategies";
+) -> Vec<Cell> {
     let under = Some(limit(ram, total));
     let lgalloc = |holding: &Holding| holding.holder == Holder::Lgalloc;
     let all = all(threads, ahead, holdings.iter().all(lgalloc));
     let mut cells = Vec::new();
     for (place, holding) in holdings.iter().enumerate() {
-        for (total, ending) in [(total, ""), (fitting(ram), ", all fits")] {
+        for (total, ending) in [(total, ""), (fitting(ram), FITS)] {
             cells.extend(all.iter().map(|(name, threads, strategy)| {
-                let name = named(&format!("{name}{ending}"), place, holding);
+                let name = format!("{name}{ending}");
                 let job = measuring.reads(holding, total, *threads, *strategy);
-                holding.with(Cell::new(PART, name, job, under))
+                holding.cell(place, Experiment::Strategies, &name, job, under)
             }));
         }
     }
-    let each = all.len();
-    let names: Vec<String> = all.into_iter().map(|(name, ..)| name).collect();
-    let holdings = holdings.to_vec();
-    Part::new(
-        cells,
-        total.saturating_sub(ram),
-        Box::new(move |cells| {
-            let halves = cells.chunks(each);
-            let pairs = halves.clone().step_by(2).zip(halves.skip(1).step_by(2));
-            let of = holdings.iter().zip(pairs);
-            of.flat_map(|(holding, pair)| {
-                tables(pair, [ram, total], (threads, names.as_slice()), holding)
-            })
-            .collect()
-        }),
-    )
+    cells
 }
 
-fn tables(
-    (pressed, fit): (&[Cell], &[Cell]),
-    [ram, total]: [u64; 2],
-    (threads, names): (usize, &[String]),
-    holding: &Holding,
-) -> Vec<Table> {
-    let rows = |cells: &[Cell], title: &str| {
-        let named: Vec<(String, &Cell)> = names.iter().cloned().zip(cells).collect();
+pub fn tables(cells: &[&Cell]) -> Vec<Table> {
+    let of = |group: &Vec<&Cell>| of_holding(group).unwrap_or_default();
+    by_holding(cells).iter().flat_map(of).collect()
+}
+
+fn of_holding(cells: &[&Cell]) -> Option<Vec<Table>> {
+    let all_fits = |cell: &&Cell| plain_name(cell).ends_with(FITS);
+    let (fit, pressed): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| all_fits(cell));
+    let (ram, total, threads) = setting(pressed.first()?)?;
+    let rows = |cells: &[&Cell], title: &str| {
+        let named = |cell: &Cell| plain_name(cell).trim_end_matches(FITS).to_owned();
+        let named: Vec<(String, &Cell)> = cells.iter().map(|cell| (named(cell), *cell)).collect();
         strategy_table(title, &named)
     };
-    let held = held_by(holding);
-    let (ram, total, fits) = (size(ram), size(total), size(fitting(ram)));
+    let held = held_by(cells.first()?);
+    let (fits, ram, total) = (size(fitting(ram)), size(ram), size(total));
     let title = format!("Advice, threads: {threads}, {ram} of memory for {total}{held}");
-    let pressed = beside(rows(pressed, &title), "strategies", "strategy");
+    let pressed = beside(rows(&pressed, &title), "strategies", "strategy");
     let title = format!("The same where all fits: {ram} of memory for {fits}{held}");
-    vec![pressed, rows(fit, &title)]
+    Some(vec![pressed, rows(&fit, &title)])
 }
