@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use heapdrome_engine::slowdown;
+use heapdrome_engine::survive;
 use heapdrome_record::{
     Collection, RaceResult, Redaction, collection_to_json, compressed_if_named, write_atomically,
 };
@@ -194,7 +194,7 @@ pub fn save_cells(collection: &Collection, path: Option<&Path>) -> Result<(), Fa
 fn samples(collection: &Collection) -> Result<Vec<u8>, Failure> {
     let bytes = match collection.survival.as_slice() {
         [] => collection_csv(collection),
-        rows => table_csv(&slowdown::samples(rows)),
+        rows => table_csv(&survive::samples(rows)),
     };
     bytes.map_err(Failure::machine)
 }
