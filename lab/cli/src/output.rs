@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use heapdrome_engine::slowdown;
+use heapdrome_engine::survive;
 use heapdrome_record::{Collection, RaceResult, Redaction, compressed_if_named, write_atomically};
 use heapdrome_report::{Brief, Csv, Exporter, Json, Markdown, ReportError, Terminal};
 
@@ -173,7 +173,7 @@ pub fn save_cells(collection: &Collection, path: Option<&Path>) -> Result<(), Fa
 fn samples(collection: &Collection) -> Result<Vec<u8>, ReportError> {
     match collection.survival.as_slice() {
         [] => Csv.export(collection),
-        rows => Csv.export(&slowdown::samples(rows)),
+        rows => Csv.export(&survive::samples(rows)),
     }
 }
 

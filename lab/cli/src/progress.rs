@@ -1,13 +1,15 @@
-//! What a person sees while the engine works: lines on standard error, and a bar where that is a terminal.
+//! Shows the engine's events: lines on standard error, and a progress bar if that is a terminal.
 
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
 use heapdrome_catalogue::BuildEvent;
-use heapdrome_engine::event::{Aim, Event, Found, GoingOn, Piece, RoundsDone, Sink, Step};
+use heapdrome_engine::event::{
+    Aim, Event, Found, GoingOn, Piece, RoundsDone, Searching, Sink, Step,
+};
 use heapdrome_engine::{Engine, failure::Failure};
-use heapdrome_paging::{Leftovers, Turn, size};
+use heapdrome_paging::{Leftovers, Turn, size, told_trial};
 use heapdrome_record::{Bytes, PagingCell};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -19,7 +21,7 @@ const STEPS: u64 = 1000;
 /// Between two looks of the bar.
 const TICK: Duration = Duration::from_millis(500);
 
-/// An engine whose events are shown.
+/// Opens an engine whose events are shown.
 ///
 /// # Errors
 /// As [`Engine::new`].
@@ -160,7 +162,7 @@ fn aim_text(aim: Aim) -> &'static str {
     }
 }
 
-/// The line that tells of an event; empty for what is shown in another way.
+/// Returns the line on an event; empty for events that are shown in another way.
 fn line(event: Event<'_>) -> String {
     match event {
         Event::RaceFound { title, finding } => entitled(title, &found_text(finding)),
@@ -203,6 +205,7 @@ fn line(event: Event<'_>) -> String {
             version,
             seconds,
         } => format!("built {allocator} {version} in {seconds} s"),
+        Event::Searching { allocator, step } => search_text(allocator, step),
         Event::RaceOpened
         | Event::RaceClosed
         | Event::RaceDoes { .. }
@@ -283,7 +286,21 @@ fn sweep_unfinished(resume: Option<&str>, left: &[&str]) -> String {
     format!("what was done is reported{next}")
 }
 
-/// What became of what a killed paging lab had left.
+fn search_text(allocator: &str, step: Searching<'_>) -> String {
+    let kind = |swap| if swap { "with swap" } else { "no swap" };
+    match step {
+        Searching::Proof => format!("{allocator}: {}", aim_text(Aim::Proof)),
+        Searching::NotServed(why) => format!("{allocator}: {why}"),
+        Searching::Unlimited { swap } => {
+            format!("{allocator}, {}: without a limit", kind(swap))
+        }
+        Searching::Tried { swap, trial } => {
+            format!("{allocator}, {}: {}", kind(swap), told_trial(trial))
+        }
+    }
+}
+
+/// Lines on the leftovers of a killed paging lab.
 fn left_behind(what: &Leftovers) -> Vec<String> {
     let removed = what.removed.iter();
     let removed = removed.map(|item| format!("removed what an earlier run had left: {item}"));

@@ -1,4 +1,4 @@
-//! What all work needs: folders, a flag that ends it, and someone to tell of it.
+//! The context of all work: folders, the interrupt flag, the sink of events and the launcher.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::interrupt;
 
-/// What all work needs.
+/// Context of all work.
 pub struct Engine {
-    /// Where everything is.
+    /// Folders of the cache, the configuration and the journals.
     pub folders: Folders,
-    /// Raised when the work is to end.
+    /// Ends the work when raised.
     pub interrupt: Arc<AtomicBool>,
     sink: Rc<dyn Sink>,
     launcher: LauncherKind,
 }
 
 impl Engine {
-    /// An engine that works in the user's folders, ends at a signal and tells `sink` what happens.
+    /// Opens the user's folders, stops at SIGINT, SIGTERM or SIGHUP, and sends events to `sink`.
     ///
     /// # Errors
     /// When there is no home folder, or a signal cannot be handled.
@@ -38,8 +38,7 @@ impl Engine {
         })
     }
 
-    /// An engine that works in `folders`, leaves signals alone and tells `sink` what happens. Raising its
-    /// `interrupt` ends the work.
+    /// Works in `folders`, ignores signals and sends events to `sink`. Raising `interrupt` ends the work.
     pub fn apart(folders: Folders, sink: impl Sink + 'static) -> Self {
         let interrupt = Arc::default();
         Self {
@@ -50,7 +49,7 @@ impl Engine {
         }
     }
 
-    /// An engine that shows nothing and leaves signals alone: for what takes no time.
+    /// Works in the user's folders, ignores signals and drops events: for work that takes no time.
     ///
     /// # Errors
     /// When there is no home folder.
@@ -58,19 +57,19 @@ impl Engine {
         Ok(Self::apart(Folders::find()?, Silent))
     }
 
-    /// The same, in whose races every command ends as `simulation` says. Proofs need real processes.
+    /// Replaces the launcher of races by `simulation`. Proofs still need real processes.
     #[must_use]
     pub fn simulated(mut self, simulation: Simulation) -> Self {
         self.launcher = LauncherKind::Simulated(simulation);
         self
     }
 
-    /// What starts the commands of races.
+    /// Returns the launcher of the commands of races.
     pub fn launcher(&self) -> &LauncherKind {
         &self.launcher
     }
 
-    /// The machine that races run on, and what else it does now; nothing is known of a simulated one.
+    /// Describes this machine and its present load; empty for a simulated launcher.
     pub fn machine(&self) -> Machine {
         match self.launcher {
             LauncherKind::Program(_) => heapdrome_machine::describe(),
@@ -78,25 +77,25 @@ impl Engine {
         }
     }
 
-    /// Tells what happened.
+    /// Sends an event to the sink.
     pub fn tell(&self, event: Event<'_>) {
         self.sink.event(event);
     }
 
-    /// Who is told what happens.
+    /// Returns the sink of events.
     pub fn sink(&self) -> Rc<dyn Sink> {
         Rc::clone(&self.sink)
     }
 
-    /// Ends with [`Failure::Interrupted`] if the work is to end.
+    /// Checks whether the work was interrupted.
     ///
     /// # Errors
-    /// When it is.
+    /// [`Failure::Interrupted`] if it was.
     pub fn check(&self) -> Result<(), Failure> {
         interrupt::check(&self.interrupt)
     }
 
-    /// Every allocator known here.
+    /// Loads the catalogue of allocators.
     ///
     /// # Errors
     /// When the user's own list is wrong.

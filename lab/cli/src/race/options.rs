@@ -10,7 +10,7 @@ use heapdrome_record::{CPU, Metric, Nanoseconds, Options, Role, Server, WALL, is
 
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
-use crate::values::{Processors, processors};
+use crate::values::{MetricArgument, Processors, processors};
 
 /// How long a server may take to answer.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -23,11 +23,6 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
     let runs = &arguments.runs;
     check_contradictions(arguments)?;
     check_metric_names(arguments)?;
-    let metric = |metric: &crate::values::MetricArgument| Metric {
-        name: metric.name.clone(),
-        pattern: metric.pattern.clone(),
-        better: metric.better,
-    };
     let options = Options {
         workload: None,
         warmup_rounds: arguments.stopping.warmup,
@@ -136,16 +131,24 @@ fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
     Ok(judged)
 }
 
-/// Refuses the name of a figure that every race has, and a name for two figures.
+fn metric(metric: &MetricArgument) -> Metric {
+    Metric {
+        name: metric.name.clone(),
+        pattern: metric.pattern.clone(),
+        better: metric.better,
+    }
+}
+
+/// Refuses a metric that is given twice, or that has the name of a figure of every race.
 fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
-    let mut seen = BTreeSet::new();
-    for name in arguments.metrics.iter().map(|metric| &metric.name) {
+    let mut names = BTreeSet::new();
+    for MetricArgument { name, .. } in &arguments.metrics {
         if is_common_figure(name) {
             return Err(Failure::Usage(format!(
                 "--metric {name}: every race has a figure of that name; choose another"
             )));
         }
-        if !seen.insert(name) {
+        if !names.insert(name) {
             return Err(Failure::Usage(format!("--metric {name} is given twice")));
         }
     }

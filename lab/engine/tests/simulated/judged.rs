@@ -15,7 +15,7 @@ use crate::support::{self, Told, end};
 /// The setting of a rival's figure.
 const FIGURE: &str = "FIGURE";
 
-/// A race that is decided by the figure: it ends when nothing is open, and whoever is beaten leaves.
+/// Limits of a race that ends when every entrant is decided, and that beaten entrants leave.
 fn deciding(max_rounds: u32) -> Stopping {
     Stopping {
         min_rounds: 5,

@@ -1,5 +1,4 @@
-//! Races, sweeps and what becomes of them, where no process is started: a function says what each command prints
-//! and costs.
+//! Races and sweeps without processes: a function returns the output and the cost of each command.
 
 mod judged;
 mod support;

@@ -1,4 +1,4 @@
-//! An engine in folders of its own, and what it told.
+//! An engine in folders of its own, with its events recorded.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub fn engine(root: &Path, told: &Told) -> Engine {
     Engine::apart(folders, told.clone())
 }
 
-/// Nothing is proven, since nothing runs, and no memory is watched.
+/// Options without proofs and memory runs, which need processes.
 pub fn options() -> Options {
     Options {
         unproven: true,

@@ -8,27 +8,18 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::message::{Outcome, Refusal, Reply, Request, Spawn, Stop};
+use super::message::{Answer, Reply, Request, Spawn, Stop};
 use super::{LauncherKind, LauncherProgram, Simulation, wait};
 use crate::{Interrupt, MeasureError};
 
 /// How often a waiting measurer looks at the interrupt flag: rarely, since it disturbs.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// How a request to start something was answered.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    /// It ran and ended.
-    Ended(Box<Outcome>),
-    /// It could not be started.
-    Refused(Refusal),
-}
-
-/// A launcher that is there; dropping it kills whatever it started.
+/// A running launcher; dropping it kills whatever it started.
 pub(crate) enum Launcher {
     /// A process.
     Process(Box<Process>),
-    /// A function, and its answer to what was asked last.
+    /// A function, and its answer to the last request.
     Simulated(Simulation, Option<Answer>),
 }
 

@@ -22,8 +22,8 @@ mod wait;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) use client::{Answer, Launcher};
-pub(crate) use message::{CgroupFiles, Outcome, Refusal, Spawn, Stop};
+pub(crate) use client::Launcher;
+pub(crate) use message::{Answer, CgroupFiles, Outcome, Refusal, Spawn, Stop};
 pub(crate) use wait::child_usage;
 
 pub use simulated::{SimulatedEnd, SimulatedRun, Simulation};
@@ -40,12 +40,12 @@ pub fn main_if_asked() {
     }
 }
 
-/// What starts the commands of a race.
+/// Launcher of the commands of a race.
 #[derive(Clone, Debug)]
 pub enum LauncherKind {
-    /// A process that stays small.
+    /// A small process that starts them.
     Program(LauncherProgram),
-    /// Nothing is started: a function says what each command costs.
+    /// A function that returns their cost, and starts nothing.
     Simulated(Simulation),
 }
 

@@ -1,5 +1,5 @@
-//! A launcher that starts nothing: a function says what each command prints and costs, so that a test of what
-//! follows from that needs neither processes nor time.
+//! A launcher without processes: a function returns the output and the cost of each command, so that tests of
+//! races need neither processes nor time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use heapdrome_record::{Bytes, Ending};
 
-use super::client::Answer;
-use super::message::{Outcome, Refusal, Spawn, Text, Usage};
+use super::message::{Answer, Outcome, Refusal, Spawn, Text, Usage};
 
-/// A command that is asked for.
+/// A command that a race wants to run.
 #[derive(Clone, Debug)]
 pub struct SimulatedRun {
     /// The path of the program, and its arguments.
@@ -20,7 +19,7 @@ pub struct SimulatedRun {
     pub environment: BTreeMap<String, String>,
 }
 
-/// What a command prints and costs.
+/// Output and cost of a command.
 #[derive(Clone, Debug)]
 pub struct SimulatedEnd {
     /// Time from start to end.
@@ -35,17 +34,17 @@ pub struct SimulatedEnd {
     pub stdout: String,
 }
 
-/// Says what commands print and cost.
+/// Function that returns the output and the cost of each command.
 #[derive(Clone)]
 pub struct Simulation(Arc<dyn Fn(&SimulatedRun) -> SimulatedEnd + Send + Sync>);
 
 impl Simulation {
-    /// Every command ends as `run` says.
+    /// Makes every command end as `run` returns.
     pub fn new(run: impl Fn(&SimulatedRun) -> SimulatedEnd + Send + Sync + 'static) -> Self {
         Self(Arc::new(run))
     }
 
-    /// What becomes of a command.
+    /// Answers a request to start a command.
     pub(super) fn answer(&self, spawn: &Spawn) -> Answer {
         let words = std::iter::once(&spawn.program).chain(&spawn.arguments);
         let variables = spawn.environment.iter();
