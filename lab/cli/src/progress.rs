@@ -183,10 +183,7 @@ fn line(event: Event<'_>) -> String {
         Event::Estimating => {
             "running each allocator once on a small form, to estimate the time".to_owned()
         }
-        Event::NotBuilt(names) => format!(
-            "not built, and taken to be as fast as the others: {}",
-            names.join(", ")
-        ),
+        Event::NotBuilt(names) => not_built(names),
         Event::NotEstimated { cell, failure } => format!("{cell} cannot be estimated: {failure}"),
         Event::DoesNotRace { allocator, failure } => {
             format!("{allocator} does not race: {failure}")
@@ -224,6 +221,11 @@ fn suite_started(pieces: Piece, left: usize, done: usize, file: &Path) -> String
     };
     let file = file.display();
     format!("{left} {pieces}, {done} done before; what is done is kept in {file}")
+}
+
+fn not_built(names: &[String]) -> String {
+    let names = names.join(", ");
+    format!("not built, and taken to be as fast as the others: {names}")
 }
 
 fn turn_text(cell: &PagingCell, turn: Turn) -> String {
