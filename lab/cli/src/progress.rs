@@ -1,12 +1,14 @@
 //! What a person sees while the engine works: lines on standard error, and a bar where that is a terminal.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::time::Duration;
 
 use heapdrome_catalogue::BuildEvent;
 use heapdrome_engine::event::{Aim, Event, Found, GoingOn, Piece, RoundsDone, Sink, Step};
 use heapdrome_engine::{Engine, failure::Failure};
-use heapdrome_paging::{Leftovers, size};
+use heapdrome_paging::{Leftovers, Turn, size};
+use heapdrome_record::PagingCell;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
@@ -172,14 +174,7 @@ fn line(event: Event<'_>) -> String {
             left,
             done,
             file,
-        } => format!(
-            "{left} {}, {done} done before; what is done is kept in {}",
-            match pieces {
-                Piece::Race => "races",
-                Piece::Cell => "cells",
-            },
-            file.display()
-        ),
+        } => suite_started(pieces, left, done, file),
         Event::SuiteInterrupted { arguments, file } => {
             format!("go on with: heapdrome {arguments} --resume {file}")
         }
@@ -195,10 +190,7 @@ fn line(event: Event<'_>) -> String {
             format!("{allocator} does not race: {failure}")
         }
         Event::MakingSwap(bytes) => format!("making {} of swap", size(bytes)),
-        Event::Turn { cell, turn } => format!(
-            "round {} of {}, {} of {}: {}: {}",
-            turn.round, turn.rounds, turn.number, turn.of, cell.part, cell.name
-        ),
+        Event::Turn { cell, turn } => turn_text(cell, turn),
         Event::RoundLost { cell, why } => format!("{}: {}: {why}", cell.part, cell.name),
         Event::Misusing(allocator) => format!("misusing {allocator}"),
         Event::NotMisused { allocator, why } => format!("{allocator} is left out: {why}"),
@@ -269,6 +261,27 @@ fn sweep_unfinished(resume: Option<&str>, left: &[&str]) -> String {
         (None, left) => format!("; race the rest, too: {}", left.join(", ")),
     };
     format!("what was done is reported{next}")
+}
+
+fn suite_started(pieces: Piece, left: usize, done: usize, file: &Path) -> String {
+    let pieces = match pieces {
+        Piece::Race => "races",
+        Piece::Cell => "cells",
+    };
+    let file = file.display();
+    format!("{left} {pieces}, {done} done before; what is done is kept in {file}")
+}
+
+fn turn_text(cell: &PagingCell, turn: Turn) -> String {
+    let Turn {
+        round,
+        rounds,
+        number,
+        of,
+        ..
+    } = turn;
+    let (part, name) = (cell.part, &cell.name);
+    format!("round {round} of {rounds}, {number} of {of}: {part}: {name}")
 }
 
 /// What became of what a killed paging lab had left.
