@@ -1,11 +1,13 @@
 //! What changed from one result to another, as text for a terminal and as Markdown.
 
-use heapdrome_record::{Change, Changes, Comparison, Factor, Outcome, RacePair, Verdict};
+use heapdrome_record::{
+    Change, Changes, Comparison, Factor, Outcome, PEAK_RSS, RacePair, Verdict, WALL,
+};
 
+use crate::entrant::{OPERATIONS, OVERHEAD, PEAK_TREE};
 use crate::foreign;
 use crate::markdown::{self, Markdown, escaped};
 use crate::reproduce;
-use crate::sheet::{OPERATIONS, OVERHEAD, PEAK_RSS, PEAK_TREE, WALL};
 use crate::table::{self, Column};
 use crate::terminal::{Page, Terminal};
 use crate::words::{self, NONE};

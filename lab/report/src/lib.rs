@@ -11,6 +11,7 @@ mod collection;
 mod conclusion;
 mod csv;
 pub mod doctor;
+mod entrant;
 mod evidence;
 mod foreign;
 mod glance;
