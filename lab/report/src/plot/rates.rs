@@ -195,6 +195,7 @@ fn told_of(row: &Row) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tabled::names;
     use super::*;
 
     fn table(heads: &[&str], rows: &[&[&str]]) -> Table {
