@@ -75,6 +75,13 @@ impl Object {
             .any(|known| known.function == function)
     }
 
+    /// Where it defines a function for others, in its own numbering.
+    pub(crate) fn definition(&self, function: usize) -> Option<u64> {
+        let mut definitions = self.definitions.iter();
+        let found = definitions.find(|known| known.function == function)?;
+        Some(found.address)
+    }
+
     /// Whether it defines a function for others at an address of its own numbering.
     pub(crate) fn defines_at(&self, function: usize, address: u64) -> bool {
         let mut definitions = self.definitions.iter();
