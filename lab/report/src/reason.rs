@@ -21,7 +21,7 @@ const CPU: &str = "cpu_s";
 /// that a program does takes longer than the page faults from which the cost of one is known.
 const ENOUGH: f64 = 1.0 / 3.0;
 
-/// Share of a gain that a setting must bring to be named.
+/// Share of a gain that a setting must bring to be named, and the places of blocks by elimination.
 const HALF: f64 = 0.5;
 
 /// How many times less of something is a cause, and not a matter of chance.
@@ -82,6 +82,12 @@ pub enum Cause {
         seconds: f64,
         /// Seconds under the baseline.
         baseline: f64,
+        /// Share of the processor time saved, from 0 to 1.
+        share: f64,
+    },
+    /// Less time in the program's own code, outside of the kernel and of the allocator's calls: an allocator changes
+    /// nothing there but where blocks lie.
+    Places {
         /// Share of the processor time saved, from 0 to 1.
         share: f64,
     },
@@ -188,6 +194,7 @@ fn of_time(result: &RaceResult, row: &EntrantResult, baseline: &EntrantResult) -
     page_faults(result, rows, saved, in_kernel)
         .or_else(|| system_calls(rows, kernel_share))
         .or_else(|| call_time(rows, saved))
+        .or_else(|| places(rows, saved, in_kernel))
 }
 
 fn page_faults(
@@ -234,9 +241,21 @@ fn system_calls(rows: [&EntrantResult; 2], share: f64) -> Option<Cause> {
     })
 }
 
+/// Estimated time in the calls of the allocator.
+fn in_calls(row: &EntrantResult) -> Option<f64> {
+    Some(row.evidence.as_ref()?.call_time?.spent_s)
+}
+
+/// What is left of the time saved without the kernel's part and that of calls, where that is most of it. Page faults
+/// within calls are in both parts, so that the rest is rather too small.
+fn places(rows: [&EntrantResult; 2], saved: f64, in_kernel: f64) -> Option<Cause> {
+    let calls = more(in_calls, rows)?;
+    let share = (saved - in_kernel.max(0.0) - calls.max(0.0)) / saved;
+    (share >= HALF).then_some(Cause::Places { share })
+}
+
 fn call_time(rows: [&EntrantResult; 2], saved: f64) -> Option<Cause> {
-    let seconds = |row: &EntrantResult| Some(row.evidence.as_ref()?.call_time?.spent_s);
-    let (seconds, baseline) = (seconds(rows[0])?, seconds(rows[1])?);
+    let (seconds, baseline) = (in_calls(rows[0])?, in_calls(rows[1])?);
     let share = ((baseline - seconds) / saved).min(1.0);
     (share >= ENOUGH).then_some(Cause::CallTime {
         seconds,
@@ -319,6 +338,11 @@ impl Reason {
                 "spends {} in allocator calls in place of {}, about {}",
                 Nanoseconds::from_seconds(*seconds),
                 Nanoseconds::from_seconds(*baseline),
+                part(*share)
+            ),
+            Cause::Places { share } => format!(
+                "lets the program's own code run faster, about {}: outside of the kernel and of allocator \
+                 calls only the places of blocks differ",
                 part(*share)
             ),
             Cause::Fragmentation { ratio, baseline } => format!(

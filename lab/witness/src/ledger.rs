@@ -40,8 +40,14 @@ pub(crate) struct Ledger {
     pub(crate) counts: Vec<Counts>,
     /// Whether `operator new` was called.
     pub(crate) operator_new: bool,
+    /// Calls of `operator new`, by the object that served them.
+    pub(crate) news: Vec<Counts>,
+    /// Calls for memory of functions of C, whoever served them.
+    pub(crate) mallocs: u64,
     /// What following every block showed, where it did.
     pub(crate) followed: Option<Followed>,
+    /// Whether the kernel refused to let it trace a process.
+    pub(crate) traces: bool,
 }
 
 /// The calls that one object served.
@@ -106,39 +112,53 @@ impl Ledger {
                 ledger.malloc_to.clone_from(&server);
             }
             if calls > 0 {
-                ledger.operator_new |= is_operator_new(name);
-                ledger.add(Counts {
+                let counts = Counts {
                     server: server.unwrap_or_default(),
                     calls,
                     bytes,
-                });
+                };
+                if is_operator_new(name) {
+                    ledger.operator_new = true;
+                    add(&mut ledger.news, counts.clone());
+                } else if takes_memory(name) {
+                    ledger.mallocs += calls;
+                }
+                add(&mut ledger.counts, counts);
             }
         }
         ledger.followed = followed(&word)?;
+        ledger.traces = word(std::mem::offset_of!(Record, refused_traces))? > 0;
         Some(ledger)
-    }
-
-    fn add(&mut self, more: Counts) {
-        let mut known = self.counts.iter_mut();
-        match known.find(|known| known.server == more.server) {
-            Some(known) => {
-                known.calls += more.calls;
-                known.bytes += more.bytes;
-            }
-            None => self.counts.push(more),
-        }
     }
 
     /// What the allocators served. The C++ runtime only passes calls on to malloc, where they count.
     pub(crate) fn of_allocators(&self) -> impl Iterator<Item = &Counts> {
-        let is_runtime = |server: &str| {
-            let names = ["/libstdc++.so", "/libc++.so"];
-            names.iter().any(|name| server.contains(name))
-        };
-        self.counts
-            .iter()
-            .filter(move |counts| !is_runtime(&counts.server))
+        let counts = self.counts.iter();
+        counts.filter(|counts| !is_runtime(&counts.server))
     }
+}
+
+/// Whether an object is the C++ runtime.
+pub(crate) fn is_runtime(path: &str) -> bool {
+    let names = ["/libstdc++.so", "/libc++.so"];
+    names.iter().any(|name| path.contains(name))
+}
+
+/// Adds to the counts of one server.
+fn add(counts: &mut Vec<Counts>, more: Counts) {
+    let mut known = counts.iter_mut();
+    match known.find(|known| known.server == more.server) {
+        Some(known) => {
+            known.calls += more.calls;
+            known.bytes += more.bytes;
+        }
+        None => counts.push(more),
+    }
+}
+
+/// Whether a function is one of C that gives memory.
+pub(crate) fn takes_memory(name: &str) -> bool {
+    !name.starts_with("_Z") && !name.contains("free") && name != "malloc_usable_size"
 }
 
 /// Whether a function is a form of `operator new`, by its mangled name.

@@ -15,6 +15,7 @@
 //! from each loaded object's relocations where its malloc leads. docs/proof.md tells the whole.
 
 mod advice;
+mod contents;
 mod error;
 mod evidence;
 mod families;
@@ -30,6 +31,7 @@ mod layout;
 mod ledger;
 mod look;
 mod objects;
+mod operators;
 mod program;
 mod proof;
 mod request;

@@ -8,12 +8,13 @@ use std::time::Instant;
 
 use heapdrome_record::{Ending, Evidence, Proof};
 
+use crate::contents::Contents;
 use crate::evidence;
 use crate::home::Home;
 use crate::judge::Expected;
 use crate::launch::Launch;
 use crate::objects::Objects;
-use crate::proof::{ImageReport, conclude};
+use crate::proof::{ImageReport, conclude, refused_tracer};
 use crate::ticks::Reading;
 use crate::tracer;
 use crate::tree::Tree;
@@ -25,6 +26,7 @@ use crate::{Request, WitnessError};
 pub struct Witness {
     folder: PathBuf,
     objects: Arc<Objects>,
+    contents: Contents,
 }
 
 /// A command that is running under the witness. Dropping it kills the whole tree.
@@ -47,6 +49,9 @@ pub struct Report {
     pub images: Vec<ImageReport>,
     /// What following every block showed, where that was asked for.
     pub evidence: Option<Evidence>,
+    /// A program that the kernel did not let trace another, because the witness traces all of them: it did other work
+    /// than it does by itself.
+    pub refused_tracer: Option<String>,
 }
 
 /// What a run is watched for.
@@ -71,6 +76,7 @@ impl Witness {
         Ok(Self {
             folder: folder.to_owned(),
             objects: Arc::default(),
+            contents: Contents::default(),
         })
     }
 
@@ -80,7 +86,7 @@ impl Witness {
     /// # Errors
     /// When the command or a library cannot be found or read.
     pub fn key(&self, request: &Request) -> Result<String, WitnessError> {
-        request.key()
+        request.key(&self.contents)
     }
 
     /// Starts the command with the counting library.
@@ -112,7 +118,7 @@ impl Witness {
 
     fn begin(&self, request: &Request, mode: Mode) -> Result<Session, WitnessError> {
         let home = Arc::new(Home::create(&self.folder)?);
-        let key = request.key()?;
+        let key = request.key(&self.contents)?;
         let library = home.library();
         let counting = (mode != Mode::Uncounted).then_some(library.as_path());
         let mut launch = Launch::prepare(request, request.preload(counting)?)?;
@@ -124,8 +130,10 @@ impl Witness {
             launch.count_system_calls();
         }
         let mut tree = Tree::new(home, needed, self.objects.clone(), watch.clone());
-        if follows {
-            tree.follow_blocks();
+        match mode {
+            Mode::Counts => tree.watch_new(),
+            Mode::Follows => tree.follow_blocks(),
+            Mode::Uncounted => {}
         }
         let run = Run {
             launch,
@@ -206,12 +214,14 @@ impl Run {
         }
         let ending = ending?;
         let evidence = evidence::conclude(&self.tree.ended, reading.rate());
+        let refused_tracer = refused_tracer(&self.tree.ended);
         let (proof, images) = conclude(&self.tree.ended, &self.expected, self.key);
         Ok(Report {
             proof,
             ending,
             images,
             evidence,
+            refused_tracer,
         })
     }
 }
