@@ -10,7 +10,7 @@ use heapdrome_record::SystemCalls;
 use crate::filter;
 use crate::home::Home;
 use crate::inspect::{Inspection, base, inspect};
-use crate::layout::{FUNCTIONS, MALLOC};
+use crate::layout::MALLOC;
 use crate::ledger::Ledger;
 use crate::objects::Objects;
 use crate::operators::{NewWatch, OwnNew};
@@ -45,7 +45,7 @@ pub(crate) struct Image {
 
 impl Image {
     /// An image that begins now.
-    fn begin(id: usize, origin: Option<usize>, pid: i32, program: Arc<Program>, cpu: u64) -> Self {
+    pub(crate) fn begin(id: usize, origin: Option<usize>, pid: i32, program: Arc<Program>, cpu: u64) -> Self {
         Self {
             id,
             origin,
@@ -303,9 +303,7 @@ impl Tree {
 fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     let object = program.object.as_ref()?;
     let uses_malloc = object.calls(MALLOC) && !object.defines(MALLOC);
-    // The runtime's other forms of it call this one.
-    let new = FUNCTIONS.iter().position(|name| *name == "_Znwm")?;
-    let address = object.definition(new).filter(|_| uses_malloc)?;
+    let address = object.own_new.filter(|_| uses_malloc)?;
     NewWatch::begin(pid, base(pid, &program.path, object)?.wrapping_add(address))
 }
 
