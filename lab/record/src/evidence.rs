@@ -35,14 +35,14 @@ impl SystemCalls {
     }
 }
 
-/// Time in calls of the allocator, from some of them.
+/// Time in calls of the allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallTime {
     /// Estimate for all calls of the run in seconds, page faults within them included.
     pub spent_s: f64,
     /// Calls of the run.
     pub calls: u64,
-    /// How many of them were timed.
+    /// How many of them gave a time.
     pub timed: u64,
 }
 

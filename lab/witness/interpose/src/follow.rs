@@ -1,6 +1,6 @@
 //! The second mode of the library: counted calls pass through here, and each block is followed.
 //!
-//! Noted are sizes, live bytes, and which thread frees a block; some calls are timed. The call adds a
+//! Noted are sizes, live bytes, and which thread frees a block; each call is timed. The call adds a
 //! frame to the stack, which assembly describes to the unwinder: exceptions of `operator new` pass it.
 //! errno is the called function's.
 
@@ -58,7 +58,7 @@ struct Call {
     /// The size of the block that the call frees, plus one; 0 where it frees none.
     old_size: u64,
     old_thread: u64,
-    /// The counter before the call; 0 where it is not timed.
+    /// The processor's counter before the call.
     began: u64,
 }
 
@@ -138,15 +138,13 @@ extern "C" fn before(call: &mut Call) -> usize {
     call.old_thread = old.map_or(0, |block| u64::from(block.thread));
     // SAFETY: the entry point has put the address of its slot there.
     let next = unsafe { (*call.slot).target() };
-    call.began = if is_due(thread()) { system::ticks() } else { 0 };
+    call.began = system::ticks();
     next
 }
 
 /// Notes the effect of a call that has returned `result`, and returns that.
 extern "C" fn after(call: &Call, result: usize) -> usize {
-    if call.began != 0 {
-        note_time(system::ticks().wrapping_sub(call.began));
-    }
+    note_time(system::ticks().wrapping_sub(call.began));
     match deed(slots::index(call.slot)) {
         Deed::Makes(size) if result != 0 => note(result, asked(size, call)),
         // An int of which the upper half of the register is not defined.
@@ -232,21 +230,6 @@ fn number(thread: &mut Thread) -> u64 {
         thread.number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     }
     thread.number
-}
-
-/// Every so many calls are timed, on average: 32 to 95, drawn anew each time, so that no pattern of the
-/// program falls in step.
-fn is_due(thread: &mut Thread) -> bool {
-    if thread.until_timed > 0 {
-        thread.until_timed -= 1;
-        return false;
-    }
-    let seed = thread.draw ^ number(thread);
-    thread.draw = seed
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407);
-    thread.until_timed = 31 + (thread.draw >> 58);
-    true
 }
 
 /// Longer calls were interrupted, as a rule: about 0.4 ms at 2.6 GHz.

@@ -7,13 +7,9 @@ pub struct Thread {
     _last: [usize; 3],
     /// The number of the thread; 0 where it has none yet.
     pub number: u64,
-    /// Calls until one is timed.
-    pub until_timed: u64,
-    /// The state of the draws of the former.
-    pub draw: u64,
 }
 
-const _: () = assert!(size_of::<Thread>() == 48);
+const _: () = assert!(size_of::<Thread>() == 32);
 
 // The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
 core::arch::global_asm!(
@@ -21,10 +17,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 48",
+    ".size heapdrome_last, 32",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 48",
+    ".zero 32",
     ".popsection",
 );
 

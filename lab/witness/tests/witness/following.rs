@@ -197,7 +197,7 @@ fn time_in_calls_is_estimated_and_leaves_out_the_programs_own() {
     let seconds = |work: &str| {
         let seen = follow(&bench, &system(), &[&program, work]);
         let time = seen.call_time.expect("enough calls");
-        assert!(time.calls >= 800_000 && time.timed >= 8_000, "{time:?}");
+        assert!(time.calls >= 800_000 && time.timed >= 700_000, "{time:?}");
         time.spent_s
     };
     let (alone, beside_work) = (seconds("0"), seconds("500"));
