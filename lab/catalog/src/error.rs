@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 
 /// Why the workload, or the making of its data, did not finish.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 //! dropped across threads.
 //!
 //! It is the load of the alloc-perf-test document, written from its description. `gen-data` writes
-//! data sets, `test` runs the workload on them and prints one [`heapdrome_record::WorkloadReport`],
+//! data sets, `test` runs the workload on them and prints one [`heapdrome_schema::WorkloadReport`],
 //! `size` says how large they are. The document's published figures are for 8 sets (and 4), 8 at a
 //! time, on 16 threads, which are the defaults.
 //!

@@ -1,6 +1,6 @@
 //! What this process has used so far.
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 
 /// Processor time of all threads, in seconds.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! What a person can choose, and whether it can be done here.
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use heapdrome_system::room;
 
 use crate::error::CatalogError;

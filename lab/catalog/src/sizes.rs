@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use serde::Serialize;
 
 use crate::data;

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
 
 /// The system's allocator, counted by `stats_alloc`, with the peak of the bytes requested, which

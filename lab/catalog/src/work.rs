@@ -1,6 +1,6 @@
 //! How many threads can work on data sets at the same time.
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use heapdrome_system::room;
 
 use crate::error::CatalogError;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use heapdrome_packages::{Cache, sha256_of_file};
-use heapdrome_record::{Entrant, Role};
+use heapdrome_schema::{Entrant, Role};
 
 use heapdrome_system::FileError;
 

@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use heapdrome_packages::{Cache, last_lines};
-use heapdrome_record::{Ending, Entrant};
+use heapdrome_schema::{Ending, Entrant};
 use heapdrome_system::FileError;
 use heapdrome_system::child::{Ended, Limits};
 

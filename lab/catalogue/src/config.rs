@@ -72,7 +72,7 @@ pub(crate) fn write(folder: &Path, allocators: Vec<Own>) -> Result<(), Catalogue
     .map_err(|error| FileError::of("write", &path)(std::io::Error::other(error)))?;
     let text =
         format!("# Allocators of your own, as `heapdrome allocators add` writes them.\n\n{list}");
-    heapdrome_record::write_atomically(&path, text.as_bytes())
+    heapdrome_schema::write_atomically(&path, text.as_bytes())
         .map_err(|error| FileError::of("write", &path)(error.source))?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use heapdrome_packages::Cache;
-use heapdrome_record::{Bytes, Ending, Entrant, MisuseOutcome, MisuseRun};
+use heapdrome_schema::{Bytes, Ending, Entrant, MisuseOutcome, MisuseRun};
 use heapdrome_system::FileError;
 use heapdrome_system::child::{Ended, Limits};
 

@@ -1,7 +1,7 @@
 //! `heapdrome compare`: what changed from one result to another.
 
 use heapdrome_engine::compare::{self as engine, outcome};
-use heapdrome_record::Changes;
+use heapdrome_schema::Changes;
 use heapdrome_report::{Exporter, Json, Markdown};
 
 use crate::arguments::CompareArguments;

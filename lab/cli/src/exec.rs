@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use heapdrome_record::merged_setting;
+use heapdrome_schema::merged_setting;
 
 use crate::allocators::Names;
 use crate::arguments::ExecArguments;

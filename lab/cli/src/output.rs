@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use heapdrome_engine::survive;
-use heapdrome_record::{Collection, RaceResult, Redaction, compressed_if_named, write_atomically};
+use heapdrome_schema::{Collection, RaceResult, Redaction, compressed_if_named, write_atomically};
 use heapdrome_report::{Brief, Csv, Exporter, Json, Markdown, ReportError, Terminal};
 
 use crate::arguments::{OutputArguments, is_stdout};

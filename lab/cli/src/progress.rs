@@ -10,7 +10,7 @@ use heapdrome_engine::event::{
 };
 use heapdrome_engine::{Engine, failure::Failure};
 use heapdrome_paging::{Leftovers, Turn, size, told_trial};
-use heapdrome_record::{Bytes, PagingCell};
+use heapdrome_schema::{Bytes, PagingCell};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;

@@ -2,7 +2,7 @@
 
 use heapdrome_engine::Engine;
 use heapdrome_engine::race::{LATEST, kept};
-use heapdrome_record::{RaceResult, Role, Saved};
+use heapdrome_schema::{RaceResult, Role, Saved};
 use heapdrome_report::Conclusion;
 
 use crate::arguments::ShowArguments;

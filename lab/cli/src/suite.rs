@@ -1,7 +1,7 @@
 //! `heapdrome suite`: the tables of a document, measured here.
 
 use heapdrome_engine::suite::{self, DocumentRequest, Estimate, LGALLOC, Session, SuiteRequest};
-use heapdrome_record::Scale;
+use heapdrome_schema::Scale;
 
 use crate::arguments::paging::PagingSuiteArguments;
 use crate::arguments::{SuiteArguments, is_stdout};

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use heapdrome_catalogue::Catalogue;
 use heapdrome_measure::launcher::{LauncherKind, LauncherProgram, Simulation};
-use heapdrome_record::Machine;
+use heapdrome_schema::Machine;
 
 use crate::event::{Event, Silent, Sink};
 use crate::failure::Failure;

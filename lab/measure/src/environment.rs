@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use heapdrome_record::{Entrant, Plan, merged_setting};
+use heapdrome_schema::{Entrant, Plan, merged_setting};
 
 /// The variable whose length varies from run to run, so that no entrant profits from one layout
 /// of the stack.

@@ -1,10 +1,10 @@
 //! Runs commands under allocators and records what they cost.
 //!
 //! This room emits [`Event`]s and prints nothing; it knows no statistics and no catalogue. The
-//! command line gives it a [`Plan`](heapdrome_record::Plan) and a folder, and asks for rounds:
+//! command line gives it a [`Plan`](heapdrome_schema::Plan) and a folder, and asks for rounds:
 //!
 //! ```no_run
-//! # fn sketch(plan: heapdrome_record::Plan, machine: heapdrome_record::Machine)
+//! # fn sketch(plan: heapdrome_schema::Plan, machine: heapdrome_schema::Machine)
 //! # -> Result<(), heapdrome_measure::MeasureError> {
 //! use heapdrome_measure::{Interrupt, Race, launcher};
 //! launcher::main_if_asked(); // the first line of main: this process may be a launcher

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::Entrant;
+use heapdrome_schema::Entrant;
 use sha2::{Digest, Sha256};
 
 use crate::MeasureError;

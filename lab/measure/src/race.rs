@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::{Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
+use heapdrome_schema::{Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
 
 use crate::journal::{self, Journal, JournalError};
 use crate::launcher::{LauncherKind, LauncherProgram};

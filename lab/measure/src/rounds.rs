@@ -1,6 +1,6 @@
 //! The rounds of a race, and its memory runs.
 
-use heapdrome_record::{Ending, JournalLine, MemoryRun, Run};
+use heapdrome_schema::{Ending, JournalLine, MemoryRun, Run};
 
 use crate::runner::{Attempt, Finished};
 use crate::{Event, Interrupt, MeasureError, Race, RoundEnd, output, schedule};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use heapdrome_record::{Ending, Nanoseconds, Plan};
+use heapdrome_schema::{Ending, Nanoseconds, Plan};
 
 use crate::launcher::{Answer, Launcher, LauncherKind, Outcome, Refusal, Spawn};
 use crate::needs::Needs;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{Ending, Nanoseconds, Plan, Server};
+use heapdrome_schema::{Ending, Nanoseconds, Plan, Server};
 
 use crate::launcher::{Answer, Outcome, Spawn, Stop};
 use crate::output;

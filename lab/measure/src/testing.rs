@@ -1,6 +1,6 @@
 //! Plans for tests.
 
-use heapdrome_record::{Entrant, Nanoseconds, Options, Plan, Role, Stopping};
+use heapdrome_schema::{Entrant, Nanoseconds, Options, Plan, Role, Stopping};
 
 /// A plan that runs `command` under `entrants` entrants that all are the system's allocator.
 pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {

@@ -1,6 +1,6 @@
 //! Cells that were kept, and those that are asked for now.
 
-use heapdrome_record::PagingCell as Cell;
+use heapdrome_schema::PagingCell as Cell;
 
 /// Puts the cells that are wanted among those that were kept, and returns the places of the wanted
 /// ones. A cell without a report is as if it had not been run: what was missing then may be there
@@ -35,7 +35,7 @@ pub fn take_up(kept: &mut Vec<Cell>, wanted: Vec<Cell>) -> Result<Vec<usize>, St
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::{Bytes, Experiment, Job, Limit, PagingReport};
+    use heapdrome_schema::{Bytes, Experiment, Job, Limit, PagingReport};
 
     use super::*;
 

@@ -49,7 +49,7 @@ pub use reason::{Cause, Gain, Reason, Setting, reason, reason_for};
 pub use terminal::{Terminal, interim};
 pub use words::count;
 
-use heapdrome_record::RaceResult;
+use heapdrome_schema::RaceResult;
 
 /// One form in which results of a kind are handed out: races, collections of them, comparisons.
 pub trait Exporter<R = RaceResult> {

@@ -3,7 +3,7 @@
 //! A program with an arena, a pool or a private allocator of its own is proven to be served, since its
 //! few calls are. That no allocator is faster or smaller then says nothing about allocators.
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Bytes, CPU, EntrantResult, ProofSummary, Role, Series, Status, Verdict, WALL,
 };
 

@@ -6,7 +6,7 @@ mod races;
 #[path = "races/seven.rs"]
 mod seven;
 
-use heapdrome_record::{Ending, Finding, RaceResult, Role, Status};
+use heapdrome_schema::{Ending, Finding, RaceResult, Role, Status};
 use heapdrome_report::{Brief, Conclusion, Exporter, Terminal};
 use seven::{EVEN, SAME, race, with_noise};
 use unicode_width::UnicodeWidthStr;

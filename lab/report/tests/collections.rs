@@ -8,7 +8,7 @@ mod watched;
 #[path = "races/workload.rs"]
 mod workload;
 
-use heapdrome_record::{Collection, SweepResult, SweptParameter, Verdict};
+use heapdrome_schema::{Collection, SweepResult, SweptParameter, Verdict};
 use heapdrome_report::{Csv, Exporter, Markdown, Terminal};
 use unicode_width::UnicodeWidthStr;
 

@@ -6,7 +6,7 @@ mod workload;
 
 use std::collections::HashSet;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Ccdf, CcdfPoint, Collection, Factor, Nanoseconds, Saved, ScalingCurve, ScalingPoint,
     SweepResult, SweptParameter,
 };

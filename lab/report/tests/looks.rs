@@ -6,7 +6,7 @@ mod workload;
 
 use std::collections::{HashMap, HashSet};
 
-use heapdrome_record::Saved;
+use heapdrome_schema::Saved;
 use heapdrome_report::plots;
 
 /// The names in a drawing with the colours, shapes and dashes that are theirs there.

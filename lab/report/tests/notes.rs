@@ -2,7 +2,7 @@
 
 mod races;
 
-use heapdrome_record::{EntrantResult, RaceResult, Saved};
+use heapdrome_schema::{EntrantResult, RaceResult, Saved};
 use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
 use scraper::{Html, Selector};
 

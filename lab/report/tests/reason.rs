@@ -6,7 +6,7 @@ mod races;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Bytes, CallTime, EntrantResult, Evidence, MemoryParts, RaceResult, Role, SystemCalls, Verdict,
 };
 use heapdrome_report::{Cause, reason, reason_for};

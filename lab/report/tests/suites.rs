@@ -4,7 +4,7 @@
 mod golden;
 mod races;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Ending, Holds, Member, MisuseOutcome,
     MisuseRun, Nanoseconds, SCHEMA, Saved, Scale, Status, Survival, Table, Trial,
 };

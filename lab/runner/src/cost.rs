@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 
 use crate::words::{HeapName, Words};
 

@@ -9,7 +9,7 @@ mod words;
 
 use std::process::ExitCode;
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 use heapdrome_system::companion;
 use heapdrome_workloads::{Failure, Libc, Lifo, Parameters, fits, fits_bytes};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use heapdrome_record::Scale;
+use heapdrome_schema::Scale;
 use heapdrome_statistics::FEWEST_ROUNDS;
 use serde::Deserialize;
 

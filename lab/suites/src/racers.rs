@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use heapdrome_record::{Member, Role, Status, resolution};
+use heapdrome_schema::{Member, Role, Status, resolution};
 use heapdrome_statistics::{Estimate, Interval, Rounds, Rule, geometric_mean, mean, median};
 
 use crate::claim::EVERYONE;

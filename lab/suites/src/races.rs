@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{Member, RaceResult, Scale};
+use heapdrome_schema::{Member, RaceResult, Scale};
 
 use crate::definition::{Cell, Form};
 use crate::{Contender, Suite, SuiteError};

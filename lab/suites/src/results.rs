@@ -1,6 +1,6 @@
 //! Tables and verdicts of finished races.
 
-use heapdrome_record::{Absent, ClaimResult, Collection, Member, Scale, Table};
+use heapdrome_schema::{Absent, ClaimResult, Collection, Member, Scale, Table};
 
 use crate::races::check_only;
 use crate::{Contender, Suite, SuiteError, claims, tables};

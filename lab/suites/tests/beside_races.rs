@@ -3,7 +3,7 @@
 mod made_up;
 
 use heapdrome_libraries::GOLDENS;
-use heapdrome_record::{Collection, Ending, Holds, MisuseOutcome, MisuseRun, Table};
+use heapdrome_schema::{Collection, Ending, Holds, MisuseOutcome, MisuseRun, Table};
 use heapdrome_suites::{Suite, Test, evaluate, list};
 use made_up::{Row, collection, member, suite};
 use sha2::{Digest as _, Sha256};
@@ -162,7 +162,7 @@ fn whoever_could_have_raced_and_did_not_is_named() {
             )],
             races,
         );
-        let pair = |one: heapdrome_record::Absent| (one.name, one.reason);
+        let pair = |one: heapdrome_schema::Absent| (one.name, one.reason);
         found.absent.into_iter().map(pair).collect()
     };
     let found = absent(&races(vec![Row::new("c", vec![1.0; 5])]));

@@ -1,6 +1,6 @@
 //! The data files: whole, and true to the documents.
 
-use heapdrome_record::Scale;
+use heapdrome_schema::Scale;
 use heapdrome_suites::{HoldsFor, Makes, Selection, Shown, Suite, Test, find, list};
 
 fn suite(name: &str) -> &'static Suite {

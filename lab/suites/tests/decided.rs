@@ -3,7 +3,7 @@
 
 mod made_up;
 
-use heapdrome_record::{ClaimResult, Holds, Member, Scale};
+use heapdrome_schema::{ClaimResult, Holds, Member, Scale};
 use heapdrome_suites::{Decided, Selection, Suite, evaluate, list};
 use made_up::{Row, collection, member, suite};
 

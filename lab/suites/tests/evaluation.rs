@@ -2,7 +2,7 @@
 
 mod made_up;
 
-use heapdrome_record::{Collection, Holds};
+use heapdrome_schema::{Collection, Holds};
 use heapdrome_suites::{Suite, evaluate};
 use made_up::{Row, collection, member, suite};
 
@@ -66,7 +66,7 @@ fn few_rounds_and_failed_rows_decide_nothing() {
     assert_eq!(holds, Holds::Undecided);
     assert!(because.contains("fewer than 5 rounds"), "{because}");
     few = three(around(0.5, 0.01), around(2.0, 0.01));
-    few.races[0].result.entrants[2].status = heapdrome_record::Status::Failed;
+    few.races[0].result.entrants[2].status = heapdrome_schema::Status::Failed;
     let (holds, because) = verdict(FASTER, &few);
     assert_eq!(holds, Holds::Undecided);
     assert!(because.contains("a failed"), "{because}");

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use crate::common::{catalog, failure, names, output, refusal, stderr, success, text};
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 
 /// Three tiny data sets in a folder whose path has a space.
 fn data() -> (tempfile::TempDir, PathBuf) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::Entrant;
+use heapdrome_schema::Entrant;
 
 use super::{Catalogue, inspect};
 use heapdrome_system::FileError;

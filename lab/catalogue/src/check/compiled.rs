@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use heapdrome_packages::{Cache, ChildError, Job, Shelf, last_lines, sha256_of_bytes};
-use heapdrome_record::Entrant;
+use heapdrome_schema::Entrant;
 use heapdrome_system::FileError;
 use heapdrome_system::child::{self, Ended, Limits, WaitError};
 

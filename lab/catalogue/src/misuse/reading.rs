@@ -1,6 +1,6 @@
 //! What the output of a misusing program says. `checks/misuse.h` describes its lines.
 
-use heapdrome_record::{Ending, MisuseOutcome, MisuseStage};
+use heapdrome_schema::{Ending, MisuseOutcome, MisuseStage};
 
 /// As much of a message is kept.
 const LONGEST: usize = 160;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use heapdrome_catalogue::{Catalogue, CheckOutcome, CheckResult, Checks, Source};
 use heapdrome_engine::Engine;
 use heapdrome_engine::allocators::build;
-use heapdrome_record::EntrantResult;
+use heapdrome_schema::EntrantResult;
 use heapdrome_report::adopt::{self, Adoption};
 
 use crate::arguments::{AllocatorsAction, AllocatorsArguments};

@@ -12,7 +12,7 @@ mod survive;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use heapdrome_record::Scale;
+use heapdrome_schema::Scale;
 
 use crate::examples;
 use crate::values::key_value;

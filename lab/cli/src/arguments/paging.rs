@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use heapdrome_engine::paging::SwapWish;
 use heapdrome_paging::SwapRequest;
-use heapdrome_record::{Bytes, Order};
+use heapdrome_schema::{Bytes, Order};
 
 use super::output::OutputArguments;
 use crate::values::duration;

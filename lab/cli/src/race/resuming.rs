@@ -6,7 +6,7 @@ use clap::Parser as _;
 use heapdrome_engine::Engine;
 use heapdrome_engine::race::{Contest, Origin, announce, refuse_old_sweep, workload_again};
 use heapdrome_engine::workload::Ready;
-use heapdrome_record::Plan;
+use heapdrome_schema::Plan;
 
 use super::stopping::{Aim, stopping};
 use crate::arguments::{Action, Arguments, OutputArguments, RaceArguments};

@@ -1,6 +1,6 @@
 //! When a race stops, from what the command line says of it.
 
-use heapdrome_record::{Nanoseconds, Pace, Stopping};
+use heapdrome_schema::{Nanoseconds, Pace, Stopping};
 
 use crate::arguments::StoppingArguments;
 use crate::failure::Failure;

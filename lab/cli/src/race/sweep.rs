@@ -5,7 +5,7 @@ use heapdrome_engine::race::{
     Load, Sweep, SweepRequest, Whole, check_parameters, current_folder, sweep_outcome,
 };
 use heapdrome_engine::workload::THREADS;
-use heapdrome_record::SweptParameter;
+use heapdrome_schema::SweptParameter;
 
 use super::options::options;
 use super::placeholders;

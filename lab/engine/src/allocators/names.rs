@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use heapdrome_catalogue::{Catalogue, CatalogueError, Entry, State};
 use heapdrome_packages::FetchError;
-use heapdrome_record::Entrant;
+use heapdrome_schema::Entrant;
 
 use super::{build, failure};
 use crate::engine::Engine;

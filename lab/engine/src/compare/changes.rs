@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{COMMON_FIGURES, Change, Factor, RacePair, Verdict, resolution};
+use heapdrome_schema::{COMMON_FIGURES, Change, Factor, RacePair, Verdict, resolution};
 use heapdrome_statistics::{Figures, Interval, Shown, change, median};
 
 use super::differences::differs;

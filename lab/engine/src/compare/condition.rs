@@ -4,7 +4,7 @@ mod possible;
 
 use std::collections::BTreeSet;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     COMMON_FIGURES, Change, Changes, Factor, Judged, Outcome, RacePair, RaceResult,
 };
 

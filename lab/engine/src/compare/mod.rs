@@ -7,7 +7,7 @@ mod pairing;
 
 use std::path::Path;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Changes, ComparedResult, Judged, Machine, Outcome, SCHEMA, Saved, source_name,
 };
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use heapdrome_record::{Collection, EntrantResult, Member, RaceResult, Role, Saved, Status};
+use heapdrome_schema::{Collection, EntrantResult, Member, RaceResult, Role, Saved, Status};
 
 use crate::failure::Failure;
 use crate::program;

@@ -1,7 +1,7 @@
 //! What holds a working set: an allocator, by the name that someone asked for.
 
 use heapdrome_paging::Holding;
-use heapdrome_record::{Entrant, Holder};
+use heapdrome_schema::{Entrant, Holder};
 
 use super::Opened;
 use crate::allocators::Names;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Bytes, Comparison, Entrant, EntrantResult, MemoryRun, Plan, Proof, ProofSummary, RaceResult,
     Role, Run, SCHEMA, Series, Status,
 };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use heapdrome_packages::Hold;
-use heapdrome_record::{Options, Part, RaceResult, Stopping};
+use heapdrome_schema::{Options, Part, RaceResult, Stopping};
 
 use super::contest::{Contest, Ended};
 use super::judging::Judge;

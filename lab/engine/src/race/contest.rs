@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use heapdrome_measure::Race;
-use heapdrome_record::{Finding, JournalLine, Plan, Proof, RaceResult};
+use heapdrome_schema::{Finding, JournalLine, Plan, Proof, RaceResult};
 
 use super::assembling::assemble;
 use super::judging::Judge;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{JournalLine, Plan, spoken};
+use heapdrome_schema::{JournalLine, Plan, spoken};
 use heapdrome_statistics::{Leader, Standing, is_decided, leader_over};
 use heapdrome_suites::Decided;
 

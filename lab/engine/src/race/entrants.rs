@@ -1,6 +1,6 @@
 //! Who takes part in a race.
 
-use heapdrome_record::{Entrant, Role};
+use heapdrome_schema::{Entrant, Role};
 
 use super::as_is::twin_name;
 use crate::allocators::Names;

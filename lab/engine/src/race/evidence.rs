@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{EntrantResult, JournalLine, Role, Status};
+use heapdrome_schema::{EntrantResult, JournalLine, Role, Status};
 
 use super::assembling::assemble;
 use super::contest::{Contest, Ended};

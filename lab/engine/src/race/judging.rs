@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{NoiseFloor, RaceResult, Role};
+use heapdrome_schema::{NoiseFloor, RaceResult, Role};
 use heapdrome_statistics::{Estimate, Range, Standing, typical};
 use heapdrome_suites::{Decided, Race, Suite};
 

@@ -27,7 +27,7 @@ mod surroundings;
 mod sweep;
 
 use heapdrome_measure::MeasureError;
-use heapdrome_record::{RaceResult, Status};
+use heapdrome_schema::{RaceResult, Status};
 
 use crate::failure::Failure;
 

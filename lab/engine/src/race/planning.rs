@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use heapdrome_record::{Options, Part, Plan, Stopping};
+use heapdrome_schema::{Options, Part, Plan, Stopping};
 
 use super::entrants::entrants;
 use super::options::check_judged;

@@ -1,7 +1,7 @@
 //! A race's proofs: who serves malloc, before anything is timed and after anything changed.
 
 use heapdrome_measure::{Event, Interrupt, MeasureError, Race};
-use heapdrome_record::{Coverage, Proof, Role, UnservedReason};
+use heapdrome_schema::{Coverage, Proof, Role, UnservedReason};
 
 use super::contest::{Contest, Ended, program_of};
 use super::measure_failure;

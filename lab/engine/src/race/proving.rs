@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use heapdrome_measure::{Race, entrant_environment};
-use heapdrome_record::{Coverage, Ending, Evidence, JournalLine, Plan, Proof, Role};
+use heapdrome_schema::{Coverage, Ending, Evidence, JournalLine, Plan, Proof, Role};
 use heapdrome_witness::{Report, Request, Session, Witness, WitnessError, add_uncounted};
 
 use super::serving;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use heapdrome_measure::journal::{self, RaceSummary};
-use heapdrome_record::{Plan, RaceResult};
+use heapdrome_schema::{Plan, RaceResult};
 
 use super::contest::Contest;
 use super::planning;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use heapdrome_measure::BaseEnvironment;
-use heapdrome_record::{Plan, Server};
+use heapdrome_schema::{Plan, Server};
 use heapdrome_witness::Session;
 
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use heapdrome_record::{RaceResult, Scale};
+use heapdrome_schema::{RaceResult, Scale};
 use heapdrome_suites::{Probe, Race, probe};
 
 use super::running::{Races, label};

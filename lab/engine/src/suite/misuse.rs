@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use heapdrome_catalogue::Misuses;
-use heapdrome_record::{Absent, Collection, Entrant, MisuseRun, Scale};
+use heapdrome_schema::{Absent, Collection, Entrant, MisuseRun, Scale};
 use heapdrome_suites::{Kind, Suite, kinds, misuse_tables};
 
 use super::running::Races;

@@ -8,7 +8,7 @@ mod selecting;
 
 use std::path::PathBuf;
 
-use heapdrome_record::{Collection, RaceResult, Scale, Status};
+use heapdrome_schema::{Collection, RaceResult, Scale, Status};
 use heapdrome_suites::Suite;
 
 use crate::engine::Engine;

@@ -1,6 +1,6 @@
 //! One race after the other, each on disk as soon as it is done.
 
-use heapdrome_record::{Collection, Nanoseconds, Options, RaceResult, Scale, Stopping};
+use heapdrome_schema::{Collection, Nanoseconds, Options, RaceResult, Scale, Stopping};
 use heapdrome_suites::{Race, Suite, evaluate};
 
 use crate::event::{Event, Piece};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use heapdrome_record::{Collection, Saved, Scale, read_saved};
+use heapdrome_schema::{Collection, Saved, Scale, read_saved};
 use heapdrome_suites::{Race, Selection, Suite};
 
 use super::SuiteRequest;

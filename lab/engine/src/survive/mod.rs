@@ -11,7 +11,7 @@ use heapdrome_paging::{
     Contained, Enclosure, Error, Lab, Mechanism, Search, Swap, Task, contain, free_swap, patience,
     size,
 };
-use heapdrome_record::{Bytes, Collection, Entrant, Limit, Scale, Survival, Trial};
+use heapdrome_schema::{Bytes, Collection, Entrant, Limit, Scale, Survival, Trial};
 
 use crate::allocators::Names;
 use crate::engine::Engine;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use heapdrome_record::Ending;
+use heapdrome_schema::Ending;
 
 use super::message::Usage;
 use super::wait::{self, Reaped, Reaping};

@@ -7,7 +7,7 @@ mod reads;
 mod recycling;
 mod throughput;
 
-use heapdrome_record::{Distribution, Nanoseconds, PagingCell as Cell, PagingReport, Table};
+use heapdrome_schema::{Distribution, Nanoseconds, PagingCell as Cell, PagingReport, Table};
 use heapdrome_statistics::median;
 
 use crate::words::{rate, time};

@@ -1,6 +1,6 @@
 //! Regions that are taken again from a pool that has gone to swap.
 
-use heapdrome_record::{Job, Limit, PagingCell as Cell, Recycle, Table};
+use heapdrome_schema::{Job, Limit, PagingCell as Cell, Recycle, Table};
 
 use super::{quantile, range_of, range_of_quantile, rate_of, table, tail};
 use crate::words::{ratio, size};
@@ -84,7 +84,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use heapdrome_record::{Bytes, Experiment, Holder, PagingReport};
+    use heapdrome_schema::{Bytes, Experiment, Holder, PagingReport};
 
     fn cell(memory: Bytes, threads: &[usize]) -> Cell {
         let job = Job::Recycle(Recycle {

@@ -1,6 +1,6 @@
 //! Whether the fastest allocator is also the one whose degradation is closest to 1.
 
-use heapdrome_record::{Holds, Member};
+use heapdrome_schema::{Holds, Member};
 use heapdrome_statistics::{Interval, Rule};
 
 use super::parts::sized;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 
 use super::parts::{self, Compared};
 use crate::Suite;

@@ -1,6 +1,6 @@
 //! Geometric means over races as the parts of a claim.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 use heapdrome_statistics::{FEWEST_ROUNDS, Interval};
 
 use super::evidence::{Found, Part};

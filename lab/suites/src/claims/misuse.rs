@@ -2,7 +2,7 @@
 //!
 //! Each kind was committed once under each allocator: these are counts, without intervals.
 
-use heapdrome_record::{Holds, MisuseRun};
+use heapdrome_schema::{Holds, MisuseRun};
 
 use crate::Suite;
 use crate::misuse::{Caught, caught};

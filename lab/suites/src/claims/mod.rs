@@ -8,7 +8,7 @@ mod means;
 mod misuse;
 mod parts;
 
-use heapdrome_record::{ClaimResult, Holds, Member, MisuseRun};
+use heapdrome_schema::{ClaimResult, Holds, Member, MisuseRun};
 
 use crate::Suite;
 use crate::claim::{Claim, HoldsFor, Test};

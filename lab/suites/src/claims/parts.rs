@@ -3,7 +3,7 @@
 //! A claim is one statement, whatever the number of its comparisons: their intervals hold together
 //! with 95%, so that one of many that strays by chance does not contradict it.
 
-use heapdrome_record::{Member, resolution};
+use heapdrome_schema::{Member, resolution};
 use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
 
 use super::evidence::{Found, Part};

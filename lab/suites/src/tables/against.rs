@@ -1,6 +1,6 @@
 //! Tables of one allocator against its rivals.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 use heapdrome_statistics::Interval;
 
 use super::sweep::{failures, name};

@@ -1,6 +1,6 @@
 //! What more parallel work costs besides being more work.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 use heapdrome_statistics::{Interval, mean, ratio_of_means};
 
 use super::{Parts, interval, number, racing};

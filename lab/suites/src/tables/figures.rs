@@ -1,6 +1,6 @@
 //! Several figures of one race.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 
 use super::sweep::failures;
 use super::{NONE, Parts, racing, rule_of};

@@ -8,7 +8,7 @@ mod runs;
 mod sweep;
 mod text;
 
-use heapdrome_record::{Member, MisuseRun, Table};
+use heapdrome_schema::{Member, MisuseRun, Table};
 use heapdrome_statistics::Rule;
 
 use crate::racers::{Span, compare, figure_of, rule};

@@ -1,6 +1,6 @@
 //! Tables of one race: its runs summarised.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 use heapdrome_statistics::{mean, standard_deviation};
 
 use super::{NONE, Parts, interval, number, racing, rule_of};

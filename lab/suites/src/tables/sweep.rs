@@ -1,6 +1,6 @@
 //! Tables of several races: allocators against what varies between them.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 use heapdrome_statistics::{Rule, mean};
 
 use super::{NONE, Parts, number, racing, ratio_cell, rule_of};
@@ -154,7 +154,7 @@ pub(super) fn failures(suite: &Suite, members: &[&Member]) -> Vec<String> {
             let out = raced.filter(|row| row.allocator == allocator);
             if out
                 .into_iter()
-                .any(|row| row.status != heapdrome_record::Status::Ok)
+                .any(|row| row.status != heapdrome_schema::Status::Ok)
             {
                 let why = missing(&member.result, allocator);
                 notes.push(format!("{} {why} in {}", contender.label(), name(member)));

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::bench::{Bench, system};
-use heapdrome_record::{Coverage, Ending};
+use heapdrome_schema::{Coverage, Ending};
 use heapdrome_witness::{Witness, WitnessError};
 
 /// Whether a process is more than a dead one that its parent has not waited for.

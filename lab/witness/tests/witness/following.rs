@@ -1,7 +1,7 @@
 //! What following every block shows.
 
 use crate::bench::{Bench, forced, system};
-use heapdrome_record::{Ending, Entrant, Evidence};
+use heapdrome_schema::{Ending, Entrant, Evidence};
 
 fn follow(bench: &Bench, entrant: &Entrant, command: &[&str]) -> Evidence {
     let report = bench.follow(entrant, command);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use heapdrome_catalogue::{Catalogue, Source};
 use heapdrome_packages::Cache;
-use heapdrome_record::{CPU, EntrantResult, RaceResult, Role, Saved, WALL, read_saved};
+use heapdrome_schema::{CPU, EntrantResult, RaceResult, Role, Saved, WALL, read_saved};
 use heapdrome_statistics::median;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! Whether anything in two results could confirm a condition. One that nothing can is refused: as a check it could
 //! never fail, and would look green for ever.
 
-use heapdrome_record::EntrantResult;
+use heapdrome_schema::EntrantResult;
 use heapdrome_statistics::FEWEST_ROUNDS;
 
 use super::{ANY, Condition, short_name};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use heapdrome_measure::journal;
-use heapdrome_record::{Plan, Stopping};
+use heapdrome_schema::{Plan, Stopping};
 
 use crate::engine::Engine;
 use crate::event::{Event, GoingOn, RoundsDone};
