@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_catalogue::BuildEvent;
+use heapdrome_registry::BuildEvent;
 use heapdrome_engine::event::{
     Aim, Event, Found, GoingOn, Piece, RoundsDone, Searching, Sink, Step,
 };

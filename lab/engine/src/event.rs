@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_catalogue::BuildEvent;
+use heapdrome_registry::BuildEvent;
 use heapdrome_paging::{Leftovers, Turn};
 use heapdrome_schema::{Bytes, Ending, PagingCell, RaceResult, Stopping, Trial};
 

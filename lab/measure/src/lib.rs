@@ -1,6 +1,6 @@
 //! Runs commands under allocators and records what they cost.
 //!
-//! This room emits [`Event`]s and prints nothing; it knows no statistics and no catalogue. The
+//! This room emits [`Event`]s and prints nothing; it knows no statistics and no registry. The
 //! command line gives it a [`Plan`](heapdrome_schema::Plan) and a folder, and asks for rounds:
 //!
 //! ```no_run

@@ -42,7 +42,7 @@ pub enum MisuseOutcome {
 /// One run of a program that commits one kind of misuse.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MisuseRun {
-    /// The allocator's name in the catalogue.
+    /// The allocator's name in the registry.
     pub allocator: String,
     /// The kind of misuse.
     pub kind: String,

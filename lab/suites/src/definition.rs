@@ -22,7 +22,7 @@ pub struct Suite {
     pub summary: String,
     /// What it repeats, if anything was published.
     pub document: Option<Document>,
-    /// The allocator that the others are compared with, by its name in the catalogue.
+    /// The allocator that the others are compared with, by its name in the registry.
     pub baseline: String,
     /// Whether it is run by its own name only, and is no part of `all`.
     #[serde(default)]
@@ -66,9 +66,9 @@ pub struct Document {
 pub struct Contender {
     /// The name by which the document calls it.
     pub name: String,
-    /// Its name in the catalogue.
+    /// Its name in the registry.
     pub allocator: Option<String>,
-    /// Why it cannot be had; for one that has an allocator, what to say where the catalogue does
+    /// Why it cannot be had; for one that has an allocator, what to say where the registry does
     /// not know it.
     pub absent: Option<String>,
     /// Whether it stands beside those that "everyone" means in a claim: the document does not have
@@ -266,7 +266,7 @@ impl Suite {
 }
 
 impl Contender {
-    /// Its name in tables: the document's, and the catalogue's where that is another.
+    /// Its name in tables: the document's, and the registry's where that is another.
     pub fn label(&self) -> String {
         match &self.allocator {
             Some(allocator) if *allocator != self.name => format!("{} ({allocator})", self.name),

@@ -9,7 +9,7 @@ use heapdrome_statistics::{Estimate, Interval, Rounds, Rule, geometric_mean, mea
 use crate::claim::EVERYONE;
 use crate::{Contender, Suite};
 
-/// An entrant with its name in the catalogue.
+/// An entrant with its name in the registry.
 pub(crate) type Racer<'a> = (&'a Contender, &'a str);
 
 /// Probability that any interval of one column of a table does not hold the true figure.

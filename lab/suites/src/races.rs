@@ -22,7 +22,7 @@ pub struct Race {
     pub swept: Option<u64>,
     /// Whether that parameter is the number of threads, so that processors can be chosen for it.
     pub sweeps_threads: bool,
-    /// The baseline, by its name in the catalogue.
+    /// The baseline, by its name in the registry.
     pub baseline: String,
     /// The rivals, by theirs.
     pub allocators: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Selection<'a> {
     pub processors: usize,
     /// Cells, as `cell`, `suite/cell`, `suite` or any of them with `=value`; empty for all.
     pub only: &'a [String],
-    /// Rivals instead of the suite's, by names of the catalogue; empty for the suite's own.
+    /// Rivals instead of the suite's, by names of the registry; empty for the suite's own.
     pub allocators: &'a [String],
 }
 
@@ -144,12 +144,12 @@ impl Suite {
     }
 
     /// Takes entrants out whose allocator cannot be had here; `reason` is what to tell of them
-    /// where the catalogue knows the allocator, or the suite does not say itself why it has none.
-    pub fn take(&mut self, allocator: &str, reason: &str, in_catalogue: bool) {
+    /// where the registry knows the allocator, or the suite does not say itself why it has none.
+    pub fn take(&mut self, allocator: &str, reason: &str, in_registry: bool) {
         for entrant in &mut self.entrants {
             if entrant.allocator.as_deref() == Some(allocator) {
                 entrant.allocator = None;
-                if in_catalogue || entrant.absent.is_none() {
+                if in_registry || entrant.absent.is_none() {
                     entrant.absent = Some(reason.to_owned());
                 }
             }

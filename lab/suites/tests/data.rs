@@ -38,14 +38,14 @@ fn every_file_is_a_suite() {
     assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
 }
 
-/// Whoever adds an allocator to the catalogue adds a rival, or says that it is no malloc to be had.
+/// Whoever adds an allocator to the registry adds a rival, or says that it is no malloc to be had.
 #[test]
-fn the_stable_meets_every_working_allocator_of_the_catalogue() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../catalogue/allocators");
+fn the_stable_meets_every_working_allocator_of_the_registry() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");
     let stable = suite("stable");
     let mut missing = Vec::new();
     let mut met = 0;
-    for file in std::fs::read_dir(folder).expect("the catalogue") {
+    for file in std::fs::read_dir(folder).expect("the registry") {
         let path = file.expect("an entry").path();
         let text = std::fs::read_to_string(&path).expect("a text");
         let entry: toml::Table = text.parse().expect("TOML");

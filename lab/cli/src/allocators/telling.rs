@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use heapdrome_catalogue::{Catalogue, Entry, Source, State};
+use heapdrome_registry::{Registry, Entry, Source, State};
 use heapdrome_packages::sha256_of_file;
 
 use crate::failure::Failure;
@@ -26,8 +26,8 @@ fn group(state: &State) -> usize {
 }
 
 /// Prints all, by whether they can be had.
-pub(super) fn list(catalogue: &Catalogue) -> Result<(), Failure> {
-    let all = catalogue.list();
+pub(super) fn list(registry: &Registry) -> Result<(), Failure> {
+    let all = registry.list();
     let width = output::terminal().width;
     let mut text = String::new();
     for (place, heading) in GROUPS.iter().enumerate() {

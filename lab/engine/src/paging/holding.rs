@@ -24,8 +24,8 @@ pub fn holdings(asked: &[String], build: bool, engine: &Engine) -> Result<Vec<Ho
     {
         return Ok(all.into_iter().map(Holding::from).collect());
     }
-    let catalogue = engine.catalogue()?;
-    let names = Names::new(&catalogue, engine);
+    let registry = engine.registry()?;
+    let names = Names::new(&registry, engine);
     let ready = |name: &String| -> Result<Holding, Failure> {
         let named = || Entrant {
             name: name.clone(),
@@ -90,8 +90,8 @@ pub fn rivals_of(
 /// # Errors
 /// When the user's own list of allocators is wrong.
 pub fn unbuilt(holdings: &[&Holding], engine: &Engine) -> Result<Vec<String>, Failure> {
-    let catalogue = engine.catalogue()?;
-    let names = Names::new(&catalogue, engine);
+    let registry = engine.registry()?;
+    let names = Names::new(&registry, engine);
     let of = |holding: &&Holding| Some(holding.allocator.as_ref()?.name.clone());
     let mut found: Vec<String> = holdings.iter().filter_map(of).collect();
     found.retain(|name| names.must_be_built(name));

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use heapdrome_catalogue::package_of;
+use heapdrome_registry::package_of;
 use heapdrome_measure::journal;
 use heapdrome_packages::sha256_of_file;
 use heapdrome_schema::{Coverage, Entrant, JournalLine, Plan, Proof, Role};

@@ -106,7 +106,7 @@ impl Contest {
             remarks: [removed_variables(&race), race.remarks().to_vec()].concat(),
             last_table: Instant::now(),
             progress: Progress::new(race.plan(), engine.sink()),
-            libc: heapdrome_catalogue::system_libc(),
+            libc: heapdrome_registry::system_libc(),
             race,
             name,
             prover,

@@ -94,7 +94,7 @@ fn of_this_machine(collection: &Collection) -> bool {
         || (&there.processor, there.processors) == (&here.processor, here.processors)
 }
 
-/// Allocators of a suite, by names of the catalogue.
+/// Allocators of a suite, by names of the registry.
 pub struct Equipment {
     /// The rivals that were asked for instead of the suites' own.
     pub rivals: Vec<String>,
@@ -113,8 +113,8 @@ pub fn equip(
     engine: &Engine,
     scale: Scale,
 ) -> Result<Equipment, Failure> {
-    let catalogue = engine.catalogue()?;
-    let known = Names::new(&catalogue, engine);
+    let registry = engine.registry()?;
+    let known = Names::new(&registry, engine);
     let asked = match request.allocators.as_slice() {
         [] => Vec::new(),
         names => known.expand(names)?,
@@ -134,9 +134,9 @@ pub fn equip(
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             Err(error) if needed => return Err(error),
             Err(error) => {
-                let in_catalogue = catalogue.find(&name).is_ok();
+                let in_registry = registry.find(&name).is_ok();
                 for suite in &mut *suites {
-                    suite.take(&name, &error.to_string(), in_catalogue);
+                    suite.take(&name, &error.to_string(), in_registry);
                 }
                 engine.tell(Event::DoesNotRace {
                     allocator: &name,

@@ -9,7 +9,7 @@ use crate::claim::{EVERYONE, Sizes};
 use crate::racers::{ALPHA, Span, compare, figure_of, racers};
 use crate::tables::{degradation, interval};
 
-/// An entrant with its name in the catalogue, and with the distance of its degradation from 1 on the log
+/// An entrant with its name in the registry, and with the distance of its degradation from 1 on the log
 /// scale.
 struct Racer<'a> {
     name: String,

@@ -43,7 +43,7 @@ pub(crate) fn judge(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> V
 }
 
 impl Suite {
-    /// The allocators whose misuse a claim or a target speaks of, by names of the catalogue.
+    /// The allocators whose misuse a claim or a target speaks of, by names of the registry.
     pub fn misused(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for claim in self.targets.iter().chain(&self.claims) {

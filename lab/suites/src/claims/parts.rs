@@ -15,7 +15,7 @@ use crate::tables::{data_ratio, degradation, pair};
 
 /// One entrant beside another in one race, as a part of a claim.
 pub(super) struct Compared<'a> {
-    /// Both, by their names in the catalogue.
+    /// Both, by their names in the registry.
     pub(super) both: [&'a str; 2],
     /// What came of it.
     pub(super) part: Part,

@@ -39,7 +39,7 @@ pub enum LibraryFault {
 
 /// Why an allocator cannot be had, and what to do about it.
 #[derive(Debug, thiserror::Error)]
-pub enum CatalogueError {
+pub enum RegistryError {
     /// No allocator has this name.
     #[error("no allocator is called {name}{}; `heapdrome allocators list` shows all", or_nearest(.nearest))]
     Unknown {

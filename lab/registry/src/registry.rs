@@ -1,4 +1,4 @@
-//! The catalogue: entries, and what of them is here.
+//! The registry: entries, and what of them is here.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use crate::build::{self, BuildEvent, Installed};
 use crate::entry::{Entry, Recipe, Source};
 use crate::requires::Surroundings;
 use crate::system::{Loader, Packages, has_program, libc_version};
-use crate::{CatalogueError, carried, config, embedded, library};
+use crate::{RegistryError, carried, config, embedded, library};
 
 mod own;
 
@@ -51,7 +51,7 @@ pub struct Listing<'a> {
 
 /// Every allocator that heapdrome knows.
 #[derive(Debug)]
-pub struct Catalogue {
+pub struct Registry {
     cache: Cache,
     config: PathBuf,
     entries: Vec<Entry>,
@@ -67,14 +67,14 @@ struct Located {
     preload: Vec<PathBuf>,
 }
 
-impl Catalogue {
+impl Registry {
     /// Reads the entries that came with heapdrome and the user's own from `allocators.toml` in
     /// `config_dir` (usually `$XDG_CONFIG_HOME/heapdrome`). One of the user's own takes the place
     /// of an entry of the same name.
     ///
     /// # Errors
     /// When the user's file cannot be read or understood.
-    pub fn load(cache: &Cache, config_dir: &Path) -> Result<Self, CatalogueError> {
+    pub fn load(cache: &Cache, config_dir: &Path) -> Result<Self, RegistryError> {
         let mut entries = embedded::entries()?;
         for own in config::read(config_dir)? {
             let entry = own::own_entry(own);
@@ -93,7 +93,7 @@ impl Catalogue {
         })
     }
 
-    /// Every entry with its state, in the order of the catalogue.
+    /// Every entry with its state, in the order of the registry.
     pub fn list(&self) -> Vec<Listing<'_>> {
         self.entries
             .iter()
@@ -107,8 +107,8 @@ impl Catalogue {
     /// The entry of a name or an alias.
     ///
     /// # Errors
-    /// [`CatalogueError::Unknown`] with the nearest names.
-    pub fn find(&self, name: &str) -> Result<&Entry, CatalogueError> {
+    /// [`RegistryError::Unknown`] with the nearest names.
+    pub fn find(&self, name: &str) -> Result<&Entry, RegistryError> {
         let by_name = self.entries.iter().find(|entry| entry.name == name);
         let by_alias = || {
             self.entries
@@ -117,7 +117,7 @@ impl Catalogue {
         };
         by_name
             .or_else(by_alias)
-            .ok_or_else(|| CatalogueError::Unknown {
+            .ok_or_else(|| RegistryError::Unknown {
                 name: name.to_owned(),
                 nearest: self.nearest(name),
             })
@@ -197,10 +197,10 @@ impl Catalogue {
     }
 
     /// Where an entry's library is, or why it is not here.
-    fn locate(&self, entry: &Entry) -> Result<Located, CatalogueError> {
+    fn locate(&self, entry: &Entry) -> Result<Located, RegistryError> {
         let name = || entry.name.clone();
         if let Some(why) = self.unmet(entry) {
-            return Err(CatalogueError::NotApplicable { name: name(), why });
+            return Err(RegistryError::NotApplicable { name: name(), why });
         }
         let only = |path: PathBuf| Located {
             preload: vec![path.clone()],
@@ -213,7 +213,7 @@ impl Catalogue {
             }),
             Source::System(library) => {
                 let found = self.loader.locate(library);
-                let (path, also) = found.ok_or_else(|| CatalogueError::NeedsPackage {
+                let (path, also) = found.ok_or_else(|| RegistryError::NeedsPackage {
                     name: name(),
                     apt: library.apt.clone(),
                 })?;
@@ -227,19 +227,19 @@ impl Catalogue {
                 let found = build::installed(&self.cache, entry);
                 found
                     .map(only)
-                    .ok_or_else(|| CatalogueError::NotInstalled { name: name() })
+                    .ok_or_else(|| RegistryError::NotInstalled { name: name() })
             }
             Source::Carried(file) => {
                 let found = carried::installed(&self.cache, file);
                 found
                     .map(only)
-                    .ok_or_else(|| CatalogueError::NotInstalled { name: name() })
+                    .ok_or_else(|| RegistryError::NotInstalled { name: name() })
             }
             Source::User(path) => {
                 inspect(path)?;
                 Ok(only(path.clone()))
             }
-            Source::Unavailable(why) => Err(CatalogueError::Unavailable {
+            Source::Unavailable(why) => Err(RegistryError::Unavailable {
                 name: name(),
                 why: why.clone(),
             }),
@@ -249,14 +249,14 @@ impl Catalogue {
     /// The entrant of a name, or of a library's path: whatever has a `/` in it. Builds nothing.
     ///
     /// # Errors
-    /// [`CatalogueError::NotInstalled`] when `install` would help; else what is missing or wrong.
-    pub fn entrant(&self, spec: &str) -> Result<Entrant, CatalogueError> {
+    /// [`RegistryError::NotInstalled`] when `install` would help; else what is missing or wrong.
+    pub fn entrant(&self, spec: &str) -> Result<Entrant, RegistryError> {
         if spec.contains('/') {
             return self.entrant_of_file(spec);
         }
         let entry = self.find(spec)?;
         let located = self.locate(entry).map_err(|error| match error {
-            CatalogueError::NotInstalled { .. } => self.why_not(entry),
+            RegistryError::NotInstalled { .. } => self.why_not(entry),
             other => other,
         })?;
         if let Some(path) = &located.library {
@@ -277,7 +277,7 @@ impl Catalogue {
         })
     }
 
-    fn entrant_of_file(&self, spec: &str) -> Result<Entrant, CatalogueError> {
+    fn entrant_of_file(&self, spec: &str) -> Result<Entrant, RegistryError> {
         let path = std::path::absolute(spec).map_err(FileError::of("find", spec))?;
         inspect(&path)?;
         let version = self.packages.version_of(&path);
@@ -292,12 +292,12 @@ impl Catalogue {
         })
     }
 
-    fn why_not(&self, entry: &Entry) -> CatalogueError {
+    fn why_not(&self, entry: &Entry) -> RegistryError {
         let name = entry.name.clone();
         match self.state(entry) {
-            State::NeedsPackage { apt } => CatalogueError::NeedsPackage { name, apt },
-            State::Unavailable { why } => CatalogueError::Unavailable { name, why },
-            State::Buildable | State::Installed { .. } => CatalogueError::NotInstalled { name },
+            State::NeedsPackage { apt } => RegistryError::NeedsPackage { name, apt },
+            State::Unavailable { why } => RegistryError::Unavailable { name, why },
+            State::Buildable | State::Installed { .. } => RegistryError::NotInstalled { name },
         }
     }
 
@@ -310,7 +310,7 @@ impl Catalogue {
         &self,
         name: &str,
         observe: &mut dyn FnMut(BuildEvent),
-    ) -> Result<Installed, CatalogueError> {
+    ) -> Result<Installed, RegistryError> {
         let entry = self.find(name)?;
         match self.state(entry) {
             State::Installed { path, version } => Ok(Installed {
@@ -370,8 +370,8 @@ fn user_fault(path: &Path) -> String {
     format!("{}: {fault}", path.display())
 }
 
-fn inspect(path: &Path) -> Result<(), CatalogueError> {
-    library::inspect(path).map_err(|fault| CatalogueError::Library {
+fn inspect(path: &Path) -> Result<(), RegistryError> {
+    library::inspect(path).map_err(|fault| RegistryError::Library {
         path: path.to_owned(),
         fault,
     })

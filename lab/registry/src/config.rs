@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use heapdrome_system::FileError;
 
-use crate::CatalogueError;
+use crate::RegistryError;
 
 /// The file's name in heapdrome's configuration folder.
 pub(crate) const FILE: &str = "allocators.toml";
@@ -34,7 +34,7 @@ struct OwnFile {
 }
 
 /// Reads the file; one that is not there lists nothing.
-pub(crate) fn read(folder: &Path) -> Result<Vec<Own>, CatalogueError> {
+pub(crate) fn read(folder: &Path) -> Result<Vec<Own>, RegistryError> {
     let path = folder.join(FILE);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
@@ -47,7 +47,7 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Own>, CatalogueError> {
     Ok(file.allocator)
 }
 
-fn broken(path: &Path, text: &str, error: &toml::de::Error) -> CatalogueError {
+fn broken(path: &Path, text: &str, error: &toml::de::Error) -> RegistryError {
     let start = error.span().map_or(0, |span| span.start.min(text.len()));
     let line = text.as_bytes()[..start]
         .iter()
@@ -55,7 +55,7 @@ fn broken(path: &Path, text: &str, error: &toml::de::Error) -> CatalogueError {
         .count()
         + 1;
     let reason = error.message().lines().collect::<Vec<_>>().join("; ");
-    CatalogueError::BrokenConfig {
+    RegistryError::BrokenConfig {
         path: path.to_owned(),
         line,
         reason,
@@ -63,7 +63,7 @@ fn broken(path: &Path, text: &str, error: &toml::de::Error) -> CatalogueError {
 }
 
 /// Writes the file whole or not at all.
-pub(crate) fn write(folder: &Path, allocators: Vec<Own>) -> Result<(), CatalogueError> {
+pub(crate) fn write(folder: &Path, allocators: Vec<Own>) -> Result<(), RegistryError> {
     let path = folder.join(FILE);
     std::fs::create_dir_all(folder).map_err(FileError::of("make the folder", folder))?;
     let list = toml::to_string(&OwnFile {

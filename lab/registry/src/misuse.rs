@@ -9,7 +9,7 @@ use heapdrome_schema::{Bytes, Ending, Entrant, MisuseOutcome, MisuseRun};
 use heapdrome_system::FileError;
 use heapdrome_system::child::{Ended, Limits};
 
-use crate::CatalogueError;
+use crate::RegistryError;
 use crate::check::compiled::{Compiled, PAUSE, Program, Set};
 use crate::check::{COMMON, OTHER_ALLOCATOR};
 use crate::entry::Language;
@@ -67,7 +67,7 @@ impl Misuses {
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written to.
-    pub fn prepare(cache: &Cache) -> Result<Self, CatalogueError> {
+    pub fn prepare(cache: &Cache) -> Result<Self, RegistryError> {
         PROGRAMS.compiled(cache).map(Self)
     }
 
@@ -76,7 +76,7 @@ impl Misuses {
     ///
     /// # Errors
     /// When the program cannot be started, or the person asked heapdrome to stop.
-    pub fn control(&self, entrant: &Entrant) -> Result<Option<String>, CatalogueError> {
+    pub fn control(&self, entrant: &Entrant) -> Result<Option<String>, RegistryError> {
         let run = self.run(entrant, CONTROL)?;
         let why = run.said.or(run.harm);
         let why = why.unwrap_or_else(|| run.ending.to_string());
@@ -93,7 +93,7 @@ impl Misuses {
     ///
     /// # Errors
     /// When the program cannot be started, or the person asked heapdrome to stop.
-    pub fn run(&self, entrant: &Entrant, kind: &str) -> Result<MisuseRun, CatalogueError> {
+    pub fn run(&self, entrant: &Entrant, kind: &str) -> Result<MisuseRun, RegistryError> {
         let program = if kind.starts_with(OPERATORS) {
             &IN_CPP
         } else {

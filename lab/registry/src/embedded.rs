@@ -1,6 +1,6 @@
 //! The entries and glue files that came with heapdrome.
 
-use crate::CatalogueError;
+use crate::RegistryError;
 use crate::entry::{self, Entry};
 
 /// The text of each entry's file, by its name; a base comes before its variants.
@@ -81,12 +81,12 @@ glue![
 ];
 
 /// Every entry that came with heapdrome.
-pub(crate) fn entries() -> Result<Vec<Entry>, CatalogueError> {
+pub(crate) fn entries() -> Result<Vec<Entry>, RegistryError> {
     let mut entries: Vec<Entry> = Vec::with_capacity(ENTRIES.len());
     for (name, text) in ENTRIES {
         let find = |base: &str| entries.iter().find(|entry| entry.name == base).cloned();
         let entry = entry::parse(text, &find);
-        entries.push(entry.map_err(|reason| CatalogueError::BrokenEntry {
+        entries.push(entry.map_err(|reason| RegistryError::BrokenEntry {
             name: (*name).to_owned(),
             reason,
         })?);

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use heapdrome_schema::Entrant;
 
-use super::{Catalogue, inspect};
+use super::{Registry, inspect};
 use heapdrome_system::FileError;
 
 use crate::config::{self, Own};
 use crate::entry::{Adoption, Entry, Source};
-use crate::{CatalogueError, build, carried};
+use crate::{RegistryError, build, carried};
 
 /// Names that stand for several entries on a command line.
 const GROUPS: [&str; 4] = ["default", "found", "hardened", "all"];
 
-impl Catalogue {
+impl Registry {
     /// Adds a library of the user's own under a name, with environment variables to run it with.
     /// One of the user's own of the same name is replaced.
     ///
@@ -27,7 +27,7 @@ impl Catalogue {
         name: &str,
         path: &Path,
         env: &BTreeMap<String, String>,
-    ) -> Result<(), CatalogueError> {
+    ) -> Result<(), RegistryError> {
         self.check_name(name)?;
         check_settings(env)?;
         let path = std::path::absolute(path).map_err(FileError::of("find", path))?;
@@ -46,9 +46,9 @@ impl Catalogue {
         Ok(())
     }
 
-    fn check_name(&self, name: &str) -> Result<(), CatalogueError> {
+    fn check_name(&self, name: &str) -> Result<(), RegistryError> {
         let bad = |why: &str| {
-            Err(CatalogueError::BadName {
+            Err(RegistryError::BadName {
                 name: format!("{name:?}"),
                 why: why.to_owned(),
             })
@@ -69,7 +69,7 @@ impl Catalogue {
                 source: Source::User(_) | Source::Unavailable(_),
                 ..
             }) => Ok(()),
-            Ok(_) => bad("heapdrome's own catalogue has one of that name; choose another"),
+            Ok(_) => bad("heapdrome's own registry has one of that name; choose another"),
         }
     }
 
@@ -79,10 +79,10 @@ impl Catalogue {
     /// # Errors
     /// When the name is unknown, when there is nothing of heapdrome's to remove, or when it cannot
     /// be removed.
-    pub fn remove(&mut self, name: &str) -> Result<PathBuf, CatalogueError> {
+    pub fn remove(&mut self, name: &str) -> Result<PathBuf, RegistryError> {
         let entry = self.find(name)?.clone();
         let not_ours = |why: &str| {
-            Err(CatalogueError::NotRemovable {
+            Err(RegistryError::NotRemovable {
                 name: entry.name.clone(),
                 why: why.to_owned(),
             })
@@ -141,12 +141,12 @@ pub(super) fn own_entry(own: Own) -> Entry {
     }
 }
 
-fn check_settings(env: &BTreeMap<String, String>) -> Result<(), CatalogueError> {
+fn check_settings(env: &BTreeMap<String, String>) -> Result<(), RegistryError> {
     let is_bad = |(name, value): &(&String, &String)| {
         name.is_empty() || name.contains('=') || name.contains('\0') || value.contains('\0')
     };
     match env.iter().find(is_bad) {
-        Some((name, value)) => Err(CatalogueError::BadSetting {
+        Some((name, value)) => Err(RegistryError::BadSetting {
             setting: format!("{name}={value}").escape_debug().to_string(),
         }),
         None => Ok(()),

@@ -10,7 +10,7 @@ use super::compile::{self, Unit};
 use heapdrome_system::FileError;
 
 use crate::entry::{Entry, Language, OPTIMISATION, Recipe, Step};
-use crate::{CatalogueError, embedded, library};
+use crate::{RegistryError, embedded, library};
 
 /// One build in one staging folder.
 pub(super) struct Work<'a> {
@@ -50,7 +50,7 @@ impl<'a> Work<'a> {
         source: &'a Path,
         staging: &Path,
         log: &'a Path,
-    ) -> Result<Self, CatalogueError> {
+    ) -> Result<Self, RegistryError> {
         let folder = staging.join("build");
         let glue = staging.join("glue");
         for path in [&folder, &glue] {
@@ -77,7 +77,7 @@ impl<'a> Work<'a> {
         })
     }
 
-    pub(super) fn run(&self, observe: &mut dyn FnMut(BuildEvent)) -> Result<(), CatalogueError> {
+    pub(super) fn run(&self, observe: &mut dyn FnMut(BuildEvent)) -> Result<(), RegistryError> {
         let count = |step: &Step| match step {
             Step::Compile { files, .. } => files.len(),
             _ => 1,
@@ -94,7 +94,7 @@ impl<'a> Work<'a> {
             .try_for_each(|step| self.step(step, &mut progress))
     }
 
-    fn step(&self, step: &Step, progress: &mut Progress<'_>) -> Result<(), CatalogueError> {
+    fn step(&self, step: &Step, progress: &mut Progress<'_>) -> Result<(), RegistryError> {
         match step {
             Step::Copy { from, to } => {
                 progress.step("copying the sources".to_owned());
@@ -138,7 +138,7 @@ impl<'a> Work<'a> {
             .replace("{optimisation}", &OPTIMISATION.join(" "))
     }
 
-    fn run_command(&self, command: &[String], folder: &str) -> Result<(), CatalogueError> {
+    fn run_command(&self, command: &[String], folder: &str) -> Result<(), RegistryError> {
         let Some((program, arguments)) = command.split_first() else {
             return Ok(());
         };
@@ -157,7 +157,7 @@ impl<'a> Work<'a> {
         files: &[String],
         flags: &[String],
         progress: &mut Progress<'_>,
-    ) -> Result<(), CatalogueError> {
+    ) -> Result<(), RegistryError> {
         let mut units = Vec::new();
         for file in files {
             let object = self
@@ -193,7 +193,7 @@ impl<'a> Work<'a> {
         language: Language,
         flags: &[String],
         output: &str,
-    ) -> Result<(), CatalogueError> {
+    ) -> Result<(), RegistryError> {
         let mut job = Job::new(compiler(language), self.log);
         clean_environment(&mut job);
         let command = job.command();
@@ -209,9 +209,9 @@ impl<'a> Work<'a> {
     }
 
     /// The library that the steps made, if it can be preloaded.
-    pub(super) fn finished_library(&self, name: &str) -> Result<PathBuf, CatalogueError> {
+    pub(super) fn finished_library(&self, name: &str) -> Result<PathBuf, RegistryError> {
         let path = self.folder.join(&self.recipe.library);
-        library::inspect(&path).map_err(|fault| CatalogueError::Build {
+        library::inspect(&path).map_err(|fault| RegistryError::Build {
             name: self.name.to_owned(),
             reason: format!("the build left no usable {name}"),
             last: fault.to_string(),
@@ -220,11 +220,11 @@ impl<'a> Work<'a> {
         Ok(path)
     }
 
-    fn failure(&self, error: ChildError) -> CatalogueError {
+    fn failure(&self, error: ChildError) -> RegistryError {
         let name = self.name.to_owned();
         match error {
-            ChildError::Interrupted => CatalogueError::Interrupted { name },
-            error => CatalogueError::Build {
+            ChildError::Interrupted => RegistryError::Interrupted { name },
+            error => RegistryError::Build {
                 name,
                 reason: error.to_string(),
                 last: telling_line(&last_lines(self.log, 60)),
@@ -269,7 +269,7 @@ pub(crate) fn telling_line(lines: &[String]) -> String {
 }
 
 /// Copies a folder; files become writable, as configure and make write beside them.
-fn copy_folder(from: &Path, to: &Path) -> Result<(), CatalogueError> {
+fn copy_folder(from: &Path, to: &Path) -> Result<(), RegistryError> {
     std::fs::create_dir_all(to).map_err(FileError::of("make the folder", to))?;
     let entries = std::fs::read_dir(from).map_err(FileError::of("read", from))?;
     for entry in entries {

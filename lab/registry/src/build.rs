@@ -8,7 +8,7 @@ use heapdrome_packages::{Cache, Shelf, fetch_crate, fetch_debian_source, sha256_
 use heapdrome_system::FileError;
 
 use crate::entry::{Entry, OPTIMISATION, Recipe, Source};
-use crate::{CatalogueError, embedded};
+use crate::{RegistryError, embedded};
 
 mod compile;
 mod steps;
@@ -97,7 +97,7 @@ fn file_name(recipe: &Recipe) -> &str {
 }
 
 /// Removes an entry's build, and says which folder went.
-pub(crate) fn remove(cache: &Cache, entry: &Entry) -> Result<Option<PathBuf>, CatalogueError> {
+pub(crate) fn remove(cache: &Cache, entry: &Entry) -> Result<Option<PathBuf>, RegistryError> {
     let Some(folder) = folder_of(cache, entry).filter(|folder| folder.exists()) else {
         return Ok(None);
     };
@@ -113,11 +113,11 @@ pub(crate) fn install(
     cache: &Cache,
     entry: &Entry,
     observe: &mut dyn FnMut(BuildEvent),
-) -> Result<Installed, CatalogueError> {
+) -> Result<Installed, RegistryError> {
     let started = Instant::now();
     let version = entry.version.clone().unwrap_or_default();
     let (Some((recipe, _)), Some(folder)) = (recipe_of(entry), folder_of(cache, entry)) else {
-        return Err(CatalogueError::NotInstalled {
+        return Err(RegistryError::NotInstalled {
             name: entry.name.clone(),
         });
     };
@@ -166,7 +166,7 @@ fn fetch(
     cache: &Cache,
     entry: &Entry,
     observe: &mut dyn FnMut(BuildEvent),
-) -> Result<PathBuf, CatalogueError> {
+) -> Result<PathBuf, RegistryError> {
     Ok(match &entry.source {
         Source::Crate { pin, .. } => {
             observe(BuildEvent::Fetching {
@@ -181,7 +181,7 @@ fn fetch(
             fetch_debian_source(cache, pin)?
         }
         _ => {
-            return Err(CatalogueError::NotInstalled {
+            return Err(RegistryError::NotInstalled {
                 name: entry.name.clone(),
             });
         }

@@ -5,15 +5,15 @@
 //! machine, builds what can be built into the cache, and hands a race its entrants.
 //!
 //! ```no_run
-//! use heapdrome_catalogue::{Catalogue, CatalogueError};
+//! use heapdrome_registry::{Registry, RegistryError};
 //! use heapdrome_packages::Cache;
 //!
 //! let cache = Cache::open()?;
-//! let catalogue = Catalogue::load(&cache, std::path::Path::new("/home/me/.config/heapdrome"))?;
-//! let entrant = match catalogue.entrant("mimalloc3") {
-//!     Err(CatalogueError::NotInstalled { name }) => {
-//!         catalogue.install(&name, &mut |event| eprintln!("{event:?}"))?;
-//!         catalogue.entrant(&name)?
+//! let registry = Registry::load(&cache, std::path::Path::new("/home/me/.config/heapdrome"))?;
+//! let entrant = match registry.entrant("mimalloc3") {
+//!     Err(RegistryError::NotInstalled { name }) => {
+//!         registry.install(&name, &mut |event| eprintln!("{event:?}"))?;
+//!         registry.entrant(&name)?
 //!     }
 //!     other => other?,
 //! };
@@ -22,7 +22,7 @@
 
 mod build;
 mod carried;
-mod catalogue;
+mod registry;
 mod check;
 mod config;
 mod embedded;
@@ -34,10 +34,10 @@ mod requires;
 mod system;
 
 pub use build::{BuildEvent, Installed};
-pub use catalogue::{Catalogue, Listing, State};
+pub use registry::{Registry, Listing, State};
 pub use check::{CheckOutcome, CheckResult, Checks};
 pub use entry::{Adoption, Entry, OPTIMISATION, Source};
-pub use error::{CatalogueError, LibraryFault};
+pub use error::{RegistryError, LibraryFault};
 pub use misuse::Misuses;
 pub use requires::Requires;
 pub use system::{package_of, system_libc};

@@ -6,7 +6,7 @@ use heapdrome_packages::{Cache, Shelf, sha256_of_bytes};
 
 use heapdrome_system::FileError;
 
-use crate::CatalogueError;
+use crate::RegistryError;
 use crate::build::Installed;
 use crate::entry::Entry;
 
@@ -30,8 +30,8 @@ pub(crate) fn install(
     cache: &Cache,
     entry: &Entry,
     file: &str,
-) -> Result<Installed, CatalogueError> {
-    let missing = || CatalogueError::Unavailable {
+) -> Result<Installed, RegistryError> {
+    let missing = || RegistryError::Unavailable {
         name: entry.name.clone(),
         why: "heapdrome was built without it, for want of a linker for this machine".to_owned(),
     };
@@ -59,7 +59,7 @@ pub(crate) fn remove(
     cache: &Cache,
     entry: &Entry,
     file: &str,
-) -> Result<Option<PathBuf>, CatalogueError> {
+) -> Result<Option<PathBuf>, RegistryError> {
     let Some(folder) = folder_of(cache, file).filter(|folder| folder.exists()) else {
         return Ok(None);
     };

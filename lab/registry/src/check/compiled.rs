@@ -11,7 +11,7 @@ use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
 use crate::build::telling_line;
 use crate::entry::Language;
-use crate::{CatalogueError, system_libc};
+use crate::{RegistryError, system_libc};
 
 /// One program: its name, its file and its text.
 #[derive(Debug)]
@@ -63,11 +63,11 @@ impl Compiled {
         command: &mut Command,
         name: &str,
         limits: Limits,
-    ) -> Result<Ended, CatalogueError> {
+    ) -> Result<Ended, RegistryError> {
         let program = Path::new(command.get_program()).to_owned();
         let mut child = command.spawn().map_err(FileError::of("start", &program))?;
         child::wait(&mut child, limits, self.cache.interrupt()).map_err(|error| match error {
-            WaitError::Interrupted => CatalogueError::Interrupted {
+            WaitError::Interrupted => RegistryError::Interrupted {
                 name: name.to_owned(),
             },
             WaitError::Io(source) => FileError::of("wait for", &program)(source).into(),
@@ -83,7 +83,7 @@ impl Set {
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written to.
-    pub(crate) fn compiled(&self, cache: &Cache) -> Result<Compiled, CatalogueError> {
+    pub(crate) fn compiled(&self, cache: &Cache) -> Result<Compiled, RegistryError> {
         let texts = self.shared.iter().map(|(_, text)| *text);
         let texts: String = texts
             .chain(self.programs.iter().map(|program| program.text))
@@ -99,7 +99,7 @@ impl Set {
         })
     }
 
-    fn compile(&self, cache: &Cache, folder: &Path) -> Result<(), CatalogueError> {
+    fn compile(&self, cache: &Cache, folder: &Path) -> Result<(), RegistryError> {
         let lock = cache.lock(self.name)?;
         if folder.is_dir() {
             return Ok(());
@@ -132,7 +132,7 @@ impl Set {
         folder: &Path,
         log: &Path,
         cache: &Cache,
-    ) -> Result<(), CatalogueError> {
+    ) -> Result<(), RegistryError> {
         let (compiler, standard, apt) = match program.language {
             Language::C => ("cc", "-std=gnu11", "gcc"),
             Language::Cpp => ("c++", "-std=c++17", "g++"),
@@ -149,12 +149,12 @@ impl Set {
         command.args([program.file, "-o", &executable(program), "-ldl"]);
         let name = self.what.to_owned();
         job.run(cache.interrupt()).map_err(|error| match error {
-            ChildError::Interrupted => CatalogueError::Interrupted { name },
-            ChildError::Start { .. } => CatalogueError::NeedsPackage {
+            ChildError::Interrupted => RegistryError::Interrupted { name },
+            ChildError::Start { .. } => RegistryError::NeedsPackage {
                 name,
                 apt: apt.to_owned(),
             },
-            error => CatalogueError::Build {
+            error => RegistryError::Build {
                 name,
                 reason: error.to_string(),
                 last: telling_line(&last_lines(log, 60)),

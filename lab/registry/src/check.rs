@@ -10,7 +10,7 @@ use heapdrome_schema::{Ending, Entrant};
 use heapdrome_system::FileError;
 use heapdrome_system::child::{Ended, Limits};
 
-use crate::CatalogueError;
+use crate::RegistryError;
 use crate::entry::Language;
 
 pub(crate) mod compiled;
@@ -85,7 +85,7 @@ impl Checks {
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written to.
-    pub fn prepare(cache: &Cache) -> Result<Self, CatalogueError> {
+    pub fn prepare(cache: &Cache) -> Result<Self, RegistryError> {
         CHECKS.compiled(cache).map(Self)
     }
 
@@ -93,7 +93,7 @@ impl Checks {
     ///
     /// # Errors
     /// When a program cannot be started, or the person asked heapdrome to stop.
-    pub fn run(&self, entrant: &Entrant) -> Result<Vec<CheckResult>, CatalogueError> {
+    pub fn run(&self, entrant: &Entrant) -> Result<Vec<CheckResult>, RegistryError> {
         CHECKS
             .programs
             .iter()
@@ -101,7 +101,7 @@ impl Checks {
             .collect()
     }
 
-    fn run_one(&self, program: &Program, entrant: &Entrant) -> Result<CheckResult, CatalogueError> {
+    fn run_one(&self, program: &Program, entrant: &Entrant) -> Result<CheckResult, RegistryError> {
         let scratch = tempfile::tempdir().map_err(FileError::of("make a folder in", "/tmp"))?;
         let (output, errors) = (scratch.path().join("output"), scratch.path().join("errors"));
         let create =
