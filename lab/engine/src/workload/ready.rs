@@ -138,7 +138,7 @@ fn synthetic(parameters: &Parameters) -> Result<Ready, Failure> {
 }
 
 fn of_catalog(parameters: &Parameters, engine: &Engine) -> Result<Ready, Failure> {
-    let settings = heapdrome_catalog::Settings::of(parameters);
+    let settings = heapdrome_catalog_load::Settings::of(parameters);
     let data = catalog::data(&settings, engine)?;
     let (command, program_words) = data.command(&settings);
     let kept = Kept::Data { _data: data };
