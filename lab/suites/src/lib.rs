@@ -38,7 +38,7 @@ const FILES: [&str; 6] = [
     include_str!("../suites/rpmalloc.toml"),
     include_str!("../suites/preload.toml"),
     include_str!("../suites/real.toml"),
-    include_str!("../suites/stable.toml"),
+    include_str!("../suites/own-allocators.toml"),
 ];
 
 /// The name that stands for every suite that does not stand apart.
