@@ -16,6 +16,9 @@ use crate::{PublishedTable, SuiteError};
 pub struct Suite {
     /// The name by which it is run.
     pub name: String,
+    /// Names by which it was run before.
+    #[serde(default)]
+    pub formerly: Vec<String>,
     /// What its report is headed.
     pub title: String,
     /// What it measures, in a few sentences.

@@ -15,6 +15,7 @@ mod misuse;
 mod published;
 mod racers;
 mod races;
+mod renamed;
 mod results;
 mod table_plan;
 mod tables;
@@ -27,6 +28,7 @@ pub use misuse::{Kind, MISUSE, kinds, misuse_tables};
 pub use published::PublishedTable;
 pub use racers::{ALPHA, rule};
 pub use races::{Probe, Race, Selection, probe};
+pub use renamed::{present_name, rename};
 pub use results::{Evaluation, evaluate};
 pub use table_plan::{Against, Makes, Shown, TablePlan, Unit};
 

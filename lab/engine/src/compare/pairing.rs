@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use heapdrome_schema::{Collection, EntrantResult, Member, RaceResult, Role, Saved, Status};
+use heapdrome_suites::present_name;
 
 use crate::failure::Failure;
 use crate::program;
@@ -212,7 +213,9 @@ fn collections<'a>(old: &'a Collection, new: &'a Collection) -> Result<Pairs<'a>
 
 fn members<'a>(old: &'a [Member], new: &'a [Member]) -> Result<Pairs<'a>, Failure> {
     let same = |a: &Member, b: &Member| {
-        a.cell == b.cell && a.swept == b.swept && what(&a.result) == what(&b.result)
+        present_name(&a.cell) == present_name(&b.cell)
+            && a.swept == b.swept
+            && what(&a.result) == what(&b.result)
     };
     let lonely = |one: &Member, others: &[Member]| !others.iter().any(|other| same(one, other));
     let both = new.iter().filter_map(|new| {

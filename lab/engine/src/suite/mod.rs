@@ -21,6 +21,7 @@ use running::Races;
 pub use document::{DocumentRequest, NAME as LGALLOC};
 pub use estimate::Estimate;
 pub use misuse::misuse;
+pub use selecting::is_file;
 
 /// A suite, as it is asked for.
 pub struct SuiteRequest {

@@ -18,8 +18,7 @@ use crate::failure::Failure;
 /// # Errors
 /// When there is none, or the file is not one.
 pub fn suites(name: &str) -> Result<Vec<Suite>, Failure> {
-    let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|it| it == "toml");
-    if !is_file {
+    if !is_file(name) {
         return heapdrome_suites::find(name).map_err(Failure::usage);
     }
     let text = std::fs::read_to_string(name)
@@ -27,6 +26,11 @@ pub fn suites(name: &str) -> Result<Vec<Suite>, Failure> {
     let suite = Suite::read(&text);
     let suite = suite.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
     Ok(vec![suite])
+}
+
+/// Whether `name` names a file of the user's own instead of a suite of heapdrome's.
+pub fn is_file(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some_and(|it| it == "toml")
 }
 
 /// The collection that `--resume` goes on with.
@@ -38,7 +42,11 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
         return Ok(None);
     };
     let wrong = |what: &str| Failure::Usage(format!("--resume {}: it is {what}", path.display()));
-    match read_saved(path).map_err(Failure::usage)? {
+    let mut saved = read_saved(path).map_err(Failure::usage)?;
+    if let Saved::Collection(old) = &mut saved {
+        heapdrome_suites::rename(old);
+    }
+    match saved {
         Saved::Race(_) => Err(wrong("one race, not a suite")),
         Saved::Collection(old) if old.name != request.name => {
             Err(wrong(&format!("of {}, not of {}", old.name, request.name)))
