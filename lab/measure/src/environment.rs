@@ -114,7 +114,7 @@ fn is_removed(name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::plan_of;
+    use crate::plan_for_tests::plan_of;
 
     fn os(text: &str) -> OsString {
         text.into()

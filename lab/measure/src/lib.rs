@@ -45,7 +45,7 @@ pub mod selftest;
 mod server;
 mod state;
 #[cfg(test)]
-mod testing;
+mod plan_for_tests;
 mod timeline;
 mod tree;
 mod watch;

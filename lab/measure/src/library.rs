@@ -116,7 +116,7 @@ pub(crate) fn sha256_of(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::plan_of;
+    use crate::plan_for_tests::plan_of;
 
     #[test]
     fn a_touched_library_is_the_same_and_a_rewritten_one_is_not() {

@@ -1,6 +1,6 @@
 //! `heapdrome allocators`.
 
-mod telling;
+mod description;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::folders::Folders;
 use crate::{output, progress};
 
 pub use heapdrome_engine::allocators::{Names, failure};
-use telling::{described, list};
+use description::{described, list};
 
 /// Does what was asked.
 ///

@@ -9,8 +9,8 @@ use heapdrome_schema::SweptParameter;
 
 use super::options::options;
 use super::placeholders;
-use super::resuming::read;
-use super::stopping::{Aim, stopping};
+use super::resume::read;
+use super::stop::{Aim, stopping};
 use crate::arguments::{Action, OutputArguments, RaceArguments};
 use crate::destinations::Destinations;
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use heapdrome_schema::{
 };
 
 use super::changes::counting;
-use super::pairing::{Pair, Pairs};
+use super::pairs::{Pair, Pairs};
 use crate::failure::Failure;
 use crate::nearest::nearest;
 

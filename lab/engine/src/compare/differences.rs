@@ -2,7 +2,7 @@
 
 use heapdrome_schema::{Changes, Machine, Options, RaceResult, Role};
 
-use super::pairing::{Both, Pair, Pairs};
+use super::pairs::{Both, Pair, Pairs};
 
 /// What was not the same in the two races, besides their outcome.
 pub fn differs(pair: &Pair<'_>) -> Vec<String> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use heapdrome_schema::{EntrantResult, JournalLine, Role, Status};
 
-use super::assembling::assemble;
+use super::result::assemble;
 use super::contest::{Contest, Ended};
 use super::figures::WALL;
 use super::measure_failure;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use heapdrome_schema::{self as schema, Ending, JournalLine, MemoryRun, Nanoseconds, Role};
 use heapdrome_statistics::{Decision, Stopping, median};
 
-use super::assembling::{assemble, differing};
+use super::result::{assemble, differing};
 use super::contest::{Contest, Ended};
-use super::judging::judged_estimates;
+use super::judge::judged_estimates;
 use super::limits::Outlook;
 use super::{limits, measure_failure};
 use crate::event::Found;

@@ -7,7 +7,7 @@ use heapdrome_registry::Misuses;
 use heapdrome_schema::{Absent, Collection, Entrant, MisuseRun, Scale};
 use heapdrome_suites::{Kind, Suite, kinds, misuse_tables};
 
-use super::running::Races;
+use super::races::Races;
 use super::{SuiteRequest, empty};
 use crate::allocators::{Names, failure};
 use crate::engine::Engine;

@@ -276,7 +276,7 @@ mod tests {
     use heapdrome_schema::Machine;
 
     use super::*;
-    use crate::testing::plan_of;
+    use crate::plan_for_tests::plan_of;
 
     pub(super) fn first() -> JournalLine {
         let plan = Box::new(plan_of(&["true"], 2));

@@ -2,8 +2,8 @@
 
 mod bench;
 mod counts;
-mod ending;
-mod following;
+mod end;
+mod blocks;
 mod requests;
 mod tree;
 mod uncounted;

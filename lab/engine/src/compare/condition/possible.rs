@@ -5,7 +5,7 @@ use heapdrome_schema::EntrantResult;
 use heapdrome_statistics::FEWEST_ROUNDS;
 
 use super::{ANY, Condition, short_name};
-use crate::compare::pairing::{Pair, Pairs};
+use crate::compare::pairs::{Pair, Pairs};
 use crate::race::Kind;
 
 /// The figure that is read in untimed runs of its own, of which a race makes one where nothing is said.

@@ -13,7 +13,7 @@ use crate::event::{Event, GoingOn, RoundsDone};
 use crate::failure::Failure;
 use crate::program;
 use crate::race::contest::unused_name;
-use crate::race::planning::seed_from_clock;
+use crate::race::plan::seed_from_clock;
 
 /// A sweep that begins or goes on.
 pub struct Whole {

@@ -11,7 +11,7 @@ use heapdrome_measure::{Race, entrant_environment};
 use heapdrome_schema::{Coverage, Ending, Evidence, JournalLine, Plan, Proof, Role};
 use heapdrome_witness::{Report, Request, Session, Witness, WitnessError, add_uncounted};
 
-use super::serving;
+use super::server;
 use super::store::Shared;
 use crate::failure::Failure;
 
@@ -258,7 +258,7 @@ impl Prover {
             None => true,
             Some(server) => {
                 let base = race.base_environment();
-                serving::load_once(plan, server, base, &session, &self.interrupt)?
+                server::load_once(plan, server, base, &session, &self.interrupt)?
             }
         };
         let report = session.finish().map_err(witness_failure)?;
@@ -292,7 +292,7 @@ const WITNESS_SLOWDOWN: u32 = 10;
 /// What runs under the allocator: the command, or the server that it loads.
 fn watched_command(plan: &Plan) -> Vec<String> {
     match &plan.options.server {
-        Some(server) => serving::shell(&server.serve),
+        Some(server) => server::shell(&server.serve),
         None => plan.command.clone(),
     }
 }

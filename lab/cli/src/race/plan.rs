@@ -6,7 +6,7 @@ use heapdrome_engine::{Engine, placement};
 
 use super::options::options;
 use super::placeholders;
-use super::stopping::{Aim, stopping};
+use super::stop::{Aim, stopping};
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
 

@@ -8,7 +8,7 @@ use heapdrome_engine::race::{Contest, Origin, announce, refuse_old_sweep, worklo
 use heapdrome_engine::workload::Ready;
 use heapdrome_schema::Plan;
 
-use super::stopping::{Aim, stopping};
+use super::stop::{Aim, stopping};
 use crate::arguments::{Action, Arguments, OutputArguments, RaceArguments};
 use crate::destinations::Destinations;
 use crate::failure::Failure;

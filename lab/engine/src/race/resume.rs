@@ -6,7 +6,7 @@ use heapdrome_measure::journal::{self, RaceSummary};
 use heapdrome_schema::{Plan, RaceResult};
 
 use super::contest::Contest;
-use super::planning;
+use super::plan;
 use super::sweep::Whole;
 use crate::engine::Engine;
 use crate::event::{Event, GoingOn, RoundsDone};
@@ -142,7 +142,7 @@ fn of_old_sweep(name: &str) -> String {
 
 /// What was interrupted last, or where `also_ended` ran last, of all that was started in the current folder.
 fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceSummary, Failure> {
-    let here = planning::current_folder()?;
+    let here = plan::current_folder()?;
     let races = match also_ended {
         true => journal::list(&engine.folders.races),
         false => journal::unfinished(&engine.folders.races),

@@ -7,7 +7,7 @@ use heapdrome_schema::{Collection, Saved, Scale, read_saved};
 use heapdrome_suites::{Race, Selection, Suite};
 
 use super::SuiteRequest;
-use super::running::label;
+use super::races::label;
 use crate::allocators::Names;
 use crate::engine::Engine;
 use crate::event::Event;

@@ -6,9 +6,9 @@ use heapdrome_schema::{JournalLine, Plan, spoken};
 use heapdrome_statistics::{Leader, Standing, is_decided, leader_over};
 use heapdrome_suites::Decided;
 
-use super::assembling::assemble;
+use super::result::assemble;
 use super::contest::{Contest, Ended};
-use super::judging::standings;
+use super::judge::standings;
 use super::material::Material;
 use super::measure_failure;
 use super::rules::Rules;

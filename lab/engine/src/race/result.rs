@@ -10,7 +10,7 @@ use heapdrome_statistics::{drift, median, outliers};
 
 use super::faults;
 use super::figures::{Compared, FIGURES, WALL, probability};
-use super::judging::noise_floor;
+use super::judge::noise_floor;
 use super::material::Material;
 use super::rules::{Rules, comparison};
 
@@ -262,7 +262,7 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
             different.join(", ")
         ));
     }
-    remarks.extend(heapdrome_report::mattering::remarks(entrants));
+    remarks.extend(heapdrome_report::relevance::remarks(entrants));
     remarks
 }
 
