@@ -32,7 +32,7 @@ pub struct Suite {
     pub apart: bool,
     /// The allocators.
     #[serde(rename = "entrant")]
-    pub entrants: Vec<Contender>,
+    pub entrants: Vec<Entrant>,
     /// The races, in the order in which they are run.
     #[serde(rename = "cell")]
     pub cells: Vec<Cell>,
@@ -66,7 +66,7 @@ pub struct Document {
 /// An allocator of a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Contender {
+pub struct Entrant {
     /// The name by which the document calls it.
     pub name: String,
     /// Its name in the registry.
@@ -221,7 +221,7 @@ impl Suite {
         let of_claims = tests().flat_map(|claim| claim.test.entrants());
         let of_cells = self.cells.iter().flat_map(|cell| cell.entrants.iter());
         let mut names = of_tables.chain(of_claims).chain(of_cells);
-        let unknown = names.find(|name| self.contender(name).is_none())?;
+        let unknown = names.find(|name| self.entrant(name).is_none())?;
         Some(format!("there is no entrant {unknown}"))
     }
 
@@ -263,12 +263,12 @@ impl Suite {
     }
 
     /// The entrant that the document calls so.
-    pub fn contender(&self, name: &str) -> Option<&Contender> {
+    pub fn entrant(&self, name: &str) -> Option<&Entrant> {
         self.entrants.iter().find(|one| one.name == name)
     }
 }
 
-impl Contender {
+impl Entrant {
     /// Its name in tables: the document's, and the registry's where that is another.
     pub fn label(&self) -> String {
         match &self.allocator {

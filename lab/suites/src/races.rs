@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use heapdrome_schema::{Member, RaceResult, Scale};
 
 use crate::definition::{Cell, Form};
-use crate::{Contender, Suite, SuiteError};
+use crate::{Entrant, Suite, SuiteError};
 
 /// One race to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +107,7 @@ impl Suite {
     /// The names of the rivals in a cell. One that was asked for by name is not held to the scale,
     /// but it is to the cells that it is confined to; a cell that is for some entrants is for no other.
     fn rivals(&self, cell: &Cell, selection: &Selection<'_>) -> Vec<String> {
-        let fits = |one: &&Contender| one.races_in(cell);
+        let fits = |one: &&Entrant| one.races_in(cell);
         let names: Vec<&String> = if selection.allocators.is_empty() {
             let racing = self.entrants.iter().filter(fits);
             let racing = racing.filter(|one| one.races_at(selection.scale));
@@ -128,9 +128,9 @@ impl Suite {
     /// Makes allocators that were asked for by name entrants of the suite, so that they have rows.
     pub fn admit(&mut self, allocators: &[String]) {
         for name in allocators {
-            let known = |one: &Contender| one.allocator.as_ref() == Some(name);
+            let known = |one: &Entrant| one.allocator.as_ref() == Some(name);
             if !self.entrants.iter().any(known) {
-                self.entrants.push(Contender {
+                self.entrants.push(Entrant {
                     name: name.clone(),
                     allocator: Some(name.clone()),
                     absent: None,

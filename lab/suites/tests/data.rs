@@ -56,7 +56,7 @@ fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
             continue;
         }
         let name = entry["name"].as_str();
-        let races = |one: &&heapdrome_suites::Contender| one.allocator.as_deref() == name;
+        let races = |one: &&heapdrome_suites::Entrant| one.allocator.as_deref() == name;
         match suite.entrants.iter().find(races) {
             Some(one) if !one.added && one.cells.is_empty() => met += 1,
             _ => missing.push(path),

@@ -50,7 +50,7 @@ impl Suite {
             let Test::Misuse { of, to } = &claim.test else {
                 continue;
             };
-            let named = of.iter().chain(to).filter_map(|name| self.contender(name));
+            let named = of.iter().chain(to).filter_map(|name| self.entrant(name));
             for name in named.filter_map(|one| one.allocator.as_ref()) {
                 if !names.contains(name) {
                     names.push(name.clone());

@@ -7,10 +7,10 @@ use heapdrome_schema::{Member, Role, Status, resolution};
 use heapdrome_statistics::{Estimate, Interval, Rounds, Rule, geometric_mean, mean, median};
 
 use crate::claim::EVERYONE;
-use crate::{Contender, Suite};
+use crate::{Entrant, Suite};
 
 /// An entrant with its name in the registry.
-pub(crate) type Racer<'a> = (&'a Contender, &'a str);
+pub(crate) type Available<'a> = (&'a Entrant, &'a str);
 
 /// Probability that any interval of one column of a table does not hold the true figure.
 pub const ALPHA: f64 = 0.05;
@@ -27,22 +27,22 @@ pub fn rule(comparisons: usize) -> Rule {
 
 /// The entrants of these names that have an allocator, and the names of those that have none. Of
 /// everyone, only those that the document has and that are here.
-pub(crate) fn racers<'a>(suite: &'a Suite, names: &[String]) -> (Vec<Racer<'a>>, Vec<String>) {
-    let own = |one: &'a Contender| Some((one, one.allocator.as_deref()?));
+pub(crate) fn available<'a>(suite: &'a Suite, names: &[String]) -> (Vec<Available<'a>>, Vec<String>) {
+    let own = |one: &'a Entrant| Some((one, one.allocator.as_deref()?));
     if names.iter().any(|name| name == EVERYONE) {
         let document = suite.entrants.iter().filter(|one| !one.added);
         return (document.filter_map(own).collect(), Vec::new());
     }
-    let named = names.iter().filter_map(|name| suite.contender(name));
+    let named = names.iter().filter_map(|name| suite.entrant(name));
     let (here, gone): (Vec<_>, Vec<_>) = named.partition(|one| one.allocator.is_some());
     let gone = gone.iter().map(|one| one.name.clone()).collect();
     (here.into_iter().filter_map(own).collect(), gone)
 }
 
 /// Whether an entrant was in a race, whatever came of it.
-pub(crate) fn takes_part(member: &Member, racer: &Racer<'_>) -> bool {
+pub(crate) fn takes_part(member: &Member, entrant: &Available<'_>) -> bool {
     let mut rows = member.result.entrants.iter();
-    rows.any(|row| row.allocator == racer.1)
+    rows.any(|row| row.allocator == entrant.1)
 }
 
 /// The samples of a figure of an allocator in a race, if its row counts.
@@ -102,7 +102,7 @@ pub(crate) fn compare(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
     /// The other one.
-    pub(crate) other: Racer<'a>,
+    pub(crate) other: Available<'a>,
     /// The ratio of the means, whatever the number of rounds.
     pub(crate) bare: f64,
     /// The ratio with its interval, where there are rounds enough.
@@ -124,7 +124,7 @@ impl Pair<'_> {
 pub(crate) fn pairs<'a>(
     member: &Member,
     of: &str,
-    to: &[Racer<'a>],
+    to: &[Available<'a>],
     figure: &str,
 ) -> Vec<Pair<'a>> {
     pairs_within(Span::Whole, member, of, to, figure)
@@ -135,7 +135,7 @@ fn pairs_within<'a>(
     span: Span,
     member: &Member,
     of: &str,
-    to: &[Racer<'a>],
+    to: &[Available<'a>],
     figure: &str,
 ) -> Vec<Pair<'a>> {
     let samples = match span {
@@ -150,7 +150,7 @@ fn pairs_within<'a>(
         .filter_map(|other| Some((*other, samples(member, other.1, figure)?)))
         .collect();
     let rule = rule(others.len());
-    let pair = |(other, theirs): (Racer<'a>, Vec<f64>)| {
+    let pair = |(other, theirs): (Available<'a>, Vec<f64>)| {
         Some(Pair {
             other,
             bare: mean(&own)? / mean(&theirs)?,
@@ -161,14 +161,14 @@ fn pairs_within<'a>(
 }
 
 /// Whichever of `to` has the least of a figure in a race, by the median.
-pub(crate) fn least<'a>(member: &Member, to: &[Racer<'a>], figure: &str) -> Option<Racer<'a>> {
-    let middle = |racer: &Racer<'a>| {
-        let own = first_rounds_of(member, racer.1, figure)?;
-        Some((median(&own)?, *racer))
+pub(crate) fn least<'a>(member: &Member, to: &[Available<'a>], figure: &str) -> Option<Available<'a>> {
+    let middle = |entrant: &Available<'a>| {
+        let own = first_rounds_of(member, entrant.1, figure)?;
+        Some((median(&own)?, *entrant))
     };
     let found = to.iter().filter_map(middle);
     let least = found.min_by(|one, other| one.0.total_cmp(&other.0));
-    least.map(|(_, racer)| racer)
+    least.map(|(_, entrant)| entrant)
 }
 
 /// One allocator's figure over others', as a geometric mean over races.
@@ -188,7 +188,7 @@ pub(crate) struct Mean {
 pub(crate) fn mean_over_least(
     members: &[&Member],
     of: &str,
-    to: &[Racer<'_>],
+    to: &[Available<'_>],
     figure: &str,
     comparisons: usize,
 ) -> Option<Mean> {
