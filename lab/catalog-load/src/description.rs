@@ -10,7 +10,7 @@ pub static DESCRIPTION: Description = Description {
     name: "catalog",
     summary: "data sets loaded on an asynchronous executor, joined, formatted and dropped across \
               threads",
-    models: "A service that loads a catalogue into memory: compressed files are read and \
+    models: "A service that loads a catalog into memory: compressed files are read and \
              deserialised into ordered maps of categories, entries, chapters and items with \
              strings, options and nested records, by tasks of an asynchronous executor; then joined, \
              and hundreds of thousands of names and URLs formatted for each data set; then all of it \

@@ -38,7 +38,7 @@ mod output;
 mod parts;
 mod race;
 mod rounds;
-mod runner;
+mod launchers;
 pub mod schedule;
 mod scratch;
 pub mod selftest;
@@ -59,7 +59,7 @@ pub use environment::{
 pub use error::MeasureError;
 pub use event::{Event, Failure, RoundEnd};
 pub use race::Race;
-pub use runner::MemoryMethod;
+pub use launchers::MemoryMethod;
 
 /// Raised by the handler of an interrupt; the run in progress is killed with its whole tree then.
 pub type Interrupt = Arc<AtomicBool>;

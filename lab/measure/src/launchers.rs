@@ -51,8 +51,8 @@ pub(crate) struct Finished {
     pub(crate) stderr_tail: String,
 }
 
-/// Whatever it takes to run a plan's commands.
-pub(crate) struct Runner {
+/// Launchers of a plan's commands, with what they need.
+pub(crate) struct Launchers {
     /// Starts what is measured, and nothing else: all below it is the measured tree.
     pub(crate) measured: Launcher,
     /// Starts everything else. What that leaves running, such as a daemon that `--setup` starts,
@@ -62,8 +62,8 @@ pub(crate) struct Runner {
     pub(crate) needs: Needs,
 }
 
-impl Runner {
-    /// Starts the launchers for `plan`, whose files are looked for by [`Runner::find`], or before
+impl Launchers {
+    /// Starts the launchers for `plan`, whose files are looked for by [`Launchers::find`], or before
     /// the first run; output will go below `folder`, in which nothing is written yet.
     pub(crate) fn new(
         launcher: &LauncherKind,
