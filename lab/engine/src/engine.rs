@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use heapdrome_registry::Registry;
 use heapdrome_measure::launcher::{LauncherKind, LauncherProgram, Simulation};
+use heapdrome_registry::Registry;
 use heapdrome_schema::Machine;
 
 use crate::event::{Event, Silent, Sink};

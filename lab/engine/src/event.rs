@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_registry::BuildEvent;
 use heapdrome_paging::{Leftovers, Turn};
+use heapdrome_registry::BuildEvent;
 use heapdrome_schema::{Bytes, Ending, PagingCell, RaceResult, Stopping, Trial};
 
 use crate::failure::Failure;

@@ -32,20 +32,20 @@ mod event;
 mod idle;
 pub mod journal;
 pub mod launcher;
+mod launchers;
 mod library;
 mod needs;
 mod output;
 mod parts;
+#[cfg(test)]
+mod plan_for_tests;
 mod race;
 mod rounds;
-mod launchers;
 pub mod schedule;
 mod scratch;
 pub mod selftest;
 mod server;
 mod state;
-#[cfg(test)]
-mod plan_for_tests;
 mod timeline;
 mod tree;
 mod watch;
@@ -58,8 +58,8 @@ pub use environment::{
 };
 pub use error::MeasureError;
 pub use event::{Event, Failure, RoundEnd};
-pub use race::Race;
 pub use launchers::MemoryMethod;
+pub use race::Race;
 
 /// Raised by the handler of an interrupt; the run in progress is killed with its whole tree then.
 pub type Interrupt = Arc<AtomicBool>;

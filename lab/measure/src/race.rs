@@ -7,8 +7,8 @@ use heapdrome_schema::{Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, R
 
 use crate::journal::{self, Journal, JournalError};
 use crate::launcher::{LauncherKind, LauncherProgram};
+use crate::launchers::{Launchers, MemoryMethod};
 use crate::library::Libraries;
-use crate::launchers::{MemoryMethod, Launchers};
 use crate::state::State;
 use crate::{BaseEnvironment, Failure, Interrupt, MeasureError};
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use heapdrome_schema::{Ending, Nanoseconds, Plan, Server};
 
 use crate::launcher::{Answer, Outcome, Spawn, Stop};
-use crate::output;
 use crate::launchers::{Attempt, Finished, Launchers, is_success, look, patience, refused};
+use crate::output;
 use crate::watch::{INTERVAL, Watch};
 use crate::{Interrupt, MeasureError};
 

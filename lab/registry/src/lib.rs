@@ -22,7 +22,6 @@
 
 mod build;
 mod carried;
-mod registry;
 mod check;
 mod config;
 mod embedded;
@@ -30,14 +29,15 @@ mod entry;
 mod error;
 mod library;
 mod misuse;
+mod registry;
 mod requires;
 mod system;
 
 pub use build::{BuildEvent, Installed};
-pub use registry::{Registry, Listing, State};
 pub use check::{CheckOutcome, CheckResult, Checks};
 pub use entry::{Adoption, Entry, OPTIMISATION, Source};
-pub use error::{RegistryError, LibraryFault};
+pub use error::{LibraryFault, RegistryError};
 pub use misuse::Misuses;
+pub use registry::{Listing, Registry, State};
 pub use requires::Requires;
 pub use system::{package_of, system_libc};

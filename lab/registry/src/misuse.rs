@@ -14,7 +14,7 @@ use crate::check::compiled::{Compiled, PAUSE, Program, Set};
 use crate::check::{COMMON, OTHER_ALLOCATOR};
 use crate::entry::Language;
 
-mod reading;
+mod output;
 
 const LIMITS: Limits = Limits {
     time: Some(Misuses::TIME),
@@ -114,7 +114,7 @@ impl Misuses {
         let ended = self.0.run(&mut command, &entrant.name, LIMITS)?;
         let text = std::fs::read(&output).map_err(FileError::of("read", &output))?;
         let ending = ending_of(ended);
-        let found = reading::read(&String::from_utf8_lossy(&text), ending);
+        let found = output::read(&String::from_utf8_lossy(&text), ending);
         Ok(MisuseRun {
             allocator: entrant.name.clone(),
             kind: kind.to_owned(),

@@ -6,8 +6,8 @@ mod races;
 #[path = "races/watched.rs"]
 mod watched;
 
-use heapdrome_schema::{EntrantResult, RaceResult, Role, Status, Verdict};
 use heapdrome_report::{Csv, Exporter, Json, Markdown, Terminal, interim};
+use heapdrome_schema::{EntrantResult, RaceResult, Role, Status, Verdict};
 use races::{bare, compared, empty, rival, usual};
 use unicode_width::UnicodeWidthStr;
 

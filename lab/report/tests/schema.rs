@@ -8,13 +8,13 @@ mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use heapdrome_report::{Exporter, Json};
 use heapdrome_schema::{
     Absent, Better, CallTime, Ccdf, CcdfPoint, Change, Changes, ClaimResult, Collection,
     ComparedResult, Ending, Evidence, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun,
     MisuseStage, Multiple, Nanoseconds, Outcome, RacePair, RaceResult, Role, Series, Server,
     SizeCount, Survival, SystemCalls, Table, Trial,
 };
-use heapdrome_report::{Exporter, Json};
 use serde_json::Value;
 
 const DESCRIPTION: &str = include_str!("../../../docs/result-schema.md");

@@ -27,7 +27,10 @@ pub fn rule(comparisons: usize) -> Rule {
 
 /// The entrants of these names that have an allocator, and the names of those that have none. Of
 /// everyone, only those that the document has and that are here.
-pub(crate) fn available<'a>(suite: &'a Suite, names: &[String]) -> (Vec<Available<'a>>, Vec<String>) {
+pub(crate) fn available<'a>(
+    suite: &'a Suite,
+    names: &[String],
+) -> (Vec<Available<'a>>, Vec<String>) {
     let own = |one: &'a Entrant| Some((one, one.allocator.as_deref()?));
     if names.iter().any(|name| name == EVERYONE) {
         let document = suite.entrants.iter().filter(|one| !one.added);
@@ -161,7 +164,11 @@ fn pairs_within<'a>(
 }
 
 /// Whichever of `to` has the least of a figure in a race, by the median.
-pub(crate) fn least<'a>(member: &Member, to: &[Available<'a>], figure: &str) -> Option<Available<'a>> {
+pub(crate) fn least<'a>(
+    member: &Member,
+    to: &[Available<'a>],
+    figure: &str,
+) -> Option<Available<'a>> {
     let middle = |entrant: &Available<'a>| {
         let own = first_rounds_of(member, entrant.1, figure)?;
         Some((median(&own)?, *entrant))

@@ -9,11 +9,11 @@
 mod claim;
 mod claims;
 mod definition;
+mod entrants;
 mod error;
 mod figures;
 mod misuse;
 mod published;
-mod entrants;
 mod races;
 mod renamed;
 mod results;
@@ -22,11 +22,11 @@ mod tables;
 
 pub use claim::{Claim, HoldsFor, Range, Test};
 pub use claims::{Decided, Part, weigh, within_rounds, without};
-pub use definition::{Cell, Entrant, Document, Form, Suite, Sweep};
+pub use definition::{Cell, Document, Entrant, Form, Suite, Sweep};
+pub use entrants::{ALPHA, rule};
 pub use error::SuiteError;
 pub use misuse::{Kind, MISUSE, kinds, misuse_tables};
 pub use published::PublishedTable;
-pub use entrants::{ALPHA, rule};
 pub use races::{Probe, Race, Selection, probe};
 pub use renamed::{present_name, rename};
 pub use results::{Evaluation, evaluate};

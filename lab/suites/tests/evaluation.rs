@@ -272,7 +272,11 @@ fn a_renamed_suite_answers_to_its_former_name() {
 #[test]
 fn what_was_kept_under_a_former_name_goes_on_under_the_present_one() {
     let kept = |name: &str| {
-        let mut kept = collection(vec![member("stable/one", None, &[Row::new("a", Vec::new())])]);
+        let mut kept = collection(vec![member(
+            "stable/one",
+            None,
+            &[Row::new("a", Vec::new())],
+        )]);
         kept.name = name.to_owned();
         rename(&mut kept);
         (kept.name, kept.races.remove(0).cell)

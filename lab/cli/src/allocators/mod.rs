@@ -5,19 +5,19 @@ mod description;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use heapdrome_registry::{Registry, CheckOutcome, CheckResult, Checks, Source};
 use heapdrome_engine::Engine;
 use heapdrome_engine::allocators::build;
-use heapdrome_schema::EntrantResult;
+use heapdrome_registry::{CheckOutcome, CheckResult, Checks, Registry, Source};
 use heapdrome_report::adopt::{self, Adoption};
+use heapdrome_schema::EntrantResult;
 
 use crate::arguments::{AllocatorsAction, AllocatorsArguments};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{output, progress};
 
-pub use heapdrome_engine::allocators::{Names, failure};
 use description::{described, list};
+pub use heapdrome_engine::allocators::{Names, failure};
 
 /// Does what was asked.
 ///

@@ -2,8 +2,8 @@
 
 mod names;
 
-use heapdrome_registry::{BuildEvent, Registry, RegistryError};
 use heapdrome_packages::{CacheError, FetchError};
+use heapdrome_registry::{BuildEvent, Registry, RegistryError};
 
 use crate::engine::Engine;
 use crate::event::Event;

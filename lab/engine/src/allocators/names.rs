@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use heapdrome_registry::{Registry, RegistryError, Entry, State};
 use heapdrome_packages::FetchError;
+use heapdrome_registry::{Entry, Registry, RegistryError, State};
 use heapdrome_schema::Entrant;
 
 use super::{build, failure};
@@ -179,8 +179,7 @@ impl<'a> Names<'a> {
                 Ok(entrant) => ready.add(entrant),
                 Err(error) if by_name => return Err(failure(error)),
                 Err(error) => {
-                    let offline =
-                        matches!(&error, RegistryError::Fetch(FetchError::Failed { .. }));
+                    let offline = matches!(&error, RegistryError::Fetch(FetchError::Failed { .. }));
                     missing.offline |= offline;
                     match failure(error) {
                         Failure::Interrupted => return Err(Failure::Interrupted),

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use heapdrome_registry::package_of;
 use heapdrome_measure::journal;
 use heapdrome_packages::sha256_of_file;
+use heapdrome_registry::package_of;
 use heapdrome_schema::{Coverage, Entrant, JournalLine, Plan, Proof, Role};
 
 use super::contest::Contest;

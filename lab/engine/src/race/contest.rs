@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use heapdrome_measure::Race;
 use heapdrome_schema::{Finding, JournalLine, Plan, Proof, RaceResult};
 
-use super::result::assemble;
 use super::judge::Judge;
 use super::limits::Clock;
 use super::material::Material;
 use super::measure_failure;
 use super::progress::Progress;
 use super::prover::Prover;
+use super::result::assemble;
 use super::rules::Rules;
 use super::store::{ProofStore, Shared};
 use super::surroundings;

@@ -6,11 +6,11 @@ use heapdrome_schema::{JournalLine, Plan, spoken};
 use heapdrome_statistics::{Leader, Standing, is_decided, leader_over};
 use heapdrome_suites::Decided;
 
-use super::result::assemble;
 use super::contest::{Contest, Ended};
 use super::judge::standings;
 use super::material::Material;
 use super::measure_failure;
+use super::result::assemble;
 use super::rules::Rules;
 use crate::event::Found;
 use crate::failure::Failure;

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use heapdrome_schema::{EntrantResult, JournalLine, Role, Status};
 
-use super::result::assemble;
 use super::contest::{Contest, Ended};
 use super::figures::WALL;
 use super::measure_failure;
+use super::result::assemble;
 use crate::event::Aim;
 use crate::failure::Failure;
 

@@ -1,7 +1,6 @@
 //! A race: from a plan to the verdict.
 
 mod as_is;
-mod result;
 mod cell;
 mod contest;
 mod decided;
@@ -17,6 +16,7 @@ mod plan;
 mod progress;
 mod proofs;
 mod prover;
+mod result;
 mod resume;
 mod rounds;
 mod rules;
@@ -39,9 +39,7 @@ pub use options::{JUDGED, check_command, check_judged, usual_options};
 pub use plan::{Planned, Wanted, current_folder, plan, seed_from_clock, workload_again};
 pub use proofs::not_served;
 pub use prover::witness_failure;
-pub use resume::{
-    Interrupted, LATEST, Origin, ReadOrigin, announce, find, kept, refuse_old_sweep,
-};
+pub use resume::{Interrupted, LATEST, Origin, ReadOrigin, announce, find, kept, refuse_old_sweep};
 pub use store::ProofStore;
 pub use sweep::{
     AskedWork, Sweep, SweepRequest, Whole, check_parameters, outcome as sweep_outcome,

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use heapdrome_schema::{self as schema, Ending, JournalLine, MemoryRun, Nanoseconds, Role};
 use heapdrome_statistics::{Decision, Stopping, median};
 
-use super::result::{assemble, differing};
 use super::contest::{Contest, Ended};
 use super::judge::judged_estimates;
 use super::limits::Outlook;
+use super::result::{assemble, differing};
 use super::{limits, measure_failure};
 use crate::event::Found;
 use crate::failure::Failure;

@@ -179,11 +179,7 @@ fn one_of_the_users_own_takes_the_place_of_one_that_cannot_be_had() {
         .add("llalloc", &libc_path(), &BTreeMap::new())
         .expect("can be added");
     assert_eq!(
-        place
-            .registry
-            .entrant("llalloc")
-            .expect("is there")
-            .library,
+        place.registry.entrant("llalloc").expect("is there").library,
         Some(libc_path())
     );
     place.registry.remove("llalloc").expect("can be removed");

@@ -76,7 +76,9 @@ pub(super) fn judge(suite: &Suite, between: &Sizes, members: &[&Member]) -> (Hol
 fn because(measured: &[Measured<'_>], fastest: &[&Measured<'_>]) -> String {
     let told: Vec<String> = fastest.iter().map(|one| one.tell()).collect();
     let middle = |one: &&Measured<'_>| one.degradation.estimate.ln().abs();
-    let closest = measured.iter().min_by(|a, b| middle(a).total_cmp(&middle(b)));
+    let closest = measured
+        .iter()
+        .min_by(|a, b| middle(a).total_cmp(&middle(b)));
     format!(
         "fastest, or not told apart from it, with their degradation: {}; closest to 1: {}",
         told.join(", "),

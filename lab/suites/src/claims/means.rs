@@ -7,8 +7,8 @@ use super::evidence::{Found, Part};
 use super::parts::{cannot, in_scope, place};
 use crate::Suite;
 use crate::claim::{Range, Scope};
+use crate::entrants::{Available, available, figure_of, mean_over_least, takes_part};
 use crate::figures::missing;
-use crate::entrants::{Available, figure_of, mean_over_least, available, takes_part};
 
 /// The geometric mean of some entrants' figure over each of others, or with `least` over whichever
 /// of them has the least in each race.

@@ -5,8 +5,8 @@
 use heapdrome_schema::{Holds, MisuseRun};
 
 use crate::Suite;
-use crate::misuse::{Caught, caught};
 use crate::entrants::{Available, available};
+use crate::misuse::{Caught, caught};
 
 /// The verdict on whether each of some entrants catches more than each of others, with the counts.
 pub(super) fn judge(

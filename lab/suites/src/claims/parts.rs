@@ -9,8 +9,8 @@ use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
 use super::evidence::{Found, Part};
 use crate::Suite;
 use crate::claim::{EVERYONE, Family, Range, Scope, Sizes, Test};
+use crate::entrants::{ALPHA, Available, Span, available, compare, rule, takes_part};
 use crate::figures::{missing, of_cell};
-use crate::entrants::{ALPHA, Available, Span, compare, available, rule, takes_part};
 use crate::tables::{data_ratio, degradation, pair};
 
 /// One entrant beside another in one race, as a part of a claim.

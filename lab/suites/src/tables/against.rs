@@ -7,8 +7,10 @@ use super::sweep::{failures, name};
 use super::{NONE, Parts, interval, number};
 use crate::Suite;
 use crate::claim::{Range, Side};
+use crate::entrants::{
+    Available, Mean, Pair, available, figure_of, mean_over_least, pairs, takes_part,
+};
 use crate::figures::{missing, of_cell};
-use crate::entrants::{Mean, Pair, Available, figure_of, mean_over_least, pairs, available, takes_part};
 use crate::table_plan::Against;
 
 impl Against {

@@ -5,8 +5,8 @@ use heapdrome_statistics::{Interval, mean, ratio_of_means};
 
 use super::{Parts, interval, number, racing};
 use crate::Suite;
-use crate::figures::of_cell;
 use crate::entrants::{ALPHA, figure_of, first_rounds_of};
+use crate::figures::of_cell;
 
 /// How much more data the large cell has: sizes as the runs measured them, under whichever
 /// allocator counts in both.

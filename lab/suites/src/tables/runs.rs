@@ -5,8 +5,8 @@ use heapdrome_statistics::{mean, standard_deviation};
 
 use super::{NONE, Parts, interval, number, racing, rule_of};
 use crate::Suite;
-use crate::figures::of_cell;
 use crate::entrants::{Span, compare, figure_of};
+use crate::figures::of_cell;
 use crate::table_plan::Unit;
 
 /// Mean, deviation, user, system, least, greatest: what hyperfine prints.

@@ -5,8 +5,8 @@ use heapdrome_statistics::{Rule, mean};
 
 use super::{NONE, Parts, number, racing, ratio_cell, rule_of};
 use crate::Suite;
-use crate::figures::{missing, of_cell};
 use crate::entrants::figure_of;
+use crate::figures::{missing, of_cell};
 use crate::table_plan::{Shown, Unit};
 
 /// Allocators against the values of a cell's parameter.

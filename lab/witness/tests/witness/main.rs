@@ -1,9 +1,9 @@
 //! The witness on small programs that are compiled for each test.
 
 mod bench;
+mod blocks;
 mod counts;
 mod end;
-mod blocks;
 mod requests;
 mod tree;
 mod uncounted;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use heapdrome_registry::{Registry, Source};
 use heapdrome_packages::Cache;
+use heapdrome_registry::{Registry, Source};
 use heapdrome_schema::{CPU, EntrantResult, RaceResult, Role, Saved, WALL, read_saved};
 use heapdrome_statistics::median;
 
