@@ -71,7 +71,7 @@ fn what_runs_keeps_to_its_limit() {
     }
 }
 
-// The report of `heapdrome suite stable` counts without running anything.
+// The report of `heapdrome suite own-allocators` counts without running anything.
 #[test]
 fn what_the_goldens_count_is_what_runs() {
     for golden in GOLDENS {

@@ -1,7 +1,7 @@
 //! `heapdrome cache`.
 
 use heapdrome_measure::journal;
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 
 use crate::arguments::CacheAction;
 use crate::failure::Failure;

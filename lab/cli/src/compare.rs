@@ -1,8 +1,8 @@
 //! `heapdrome compare`: what changed from one result to another.
 
 use heapdrome_engine::compare::{self as engine, outcome};
-use heapdrome_record::Changes;
 use heapdrome_report::{Exporter, Json, Markdown};
+use heapdrome_schema::Changes;
 
 use crate::arguments::CompareArguments;
 use crate::destinations::Destinations;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::check_writable;
+use heapdrome_schema::check_writable;
 
 use crate::arguments::{OutputArguments, STDOUT, is_stdout};
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use heapdrome_measure::launcher::LauncherProgram;
 use heapdrome_measure::{counters, selftest};
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 
 use crate::arguments::DoctorArguments;
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use heapdrome_record::merged_setting;
+use heapdrome_schema::merged_setting;
 
 use crate::allocators::Names;
 use crate::arguments::ExecArguments;
@@ -17,8 +17,8 @@ use crate::progress;
 pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     let entrant = {
         let engine = progress::engine()?;
-        let catalogue = engine.catalogue()?;
-        Names::new(&catalogue, &engine).ready(&arguments.allocator)?
+        let registry = engine.registry()?;
+        Names::new(&registry, &engine).ready(&arguments.allocator)?
     };
     let program = &arguments.command[0];
     let mut environment = entrant.environment();
@@ -28,7 +28,7 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     }
     if let (true, Some(libc)) = (
         entrant.preload.is_empty(),
-        heapdrome_catalogue::system_libc(),
+        heapdrome_registry::system_libc(),
     ) {
         // The C library's own malloc, also where the program links another.
         environment.insert("LD_PRELOAD".to_owned(), libc.to_string_lossy().into_owned());

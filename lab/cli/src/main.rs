@@ -76,7 +76,7 @@ fn act(arguments: Arguments) -> Result<(), Failure> {
         Action::Exec(arguments) => exec::exec(&arguments),
         Action::Doctor(arguments) => doctor::doctor(&arguments),
         Action::Workloads(arguments) => workloads::workloads(&arguments),
-        Action::Suite(arguments) => suite::suite(&arguments),
+        Action::Suite(arguments) => suite::suite(arguments),
         Action::Survive(arguments) => survive::survive(&arguments),
         Action::Paging(arguments) => paging::paging(&arguments),
         Action::Cache(arguments) => cache::cache(arguments.action),

@@ -3,7 +3,7 @@
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
 use heapdrome_engine::nearest::nearest;
-use heapdrome_record::make_folder;
+use heapdrome_schema::make_folder;
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
 use crate::destinations::refuse_stdout;

@@ -4,8 +4,8 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use heapdrome_engine::survive;
-use heapdrome_record::{Collection, RaceResult, Redaction, compressed_if_named, write_atomically};
 use heapdrome_report::{Brief, Csv, Exporter, Json, Markdown, ReportError, Terminal};
+use heapdrome_schema::{Collection, RaceResult, Redaction, compressed_if_named, write_atomically};
 
 use crate::arguments::{OutputArguments, is_stdout};
 use crate::destinations::Destinations;

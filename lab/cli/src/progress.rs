@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_catalogue::BuildEvent;
 use heapdrome_engine::event::{
     Aim, Event, Found, GoingOn, Piece, RoundsDone, Searching, Sink, Step,
 };
 use heapdrome_engine::{Engine, failure::Failure};
 use heapdrome_paging::{Leftovers, Turn, size, told_trial};
-use heapdrome_record::{Bytes, PagingCell};
+use heapdrome_registry::BuildEvent;
+use heapdrome_schema::{Bytes, PagingCell};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;

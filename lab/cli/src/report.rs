@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::{Redaction, Saved, is_stdin, make_folder};
 use heapdrome_report::{Plot, Source, page, plots, stem};
+use heapdrome_schema::{Redaction, Saved, is_stdin, make_folder};
 
 use crate::arguments::{Form, PlotArguments, ReportArguments, is_stdout};
 use crate::destinations::{Destinations, refuse_stdout};

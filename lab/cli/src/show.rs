@@ -2,8 +2,8 @@
 
 use heapdrome_engine::Engine;
 use heapdrome_engine::race::{LATEST, kept};
-use heapdrome_record::{RaceResult, Role, Saved};
 use heapdrome_report::Conclusion;
+use heapdrome_schema::{RaceResult, Role, Saved};
 
 use crate::arguments::ShowArguments;
 use crate::destinations::Destinations;

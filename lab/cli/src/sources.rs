@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use heapdrome_record::{ReadError, Saved, is_stdin, read_saved, source_name};
+use heapdrome_schema::{ReadError, Saved, is_stdin, read_saved, source_name};
 
 use crate::failure::Failure;
 use crate::output;

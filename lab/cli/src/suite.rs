@@ -1,7 +1,10 @@
 //! `heapdrome suite`: the tables of a document, measured here.
 
+use std::borrow::Cow;
+
 use heapdrome_engine::suite::{self, DocumentRequest, Estimate, LGALLOC, Session, SuiteRequest};
-use heapdrome_record::Scale;
+use heapdrome_schema::Scale;
+use heapdrome_suites::present_name;
 
 use crate::arguments::paging::PagingSuiteArguments;
 use crate::arguments::{SuiteArguments, is_stdout};
@@ -14,7 +17,9 @@ use crate::{output, progress};
 /// # Errors
 /// When there is no suite of this name, it cannot be run, or an entrant failed; whatever was
 /// measured until then has been printed and written.
-pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
+pub fn suite(mut arguments: SuiteArguments) -> Result<(), Failure> {
+    use_present_names(&mut arguments);
+    let arguments = &arguments;
     // The file that a suite goes on with is written, too.
     let resumed = arguments.resume.as_deref().filter(|file| file.exists());
     let data = arguments.paging.data.as_deref();
@@ -28,6 +33,21 @@ pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
     match arguments.name == heapdrome_suites::MISUSE {
         true => misuse(arguments),
         false => run(arguments, &files),
+    }
+}
+
+/// Replaces former names of suites by the present ones, and says so. A file of the user's own keeps its names.
+fn use_present_names(arguments: &mut SuiteArguments) {
+    if suite::is_file(&arguments.name) {
+        return;
+    }
+    for word in std::iter::once(&mut arguments.name).chain(&mut arguments.only) {
+        if let Cow::Owned(present) = present_name(word) {
+            output::tell(format_args!(
+                "{word} is now called {present}; the former name works in this release only"
+            ));
+            *word = present;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heapdrome_engine::race::AskedWork;
-use heapdrome_record::{Better, SweptParameter};
+use heapdrome_schema::{Better, SweptParameter};
 
 /// `--metric NAME[:higher|:lower]=REGEX`, taken apart.
 #[derive(Clone, Debug, PartialEq)]

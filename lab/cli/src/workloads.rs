@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use heapdrome_engine::workload::Workload;
 use heapdrome_engine::workload::companion::Companion;
 use heapdrome_programs::{Availability, Program, missing};
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use heapdrome_workloads::{Description, FigureText, Parameter, Parameters, Preset};
 
 use crate::arguments::{WorkloadsAction, WorkloadsArguments};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use heapdrome_record::{Coverage, Ending, Entrant, Proof, Role};
+use heapdrome_schema::{Coverage, Ending, Entrant, Proof, Role};
 use heapdrome_witness::{Request, Witness, WitnessError};
 
 use crate::Program;

@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use heapdrome_catalogue::Catalogue;
 use heapdrome_measure::launcher::{LauncherKind, LauncherProgram, Simulation};
-use heapdrome_record::Machine;
+use heapdrome_registry::Registry;
+use heapdrome_schema::Machine;
 
 use crate::event::{Event, Silent, Sink};
 use crate::failure::Failure;
@@ -95,13 +95,13 @@ impl Engine {
         interrupt::check(&self.interrupt)
     }
 
-    /// Loads the catalogue of allocators.
+    /// Loads the registry of allocators.
     ///
     /// # Errors
     /// When the user's own list is wrong.
-    pub fn catalogue(&self) -> Result<Catalogue, Failure> {
+    pub fn registry(&self) -> Result<Registry, Failure> {
         let Folders { cache, config, .. } = &self.folders;
-        Catalogue::load(cache, config).map_err(Failure::usage)
+        Registry::load(cache, config).map_err(Failure::usage)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_catalogue::BuildEvent;
 use heapdrome_paging::{Leftovers, Turn};
-use heapdrome_record::{Bytes, Ending, PagingCell, RaceResult, Stopping, Trial};
+use heapdrome_registry::BuildEvent;
+use heapdrome_schema::{Bytes, Ending, PagingCell, RaceResult, Stopping, Trial};
 
 use crate::failure::Failure;
 

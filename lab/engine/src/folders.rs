@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use heapdrome_packages::Cache;
-use heapdrome_record::Redaction;
+use heapdrome_schema::Redaction;
 
 use crate::failure::Failure;
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::{Collection, SCHEMA, Scale, compressed_if_named, to_json, write_atomically};
+use heapdrome_schema::{Collection, SCHEMA, Scale, compressed_if_named, to_json, write_atomically};
 
 use crate::engine::Engine;
 use crate::event::Event;

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 
 use heapdrome_lgalloc::{Config, Handle, allocate, deallocate};
 use heapdrome_paging::Counters;
-use heapdrome_record::{Burst, Bytes, Holder, PagingReport};
+use heapdrome_schema::{Burst, Bytes, Holder, PagingReport};
 
 use crate::failure::Failure;
 use crate::published;

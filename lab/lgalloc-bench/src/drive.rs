@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use heapdrome_record::Distribution;
+use heapdrome_schema::Distribution;
 use heapdrome_statistics::median;
 
 use crate::times::{Times, merged};

@@ -4,7 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use heapdrome_record::{PagingReport, Strategy};
+use heapdrome_schema::{PagingReport, Strategy};
 
 use crate::failure::Failure;
 use crate::regions::WorkingSet;

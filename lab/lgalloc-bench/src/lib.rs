@@ -21,7 +21,7 @@ mod times;
 use std::process::ExitCode;
 
 use heapdrome_paging::{own_tally, seen_limit};
-use heapdrome_record::{Instructions, Job, PagingReport};
+use heapdrome_schema::{Instructions, Job, PagingReport};
 use heapdrome_system::companion;
 
 use failure::Failure;

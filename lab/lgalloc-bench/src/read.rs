@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use heapdrome_paging::Counters;
-use heapdrome_record::{Bytes, Holder, Order, PagingReport, Read, Strategy};
+use heapdrome_schema::{Bytes, Holder, Order, PagingReport, Read, Strategy};
 
 use crate::failure::Failure;
 use crate::harness;

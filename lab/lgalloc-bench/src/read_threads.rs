@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use heapdrome_lgalloc::{Pattern, Reader};
-use heapdrome_record::Order;
+use heapdrome_schema::Order;
 
 use crate::draws::Draws;
 use crate::failure::Failure;
@@ -221,7 +221,7 @@ pub fn prefetch(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_record::{Bytes, Holder};
+    use heapdrome_schema::{Bytes, Holder};
 
     /// A page that was changed behind the reader's back must not pass for a fast read.
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use heapdrome_paging::Counters;
-use heapdrome_record::{Bytes, Distribution, Holder, PagingReport, Recycle};
+use heapdrome_schema::{Bytes, Distribution, Holder, PagingReport, Recycle};
 
 use crate::failure::Failure;
 use crate::harness;

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapdrome_lgalloc::{Handle, LargeVec, allocate, deallocate};
-use heapdrome_record::{Bytes, Holder};
+use heapdrome_schema::{Bytes, Holder};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 

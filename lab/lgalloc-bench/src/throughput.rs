@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use heapdrome_paging::Counters;
-use heapdrome_record::{Holder, PagingReport, Throughput, Variant};
+use heapdrome_schema::{Holder, PagingReport, Throughput, Variant};
 
 use crate::drive::{Operation, Outcome, drive};
 use crate::failure::Failure;

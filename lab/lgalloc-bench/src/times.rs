@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use heapdrome_record::{Distribution, Nanoseconds};
+use heapdrome_schema::{Distribution, Nanoseconds};
 
 /// Buckets are 1% wide; longer times count as the longest.
 const LONGEST: Nanoseconds = Nanoseconds(60_000_000_000);

@@ -1,7 +1,7 @@
 //! Memory before, at and after a burst is that of the whole process, so that this test has one of its own.
 
 use heapdrome_lgalloc_bench::burst;
-use heapdrome_record::{Burst, Bytes, Holder};
+use heapdrome_schema::{Burst, Bytes, Holder};
 
 #[test]
 fn all_that_is_taken_is_in_memory_at_once_and_what_stays_is_told() {

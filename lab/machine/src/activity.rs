@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use heapdrome_record::Condition;
+use heapdrome_schema::Condition;
 
 use crate::memory;
 use crate::tell::{good, keyed, note, read, unreadable, warning};
@@ -209,7 +209,7 @@ fn throttling(before: Option<u64>, after: Option<u64>) -> Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_record::Level;
+    use heapdrome_schema::Level;
 
     const STAT: &str = "cpu  100 0 50 800 10 0 5 35 7 0\ncpu0 1 2 3\n";
 

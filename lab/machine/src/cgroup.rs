@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use heapdrome_record::Condition;
+use heapdrome_schema::Condition;
 use heapdrome_system::group::{self, Group, Version};
 
 use crate::tell::{good, note, unreadable, warning};
@@ -93,7 +93,7 @@ fn limit_of_time(group: Option<&Group>) -> Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_record::Level;
+    use heapdrome_schema::Level;
 
     #[test]
     fn what_is_not_mounted_is_a_note() {

@@ -3,7 +3,7 @@
 use std::io::Error;
 use std::time::Duration;
 
-use heapdrome_record::Condition;
+use heapdrome_schema::Condition;
 
 use crate::system;
 use crate::tell::{good, note, read, unreadable, warning};
@@ -163,7 +163,7 @@ fn environment(names: impl Iterator<Item = String>) -> Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_record::Level;
+    use heapdrome_schema::Level;
 
     fn refused(number: i32) -> Result<(), Error> {
         Err(Error::from_raw_os_error(number))

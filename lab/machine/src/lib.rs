@@ -15,7 +15,7 @@ mod topology;
 
 pub use topology::processors_in_order;
 
-use heapdrome_record::{Condition, Level, Machine};
+use heapdrome_schema::{Condition, Level, Machine};
 
 /// Describes the machine, with the warnings among its conditions as remarks.
 ///

@@ -1,6 +1,6 @@
 //! Memory: how much there is, how large its pages are, and what the kernel does when it runs out.
 
-use heapdrome_record::{Bytes, Condition};
+use heapdrome_schema::{Bytes, Condition};
 
 use crate::tell::{chosen, good, keyed, note, read, unreadable, warning};
 
@@ -129,7 +129,7 @@ pub(crate) fn free_disk(label: &str, free: Option<u64>) -> Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_record::Level;
+    use heapdrome_schema::Level;
 
     const MEMINFO: &str = "MemTotal:       24683484 kB\nMemFree:        24000000 kB\nMemAvailable:   24318976 kB\nSwapTotal:       2097148 kB\nSwapFree:        1048572 kB\n";
 

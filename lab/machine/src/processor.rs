@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use heapdrome_record::Condition;
+use heapdrome_schema::Condition;
 
 use crate::tell::{good, note, read, unreadable, warning};
 
@@ -210,7 +210,7 @@ fn virtual_machine(flag: Option<bool>, vendor: &str) -> Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_record::Level;
+    use heapdrome_schema::Level;
 
     const AMD: &str = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC 7763 64-Core Processor\nflags\t\t: fpu vme hypervisor lahf_lm\n";
     const INTEL: &str =

@@ -1,6 +1,6 @@
 //! Short ways to make a condition.
 
-use heapdrome_record::{Condition, Level};
+use heapdrome_schema::{Condition, Level};
 
 /// A condition as a measurement wants it.
 pub(crate) fn good(name: &str, value: impl Into<String>, meaning: &str) -> Condition {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use heapdrome_system::group::{self, Group, Version};
 
 use crate::launcher::CgroupFiles;

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::Plan;
+use heapdrome_schema::Plan;
 
 use crate::MeasureError;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use heapdrome_record::{Entrant, Plan, merged_setting};
+use heapdrome_schema::{Entrant, Plan, merged_setting};
 
 /// The variable whose length varies from run to run, so that no entrant profits from one layout
 /// of the stack.
@@ -114,7 +114,7 @@ fn is_removed(name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::plan_of;
+    use crate::plan_for_tests::plan_of;
 
     fn os(text: &str) -> OsString {
         text.into()

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use heapdrome_record::Ending;
+use heapdrome_schema::Ending;
 
 use crate::journal::JournalError;
 

@@ -1,6 +1,6 @@
 //! What a race tells while it goes on; the measurer itself prints nothing.
 
-use heapdrome_record::{Ending, MemoryRun, Run};
+use heapdrome_schema::{Ending, MemoryRun, Run};
 
 /// An entrant that left the race.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use heapdrome_record::{AfterIdle, MemoryParts, Nanoseconds};
+use heapdrome_schema::{AfterIdle, MemoryParts, Nanoseconds};
 
 use crate::tree::{self, Process};
 
@@ -81,7 +81,7 @@ impl Rest {
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::Bytes;
+    use heapdrome_schema::Bytes;
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! Runs commands under allocators and records what they cost.
 //!
-//! This room emits [`Event`]s and prints nothing; it knows no statistics and no catalogue. The
-//! command line gives it a [`Plan`](heapdrome_record::Plan) and a folder, and asks for rounds:
+//! This room emits [`Event`]s and prints nothing; it knows no statistics and no registry. The
+//! command line gives it a [`Plan`](heapdrome_schema::Plan) and a folder, and asks for rounds:
 //!
 //! ```no_run
-//! # fn sketch(plan: heapdrome_record::Plan, machine: heapdrome_record::Machine)
+//! # fn sketch(plan: heapdrome_schema::Plan, machine: heapdrome_schema::Machine)
 //! # -> Result<(), heapdrome_measure::MeasureError> {
 //! use heapdrome_measure::{Interrupt, Race, launcher};
 //! launcher::main_if_asked(); // the first line of main: this process may be a launcher
@@ -32,20 +32,20 @@ mod event;
 mod idle;
 pub mod journal;
 pub mod launcher;
+mod launchers;
 mod library;
 mod needs;
 mod output;
 mod parts;
+#[cfg(test)]
+mod plan_for_tests;
 mod race;
 mod rounds;
-mod runner;
 pub mod schedule;
 mod scratch;
 pub mod selftest;
 mod server;
 mod state;
-#[cfg(test)]
-mod testing;
 mod timeline;
 mod tree;
 mod watch;
@@ -58,8 +58,8 @@ pub use environment::{
 };
 pub use error::MeasureError;
 pub use event::{Event, Failure, RoundEnd};
+pub use launchers::MemoryMethod;
 pub use race::Race;
-pub use runner::MemoryMethod;
 
 /// Raised by the handler of an interrupt; the run in progress is killed with its whole tree then.
 pub type Interrupt = Arc<AtomicBool>;

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::Entrant;
+use heapdrome_schema::Entrant;
 use sha2::{Digest, Sha256};
 
 use crate::MeasureError;
@@ -116,7 +116,7 @@ pub(crate) fn sha256_of(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::plan_of;
+    use crate::plan_for_tests::plan_of;
 
     #[test]
     fn a_touched_library_is_the_same_and_a_rewritten_one_is_not() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use heapdrome_record::Plan;
+use heapdrome_schema::Plan;
 
 use crate::output::{self, Masks, Pattern};
 use crate::{BaseEnvironment, MeasureError, base_environment, command};

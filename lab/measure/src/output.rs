@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use heapdrome_record::{Metric, Options};
+use heapdrome_schema::{Metric, Options};
 use regex::Regex;
 use sha2::{Digest, Sha256};
 
@@ -134,7 +134,7 @@ const MARK: &[u8] = b"\0masked\0";
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::Better;
+    use heapdrome_schema::Better;
 
     use super::*;
 

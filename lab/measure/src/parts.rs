@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{Bytes, MemoryParts, Nanoseconds};
+use heapdrome_schema::{Bytes, MemoryParts, Nanoseconds};
 
 use crate::tree::Process;
 

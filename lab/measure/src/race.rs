@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::{Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
+use heapdrome_schema::{Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
 
 use crate::journal::{self, Journal, JournalError};
 use crate::launcher::{LauncherKind, LauncherProgram};
+use crate::launchers::{Launchers, MemoryMethod};
 use crate::library::Libraries;
-use crate::runner::{MemoryMethod, Runner};
 use crate::state::State;
 use crate::{BaseEnvironment, Failure, Interrupt, MeasureError};
 
@@ -17,7 +17,7 @@ pub struct Race {
     folder: PathBuf,
     pub(crate) journal: Journal,
     pub(crate) state: State,
-    pub(crate) runner: Runner,
+    pub(crate) launchers: Launchers,
     pub(crate) libraries: Vec<Libraries>,
     pub(crate) memory_method: MemoryMethod,
 }
@@ -49,15 +49,15 @@ impl Race {
     ) -> Result<Self, MeasureError> {
         let folder = absolute(folder)?;
         // Everything that can be wrong with the plan is told before anything is written.
-        let mut runner = Runner::new(&launcher.into(), &plan, &folder)?;
-        runner.find(&plan)?;
+        let mut launchers = Launchers::new(&launcher.into(), &plan, &folder)?;
+        launchers.find(&plan)?;
         let first = JournalLine::Plan {
             schema: journal::SCHEMA,
             plan: Box::new(plan.clone()),
             machine: Box::new(machine.clone()),
         };
         let journal = Journal::create(&folder, &first)?;
-        Self::assemble(folder, journal, State::new(plan, machine), runner)
+        Self::assemble(folder, journal, State::new(plan, machine), launchers)
     }
 
     /// Takes up the race in `folder` where its journal ends. The command and its working folder
@@ -92,24 +92,24 @@ impl Race {
         };
         let mut state = State::new(*plan, *machine);
         lines.for_each(|line| state.apply(line));
-        let runner = Runner::new(&launcher.into(), &state.plan, &folder)?;
-        Self::assemble(folder, journal, state, runner)
+        let launchers = Launchers::new(&launcher.into(), &state.plan, &folder)?;
+        Self::assemble(folder, journal, state, launchers)
     }
 
     fn assemble(
         folder: PathBuf,
         journal: Journal,
         state: State,
-        mut runner: Runner,
+        mut launchers: Launchers,
     ) -> Result<Self, MeasureError> {
-        runner.scratch.make()?;
+        launchers.scratch.make()?;
         let libraries = libraries_of(&state.plan);
         let memory_method = MemoryMethod::default();
         Ok(Self {
             folder,
             journal,
             state,
-            runner,
+            launchers,
             libraries,
             memory_method,
         })
@@ -123,7 +123,7 @@ impl Race {
     /// When the journal cannot be written, or a new plan cannot be run.
     pub fn record(&mut self, line: JournalLine) -> Result<(), MeasureError> {
         if let JournalLine::Plan { plan, .. } = &line {
-            self.runner.adopt(plan)?;
+            self.launchers.adopt(plan)?;
             self.libraries = libraries_of(plan);
         }
         self.journal.append(&line)?;
@@ -136,9 +136,9 @@ impl Race {
     /// # Errors
     /// When it fails, or when the race's command is not there.
     pub fn setup(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
-        self.runner.find(&self.state.plan)?;
+        self.launchers.find(&self.state.plan)?;
         match &self.state.plan.options.setup {
-            Some(text) => self.runner.step("--setup", text, interrupt),
+            Some(text) => self.launchers.step("--setup", text, interrupt),
             None => Ok(()),
         }
     }
@@ -149,9 +149,9 @@ impl Race {
     /// # Errors
     /// When it fails, or when the race's command is not there.
     pub fn prepare(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
-        self.runner.find(&self.state.plan)?;
+        self.launchers.find(&self.state.plan)?;
         match &self.state.plan.options.prepare {
-            Some(text) => self.runner.step("--prepare", text, interrupt),
+            Some(text) => self.launchers.step("--prepare", text, interrupt),
             None => Ok(()),
         }
     }
@@ -162,7 +162,7 @@ impl Race {
     /// # Errors
     /// When it fails.
     pub fn cleanup(&mut self) -> Result<(), MeasureError> {
-        self.runner.clean_up(&self.state.plan)
+        self.launchers.clean_up(&self.state.plan)
     }
 
     /// Chooses how memory runs read memory from now on.
@@ -197,7 +197,7 @@ impl Race {
 
     /// The environment of commands without an allocator, and what was removed from it.
     pub fn base_environment(&self) -> &BaseEnvironment {
-        &self.runner.needs.base
+        &self.launchers.needs.base
     }
 
     /// The good runs in the order in which they were made; failed ones are in [`Race::failures`].

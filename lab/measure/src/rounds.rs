@@ -1,8 +1,8 @@
 //! The rounds of a race, and its memory runs.
 
-use heapdrome_record::{Ending, JournalLine, MemoryRun, Run};
+use heapdrome_schema::{Ending, JournalLine, MemoryRun, Run};
 
-use crate::runner::{Attempt, Finished};
+use crate::launchers::{Attempt, Finished};
 use crate::{Event, Interrupt, MeasureError, Race, RoundEnd, output, schedule};
 
 /// A timed run that ended, well or not.
@@ -113,7 +113,7 @@ impl Race {
             counters: true,
         };
         let finished = self
-            .runner
+            .launchers
             .attempt(&self.state.plan, attempt, &mut None, interrupt)?;
         let finished = self.checked(finished, interrupt)?;
         let timed = self.timed_of(round, position, attempt, finished, events)?;
@@ -153,7 +153,7 @@ impl Race {
         else {
             return Ok(finished);
         };
-        let status = match self.runner.shell(check, None, interrupt)? {
+        let status = match self.launchers.shell(check, None, interrupt)? {
             Ending::Exited(0) => return Ok(finished),
             Ending::Exited(status) => status,
             Ending::Killed(signal) => 128 + signal,
@@ -161,7 +161,7 @@ impl Race {
         };
         finished.outcome.ending = Ending::CheckFailed(status);
         finished.failed = true;
-        finished.stderr_tail = output::tail(&self.runner.scratch.step_stderr);
+        finished.stderr_tail = output::tail(&self.launchers.scratch.step_stderr);
         Ok(finished)
     }
 
@@ -182,7 +182,7 @@ impl Race {
         let metrics = if failed {
             Vec::new()
         } else {
-            self.runner.metrics(&self.state.plan, attempt, events)?
+            self.launchers.metrics(&self.state.plan, attempt, events)?
         };
         let run = Run {
             round,
@@ -197,7 +197,7 @@ impl Race {
             voluntary_switches: usage.voluntary_switches,
             involuntary_switches: usage.involuntary_switches,
             ending: outcome.ending,
-            output: self.runner.output_hash(&self.state.plan)?,
+            output: self.launchers.output_hash(&self.state.plan)?,
             stderr_tail,
             counters: outcome.counters,
             metrics: metrics.into_iter().collect(),
@@ -239,14 +239,14 @@ impl Race {
     ) -> Result<Option<MemoryRun>, MeasureError> {
         self.make_ready(entrant, events, interrupt)?;
         events(Event::MemoryRunStarted { entrant });
-        let mut watch = Some(self.runner.watch(self.memory_method, interrupt)?);
+        let mut watch = Some(self.launchers.watch(self.memory_method, interrupt)?);
         let attempt = Attempt {
             entrant,
             padding: 0,
             counters: false,
         };
         let finished = self
-            .runner
+            .launchers
             .attempt(&self.state.plan, attempt, &mut watch, interrupt)?;
         let finished = self.checked(finished, interrupt)?;
         if finished.failed {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use heapdrome_record::{Bytes, Entrant, Machine, Nanoseconds, Plan, Role, Run, Stopping};
+use heapdrome_schema::{Bytes, Entrant, Machine, Nanoseconds, Plan, Role, Run, Stopping};
 
 use crate::launcher::{LauncherProgram, child_usage};
 use crate::{Interrupt, MeasureError, Race};

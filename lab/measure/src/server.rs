@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{Ending, Nanoseconds, Plan, Server};
+use heapdrome_schema::{Ending, Nanoseconds, Plan, Server};
 
 use crate::launcher::{Answer, Outcome, Spawn, Stop};
+use crate::launchers::{Attempt, Finished, Launchers, is_success, look, patience, refused};
 use crate::output;
-use crate::runner::{Attempt, Finished, Runner, is_success, look, patience, refused};
 use crate::watch::{INTERVAL, Watch};
 use crate::{Interrupt, MeasureError};
 
@@ -29,7 +29,7 @@ enum Load {
     Orphaned(Box<Outcome>),
 }
 
-impl Runner {
+impl Launchers {
     /// Starts the server, waits until it is ready, runs the load without the allocator, and ends
     /// the server. The wall time is the load's; all else is the server's.
     pub(crate) fn serve(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{Coverage, Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
+use heapdrome_schema::{Coverage, Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
 
 use crate::Failure;
 

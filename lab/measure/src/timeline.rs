@@ -1,6 +1,6 @@
 //! Readings over time, thinned.
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 
 /// Readings in order. When they become too many, each two neighbours become the higher one, so
 /// that any length of run fits and the highest is kept.
@@ -75,7 +75,7 @@ impl<T: Copy> Timeline<T> {
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::{MemorySample, Nanoseconds};
+    use heapdrome_schema::{MemorySample, Nanoseconds};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 
 /// The id of this process.
 pub(crate) fn own_pid() -> libc::pid_t {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{AfterIdle, Bytes, MemoryParts, MemoryRun, MemorySample, Nanoseconds};
+use heapdrome_schema::{AfterIdle, Bytes, MemoryParts, MemoryRun, MemorySample, Nanoseconds};
 
 use crate::cgroup::Cgroup;
 use crate::idle::{Activity, Rest};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{plan, start, tool};
 use heapdrome_measure::{Interrupt, MemoryMethod, selftest};
-use heapdrome_record::{Bytes, MemoryRun, Nanoseconds, Server};
+use heapdrome_schema::{Bytes, MemoryRun, Nanoseconds, Server};
 
 const METHODS: [MemoryMethod; 2] = [MemoryMethod::Best, MemoryMethod::Processes];
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::{plan, round, shell_plan, start, tool, word_of};
 use heapdrome_measure::{Interrupt, MeasureError, journal, schedule};
-use heapdrome_record::{Better, Bytes, Ending, Metric, Nanoseconds};
+use heapdrome_schema::{Better, Bytes, Ending, Metric, Nanoseconds};
 
 #[test]
 fn a_round_runs_each_entrant_once_and_is_on_disk() {

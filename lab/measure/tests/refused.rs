@@ -10,7 +10,7 @@ use heapdrome_measure::{MeasureError, Race};
 #[test]
 fn what_cannot_be_started_is_told_before_anything_is_written() {
     let folder = tempfile::tempdir().expect("a folder");
-    let message = |change: &dyn Fn(&mut heapdrome_record::Plan)| {
+    let message = |change: &dyn Fn(&mut heapdrome_schema::Plan)| {
         let mut plan = plan(&["true"], folder.path());
         change(&mut plan);
         let message = start(&plan, folder.path())

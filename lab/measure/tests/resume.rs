@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{plan, round, shell_plan, start, within, word_of};
 use heapdrome_measure::{Interrupt, MeasureError, Race, journal};
-use heapdrome_record::{JournalLine, Stopping};
+use heapdrome_schema::{JournalLine, Stopping};
 
 #[test]
 fn an_interrupt_kills_the_run_and_the_race_can_be_resumed() {
@@ -60,7 +60,7 @@ fn a_half_done_round_is_taken_up_where_it_ended() {
     )
     .expect("a round");
     assert_eq!(words[0], "round 1 with 2");
-    let key = |run: &heapdrome_record::Run| {
+    let key = |run: &heapdrome_schema::Run| {
         (
             run.round,
             run.position,

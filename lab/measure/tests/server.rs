@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{round, shell_plan, start};
 use heapdrome_measure::{Interrupt, MeasureError};
-use heapdrome_record::{Bytes, Ending, Nanoseconds, Plan, Server};
+use heapdrome_schema::{Bytes, Ending, Nanoseconds, Plan, Server};
 
 fn server_plan(serve: &str, load: &str, folder: &Path) -> Plan {
     let mut plan = shell_plan(load, folder);

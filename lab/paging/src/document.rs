@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use heapdrome_record::{Bytes, Experiment, Holder, Limit, Order, PagingCell as Cell, Scale};
+use heapdrome_schema::{Bytes, Experiment, Holder, Limit, Order, PagingCell as Cell, Scale};
 
 use crate::experiments::{
     AHEAD, Holding, Measuring, Sweep, burst, halves, huge_pages, random, strategies, sweep,
@@ -167,7 +167,7 @@ pub fn do_without_swap(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str)
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::Job;
+    use heapdrome_schema::Job;
 
     use super::*;
     use crate::{claims, experiments, targets};

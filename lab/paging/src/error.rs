@@ -1,6 +1,6 @@
 //! What can go wrong, each in one line that says what to do about it.
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use heapdrome_system::FileError;
 
 /// Why something could not be done.

@@ -3,7 +3,7 @@
 use std::mem::discriminant;
 use std::time::Duration;
 
-use heapdrome_record::{Job, PagingCell as Cell};
+use heapdrome_schema::{Job, PagingCell as Cell};
 
 use crate::experiments::beyond;
 
@@ -61,7 +61,7 @@ fn measured(job: &Job) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::{Experiment, Scale};
+    use heapdrome_schema::{Experiment, Scale};
 
     use super::*;
     use crate::{DocumentSetting, Form, document};

@@ -1,7 +1,7 @@
 //! What a collection's cells show: tables, distributions to draw, sentences and targets. It is
 //! computed from what is kept, so that a result that is taken up again has one of all of it.
 
-use heapdrome_record::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell};
+use heapdrome_schema::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell};
 
 use crate::experiments::tables;
 use crate::tables::counters_table;
@@ -56,7 +56,7 @@ fn ccdfs(cells: &[&Cell]) -> Vec<Ccdf> {
 
 fn ccdf(kind: &str, cell: &Cell) -> Option<Ccdf> {
     let times = cell.distribution(kind);
-    let point = |point: heapdrome_record::Point| CcdfPoint {
+    let point = |point: heapdrome_schema::Point| CcdfPoint {
         time: point.time,
         above: point.share,
     };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use heapdrome_system::group::{Group, Version, field, limit, memory_limit, number, quota};
 
 /// Limits of the group that a process is in.

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::system::System;

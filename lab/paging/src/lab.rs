@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use heapdrome_record::{Bytes, Entrant, Instructions, Job, Limit, PagingReport};
+use heapdrome_schema::{Bytes, Entrant, Instructions, Job, Limit, PagingReport};
 
 use crate::{Attempt, Enclosure, Error, Ledger, Mechanism, Seen, free_swap, preload, process};
 

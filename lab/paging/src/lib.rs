@@ -1,7 +1,7 @@
 //! The paging lab: what memory costs when it does not fit.
 //!
-//! Experiments run in a child process of their own ([`heapdrome_record::Job`] in,
-//! [`heapdrome_record::PagingReport`] out, one line of JSON each), under a limit of memory that is
+//! Experiments run in a child process of their own ([`heapdrome_schema::Job`] in,
+//! [`heapdrome_schema::PagingReport`] out, one line of JSON each), under a limit of memory that is
 //! made for that one run ([`Enclosure`]) and read back before it counts. Swap ([`Swap`]) and
 //! control groups that the lab makes are written down in a ledger ([`Ledger`]) before they are
 //! made, so that what a killed lab left behind is removed by the next. Nothing that the lab did
@@ -23,7 +23,7 @@ mod members;
 mod preload;
 mod process;
 mod published;
-mod resuming;
+mod resume;
 mod rights;
 mod rounds;
 mod schedule;
@@ -49,7 +49,7 @@ pub use item::Item;
 pub use lab::Lab;
 pub use ledger::{Ledger, Leftovers, Made};
 pub use limit::{Attempt, Enclosure, Mechanism};
-pub use resuming::take_up;
+pub use resume::take_up;
 pub use schedule::{Rounds, Schedule, Turn, last_round};
 pub use setting::{HUGE_PAGES, Setting, huge_pages};
 pub use survive::{STEP, Search, patience, told_trial};

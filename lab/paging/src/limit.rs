@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use heapdrome_record::Limit;
+use heapdrome_schema::Limit;
 use heapdrome_system::FileError;
 use heapdrome_system::group::{Group, Version};
 
@@ -289,7 +289,7 @@ fn set_quota(version: Version, folder: &Path, processors: f64) -> Result<(), Err
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::Bytes;
+    use heapdrome_schema::Bytes;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use heapdrome_record::{Entrant, PagingReport};
+use heapdrome_schema::{Entrant, PagingReport};
 
 use crate::Error;
 

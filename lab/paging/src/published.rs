@@ -1,6 +1,6 @@
 //! The figures that the document published, as data.
 
-use heapdrome_record::Table;
+use heapdrome_schema::Table;
 use serde::Deserialize;
 
 const TEXT: &str = include_str!("../data/published.toml");

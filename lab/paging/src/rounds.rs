@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use heapdrome_record::{Bytes, Limit, PagingCell as Cell, PagingReport};
+use heapdrome_schema::{Bytes, Limit, PagingCell as Cell, PagingReport};
 
 use crate::words::size;
 use crate::{Enclosure, Error, HUGE_PAGES, Lab, Mechanism, Setting};

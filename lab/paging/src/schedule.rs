@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use heapdrome_record::PagingCell as Cell;
+use heapdrome_schema::PagingCell as Cell;
 
 use crate::open_cells;
 
@@ -168,7 +168,7 @@ pub fn last_round(cells: &[Cell]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::{Experiment, Job, PagingReport};
+    use heapdrome_schema::{Experiment, Job, PagingReport};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use heapdrome_record::{Bytes, Multiple, Survival, Trial};
+use heapdrome_schema::{Bytes, Multiple, Survival, Trial};
 use heapdrome_statistics::{median, slowdown};
 
 use crate::{Contained, Ended, Error};

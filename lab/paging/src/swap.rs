@@ -10,7 +10,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use heapdrome_system::FileError;
 
 use crate::item::{PREFIX, SWAP_MARK};

@@ -1,7 +1,7 @@
 //! The document's sentences and what heapdrome's lgalloc is to reach, and whether they hold in what was
 //! measured here: by the intervals and the verdicts of every other suite.
 
-use heapdrome_record::{ClaimResult, Holds, Nanoseconds, PagingCell as Cell, PagingReport};
+use heapdrome_schema::{ClaimResult, Holds, Nanoseconds, PagingCell as Cell, PagingReport};
 use heapdrome_statistics::{FEWEST_ROUNDS, Interval, mean_interval};
 use heapdrome_suites::{ALPHA, HoldsFor, Part, Range, rule, weigh, within_rounds, without};
 use serde::Deserialize;
@@ -267,7 +267,7 @@ fn mean(figures: &[f64], family: usize) -> Result<Interval, String> {
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::{Distribution, Experiment, Job};
+    use heapdrome_schema::{Distribution, Experiment, Job};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Sizes and times as people write them.
 
-use heapdrome_record::{Bytes, Nanoseconds};
+use heapdrome_schema::{Bytes, Nanoseconds};
 
 /// Reads a size such as `512M`, `4G` or a number of MiB.
 ///

@@ -21,8 +21,8 @@ struct Tools {
     compiler: Tool,
     compiler_version: String,
     archiver: Tool,
-    runner: Tool,
-    runner_version: String,
+    builder: Tool,
+    builder_version: String,
 }
 
 /// Makes a build ready; see [`Program::prepare`].
@@ -58,7 +58,7 @@ pub(crate) fn prepare(
         archiver: &tools.archiver.path,
         units: &units,
     };
-    write_folder(&lock, &directory, &package, &description, &tools.runner)?;
+    write_folder(&lock, &directory, &package, &description, &tools.builder)?;
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Prepared {
         command: tools.command(jobs),
@@ -81,11 +81,11 @@ fn write_folder(
     directory: &Path,
     package: &Path,
     description: &Description<'_>,
-    runner: &Tool,
+    builder: &Tool,
 ) -> Result<(), ProgramError> {
     let staging = lock.staging()?;
     let folder = staging.path().join("build");
-    let (file, text) = match runner.name.as_str() {
+    let (file, text) = match builder.name.as_str() {
         "make" => ("Makefile", description.makefile()),
         _ => ("build.ninja", description.ninja()),
     };
@@ -137,41 +137,41 @@ impl Tools {
             &["ar"],
             "install it, on Debian with `apt install binutils`",
         )?;
-        let runner = find(
+        let builder = find(
             "a program that runs a build",
             &["ninja", "ninja-build", "make"],
             "install one, on Debian with `apt install ninja-build`",
         )?;
         Ok(Self {
             compiler_version: compiler.version("--version")?,
-            runner_version: runner.version("--version")?,
+            builder_version: builder.version("--version")?,
             compiler,
             archiver,
-            runner,
+            builder,
         })
     }
 
-    /// The build, silent where the runner can be, so that its output is the same in every run.
+    /// The build, silent where the builder can be, so that its output is the same in every run.
     fn command(&self, jobs: usize) -> Vec<String> {
-        let mut command = vec![self.runner.name.clone()];
+        let mut command = vec![self.builder.name.clone()];
         command.extend(self.silent().map(str::to_owned));
         command.extend(["-j".to_owned(), jobs.to_string()]);
         command
     }
 
-    /// What makes the runner silent. An older ninja cannot be: it tells each file as it is done, in
+    /// What makes the builder silent. An older ninja cannot be: it tells each file as it is done, in
     /// an order that differs from run to run.
     fn silent(&self) -> Option<&'static str> {
-        match self.runner.name.as_str() {
+        match self.builder.name.as_str() {
             "make" => Some("--silent"),
-            _ if is_at_least(&self.runner_version, 1, 11) => Some("--quiet"),
+            _ if is_at_least(&self.builder_version, 1, 11) => Some("--quiet"),
             _ => None,
         }
     }
 
     /// The clean before each run, for a shell in any folder.
     fn clean_command(&self, directory: &Path) -> String {
-        let name = self.runner.name.as_str();
+        let name = self.builder.name.as_str();
         let folder = quoted(&directory.to_string_lossy());
         match name {
             "make" => format!("make --silent -C {folder} clean"),
@@ -193,7 +193,7 @@ impl Tools {
             ),
             format!(
                 "run by {} {} with {jobs} jobs",
-                self.runner.name, self.runner_version
+                self.builder.name, self.builder_version
             ),
             format!("parameters: {parameters}"),
         ];

@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use heapdrome_packages::{Cache, Lock};
-use heapdrome_record::{Metric, Server};
+use heapdrome_schema::{Metric, Server};
 
 use request::Request;
 

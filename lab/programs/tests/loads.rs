@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use heapdrome_packages::Cache;
 use heapdrome_programs::{Availability, Prepared, ProgramError, find};
-use heapdrome_record::Server;
+use heapdrome_schema::Server;
 
 /// Ends the server whatever becomes of the test.
 struct Running(Child);

@@ -1,6 +1,6 @@
 //! The intervals on wall time, drawn as bars beside their figures.
 
-use heapdrome_record::{Comparison, Role, Verdict, WALL};
+use heapdrome_schema::{Comparison, Role, Verdict, WALL};
 use unicode_width::UnicodeWidthStr;
 
 use crate::entrant::versus;

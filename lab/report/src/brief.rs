@@ -1,6 +1,6 @@
 //! The default output of a race: all that a reader needs to act, on one screen.
 
-use heapdrome_record::{EntrantResult, RaceResult, Status};
+use heapdrome_schema::{EntrantResult, RaceResult, Status};
 use unicode_width::UnicodeWidthStr;
 
 use crate::conclusion::Conclusion;

@@ -1,6 +1,6 @@
 //! What changed from one result to another, as text for a terminal and as Markdown.
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Change, Changes, Comparison, Factor, Outcome, PEAK_RSS, RacePair, Verdict, WALL,
 };
 
@@ -110,7 +110,7 @@ fn lines(texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| foreign::line(text)).collect()
 }
 
-fn side(result: &heapdrome_record::ComparedResult) -> String {
+fn side(result: &heapdrome_schema::ComparedResult) -> String {
     format!(
         "{} ({} by heapdrome {})",
         foreign::line(&result.file),
@@ -271,7 +271,7 @@ fn conclusion(changes: &Changes) -> String {
 
 /// The conditions with their outcomes, what decides them underneath.
 fn conditions(changes: &Changes) -> Vec<Vec<String>> {
-    let told = |judged: &heapdrome_record::Judged| {
+    let told = |judged: &heapdrome_schema::Judged| {
         let outcome = match judged.outcome {
             Outcome::Confirmed => "confirmed",
             Outcome::RuledOut => "ruled out",

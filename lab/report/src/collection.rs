@@ -4,7 +4,7 @@ mod claims;
 
 use std::collections::BTreeSet;
 
-use heapdrome_record::{Collection, Member, MisuseRun, RaceResult, Role, Scale, Status, Table};
+use heapdrome_schema::{Collection, Member, MisuseRun, RaceResult, Role, Scale, Status, Table};
 
 use claims::ORDER;
 pub(crate) use claims::{Kind, claims};

@@ -1,6 +1,6 @@
 //! Every sample on a line of its own, for a spreadsheet or a statistics package.
 
-use heapdrome_record::{Collection, EntrantResult, RaceResult, Role, Series, Status, Table};
+use heapdrome_schema::{Collection, EntrantResult, RaceResult, Role, Series, Status, Table};
 
 use crate::{Exporter, ReportError};
 

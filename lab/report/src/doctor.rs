@@ -1,6 +1,6 @@
 //! What `heapdrome doctor` prints.
 
-use heapdrome_record::{Condition, Level};
+use heapdrome_schema::{Condition, Level};
 
 use crate::foreign;
 use crate::paint::Paint;

@@ -1,6 +1,6 @@
 //! Figures of one entrant that several tables and texts tell, and the keys of what is compared.
 
-use heapdrome_record::{Comparison, EntrantResult, Series};
+use heapdrome_schema::{Comparison, EntrantResult, Series};
 
 use crate::foreign;
 

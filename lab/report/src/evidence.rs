@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Bytes, Comparison, EntrantResult, Evidence, Nanoseconds, RaceResult, Role, Series,
 };
 
@@ -240,7 +240,7 @@ fn number(series: Option<&Series>) -> String {
     )
 }
 
-fn proof(row: &EntrantResult, tell: fn(&heapdrome_record::ProofSummary) -> String) -> String {
+fn proof(row: &EntrantResult, tell: fn(&heapdrome_schema::ProofSummary) -> String) -> String {
     row.proof.as_ref().map_or_else(|| NONE.to_owned(), tell)
 }
 
@@ -249,7 +249,7 @@ fn seen(row: &EntrantResult, tell: impl Fn(&Evidence) -> Option<String>) -> Stri
     told.unwrap_or_else(|| NONE.to_owned())
 }
 
-fn system(row: &EntrantResult, of: fn(heapdrome_record::SystemCalls) -> u64) -> String {
+fn system(row: &EntrantResult, of: fn(heapdrome_schema::SystemCalls) -> u64) -> String {
     seen(row, |seen| Some(words::grouped(of(seen.system_calls?))))
 }
 
@@ -306,7 +306,7 @@ fn sizes(seen: &Evidence) -> Vec<String> {
         let length = (blocks as f64 / most as f64 * BAR as f64).ceil() as usize;
         "█".repeat(length.clamp(1, BAR))
     };
-    let column = |tell: &dyn Fn(&heapdrome_record::SizeCount) -> String| {
+    let column = |tell: &dyn Fn(&heapdrome_schema::SizeCount) -> String| {
         seen.sizes.iter().map(tell).collect::<Vec<_>>()
     };
     table::lines(&[

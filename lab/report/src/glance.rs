@@ -1,6 +1,6 @@
 //! The table of the default output: each judged figure with its ratio to the baseline, in few columns.
 
-use heapdrome_record::{Comparison, EntrantResult, PEAK_RSS, Role, Series, Verdict};
+use heapdrome_schema::{Comparison, EntrantResult, PEAK_RSS, Role, Series, Verdict};
 
 use crate::conclusion::Figure;
 use crate::entrant::cpu;

@@ -1,6 +1,6 @@
 //! The columns of the tables, the same in every form.
 
-use heapdrome_record::{
+use heapdrome_schema::{
     CPU, Comparison, EntrantResult, PEAK_RSS, ProofSummary, Role, Verdict, WALL,
 };
 

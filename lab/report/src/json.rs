@@ -1,6 +1,6 @@
 //! A result as JSON, the form that loses nothing.
 
-use heapdrome_record::to_json;
+use heapdrome_schema::to_json;
 use serde::Serialize;
 
 use crate::{Exporter, ReportError};

@@ -17,9 +17,8 @@ mod foreign;
 mod glance;
 mod grid;
 mod json;
-mod listing;
+mod list;
 mod markdown;
-pub mod mattering;
 mod memory;
 mod notes;
 mod page;
@@ -27,6 +26,7 @@ mod paint;
 mod plot;
 mod prose;
 mod reason;
+pub mod relevance;
 mod reproduce;
 mod scaling;
 mod sheet;
@@ -41,7 +41,7 @@ pub use conclusion::{Advice, Conclusion, Figure};
 pub use csv::Csv;
 pub use evidence::evidence;
 pub use json::Json;
-pub use listing::{listing, wrapped};
+pub use list::{listing, wrapped};
 pub use markdown::Markdown;
 pub use page::{Entry, Source, index, page};
 pub use plot::{Plot, plots, stem};
@@ -49,7 +49,7 @@ pub use reason::{Cause, Gain, Reason, Setting, reason, reason_for};
 pub use terminal::{Terminal, interim};
 pub use words::count;
 
-use heapdrome_record::RaceResult;
+use heapdrome_schema::RaceResult;
 
 /// One form in which results of a kind are handed out: races, collections of them, comparisons.
 pub trait Exporter<R = RaceResult> {

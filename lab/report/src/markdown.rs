@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use heapdrome_record::RaceResult;
+use heapdrome_schema::RaceResult;
 
 use crate::conclusion::{Conclusion, others};
 use crate::foreign;

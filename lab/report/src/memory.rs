@@ -1,6 +1,6 @@
 //! What the process trees' memory was, and what it was made of, from the runs that were not timed.
 
-use heapdrome_record::{Bytes, EntrantResult, MemoryParts};
+use heapdrome_schema::{Bytes, EntrantResult, MemoryParts};
 
 use crate::foreign;
 use crate::prose;

@@ -1,7 +1,7 @@
 //! What a reader should know about the entrants that count, each note once: where it differs from entrant to entrant by
 //! its figure alone, it names them with their figures.
 
-use heapdrome_record::{EntrantResult, ProofSummary, Series, Unserved, UnservedReason};
+use heapdrome_schema::{EntrantResult, ProofSummary, Series, Unserved, UnservedReason};
 
 use crate::entrant::{cpu, settings};
 use crate::foreign;
@@ -221,7 +221,7 @@ fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
             "{} of {}, the farthest {}",
             times.outliers.len(),
             times.samples.len(),
-            heapdrome_record::Nanoseconds::from_seconds(farthest),
+            heapdrome_schema::Nanoseconds::from_seconds(farthest),
         ),
         after: format!(" ({effect})"),
     })

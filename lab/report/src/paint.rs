@@ -1,6 +1,6 @@
 //! Colours, if they are wanted.
 
-use heapdrome_record::Verdict;
+use heapdrome_schema::Verdict;
 
 /// What a verdict means to a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

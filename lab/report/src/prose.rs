@@ -1,6 +1,6 @@
 //! What a race shows, in sentences: the noise floor, the machine, the race itself.
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Bytes, Collection, EntrantResult, Machine, PEAK_RSS, RaceResult, Role, Verdict, WALL, spoken,
 };
 
@@ -166,7 +166,7 @@ fn judged(result: &RaceResult) -> String {
 
 /// How peaks were measured, where the samples say so.
 pub(crate) fn methods(result: &RaceResult) -> Vec<String> {
-    let of = |label: &str, pick: fn(&EntrantResult) -> Option<&heapdrome_record::Series>| {
+    let of = |label: &str, pick: fn(&EntrantResult) -> Option<&heapdrome_schema::Series>| {
         let mut known = result
             .entrants
             .iter()

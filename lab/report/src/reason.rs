@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Comparison, EntrantResult, Nanoseconds, PEAK_RSS, RaceResult, Role, Series, Status, Verdict,
     WALL,
 };

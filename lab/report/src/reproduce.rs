@@ -1,6 +1,6 @@
 //! The command line that runs a race again.
 
-use heapdrome_record::{Collection, RaceResult};
+use heapdrome_schema::{Collection, RaceResult};
 
 use crate::foreign;
 
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_collection_without_races_is_asked_for_as_it_was() {
         let collection = Collection {
-            schema: heapdrome_record::SCHEMA,
+            schema: heapdrome_schema::SCHEMA,
             asked: ["paging", "random", "--quick"].map(str::to_owned).to_vec(),
             ..Collection::default()
         };

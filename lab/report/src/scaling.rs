@@ -1,6 +1,6 @@
 //! What a sweep found: degradation with its intervals, and the knee of each curve.
 
-use heapdrome_record::{Collection, Factor, Knee, ScalingCurve, ScalingPoint, SweepResult};
+use heapdrome_schema::{Collection, Factor, Knee, ScalingCurve, ScalingPoint, SweepResult};
 
 use crate::foreign;
 use crate::table::Column;

@@ -1,7 +1,7 @@
 //! What every table and text says, before it is put into a form: who is ranked, in which order,
 //! who is not and why, and the numbered notes.
 
-use heapdrome_record::{EntrantResult, RaceResult, Role, Series, Status, WALL};
+use heapdrome_schema::{EntrantResult, RaceResult, Role, Series, Status, WALL};
 
 use crate::entrant::{OPERATIONS, OVERHEAD, versus};
 use crate::foreign;

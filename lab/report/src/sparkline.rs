@@ -1,6 +1,6 @@
 //! The memory of a run over time as a line of small bars.
 
-use heapdrome_record::MemorySample;
+use heapdrome_schema::MemorySample;
 
 /// The bars, from nearly nothing to the highest.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -63,7 +63,7 @@ impl Scales {
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::{Bytes, Nanoseconds};
+    use heapdrome_schema::{Bytes, Nanoseconds};
 
     use super::*;
 

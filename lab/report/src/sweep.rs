@@ -2,7 +2,7 @@
 
 mod verdict;
 
-use heapdrome_record::{Collection, Comparison, EntrantResult, Member, Role, Series, Status, WALL};
+use heapdrome_schema::{Collection, Comparison, EntrantResult, Member, Role, Series, Status, WALL};
 
 use crate::conclusion::Conclusion;
 use crate::entrant::versus;

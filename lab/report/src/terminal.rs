@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use heapdrome_record::{RaceResult, Role};
+use heapdrome_schema::{RaceResult, Role};
 use unicode_width::UnicodeWidthStr;
 
 use crate::bars;
@@ -87,7 +87,7 @@ pub fn interim(result: &RaceResult, terminal: Terminal) -> String {
 }
 
 /// An entrant that does not count, and why.
-pub(crate) fn not_counted(entrant: &heapdrome_record::EntrantResult) -> Vec<String> {
+pub(crate) fn not_counted(entrant: &heapdrome_schema::EntrantResult) -> Vec<String> {
     let (headline, details) = why_out(entrant);
     let mut lines = vec![format!("{}: {headline}", foreign::name(&entrant.allocator))];
     lines.extend(details);

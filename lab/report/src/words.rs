@@ -1,6 +1,6 @@
 //! Ratios, amounts and foreign text as words: the one place where figures become text.
 
-use heapdrome_record::{Better, Bytes, Comparison, Nanoseconds, Series, Verdict};
+use heapdrome_schema::{Better, Bytes, Comparison, Nanoseconds, Series, Verdict};
 
 /// What stands in a cell that has no figure.
 pub(crate) const NONE: &str = "-";

@@ -6,8 +6,8 @@ mod races;
 #[path = "races/seven.rs"]
 mod seven;
 
-use heapdrome_record::{Ending, Finding, RaceResult, Role, Status};
 use heapdrome_report::{Brief, Conclusion, Exporter, Terminal};
+use heapdrome_schema::{Ending, Finding, RaceResult, Role, Status};
 use seven::{EVEN, SAME, race, with_noise};
 use unicode_width::UnicodeWidthStr;
 

@@ -8,8 +8,8 @@ mod watched;
 #[path = "races/workload.rs"]
 mod workload;
 
-use heapdrome_record::{Collection, SweepResult, SweptParameter, Verdict};
 use heapdrome_report::{Csv, Exporter, Markdown, Terminal};
+use heapdrome_schema::{Collection, SweepResult, SweptParameter, Verdict};
 use unicode_width::UnicodeWidthStr;
 
 fn plain(width: usize) -> Terminal {

@@ -4,8 +4,8 @@ mod races;
 #[path = "races/seven.rs"]
 mod seven;
 
-use heapdrome_record::{Better, Entrant, Metric, RaceResult, Role, Verdict};
 use heapdrome_report::{Advice, Conclusion, Exporter, Figure, Terminal, interim};
+use heapdrome_schema::{Better, Entrant, Metric, RaceResult, Role, Verdict};
 use races::{bare, compared, empty, full, usual};
 use seven::{EVEN, SAME, race, with_noise};
 

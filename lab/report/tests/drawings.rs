@@ -6,11 +6,11 @@ mod workload;
 
 use std::collections::HashSet;
 
-use heapdrome_record::{
+use heapdrome_report::{Plot, Source, page, plots};
+use heapdrome_schema::{
     Ccdf, CcdfPoint, Collection, Factor, Nanoseconds, Saved, ScalingCurve, ScalingPoint,
     SweepResult, SweptParameter,
 };
-use heapdrome_report::{Plot, Source, page, plots};
 use scraper::{Html, Selector};
 
 const VALUES: [&str; 2] = ["malloc", "pymalloc"];

@@ -6,8 +6,8 @@ mod races;
 #[path = "races/watched.rs"]
 mod watched;
 
-use heapdrome_record::{EntrantResult, RaceResult, Role, Status, Verdict};
 use heapdrome_report::{Csv, Exporter, Json, Markdown, Terminal, interim};
+use heapdrome_schema::{EntrantResult, RaceResult, Role, Status, Verdict};
 use races::{bare, compared, empty, rival, usual};
 use unicode_width::UnicodeWidthStr;
 
@@ -271,7 +271,7 @@ fn json_reads_back_as_the_same_result() {
     let path = folder.path().join("result.json");
     std::fs::write(&path, text(&Json, &usual())).expect("written");
     assert_eq!(
-        heapdrome_record::read_result(&path).expect("a result"),
+        heapdrome_schema::read_result(&path).expect("a result"),
         usual()
     );
 }

@@ -6,8 +6,8 @@ mod workload;
 
 use std::collections::{HashMap, HashSet};
 
-use heapdrome_record::Saved;
 use heapdrome_report::plots;
+use heapdrome_schema::Saved;
 
 /// The names in a drawing with the colours, shapes and dashes that are theirs there.
 fn looks(svg: &str) -> Vec<(String, [String; 3])> {

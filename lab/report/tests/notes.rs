@@ -2,8 +2,8 @@
 
 mod races;
 
-use heapdrome_record::{EntrantResult, RaceResult, Saved};
 use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
+use heapdrome_schema::{EntrantResult, RaceResult, Saved};
 use scraper::{Html, Selector};
 
 /// The race as text, as Markdown and as the page shows it, without breaks of lines.

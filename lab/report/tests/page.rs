@@ -11,8 +11,8 @@ mod workload;
 use std::collections::HashSet;
 
 use base64::Engine as _;
-use heapdrome_record::{RaceResult, Role, Saved, Status};
 use heapdrome_report::{Exporter, Markdown, Plot, Source, page, plots};
+use heapdrome_schema::{RaceResult, Role, Saved, Status};
 use scraper::{Html, Selector};
 use sha2::{Digest as _, Sha256};
 

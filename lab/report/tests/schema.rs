@@ -8,13 +8,13 @@ mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use heapdrome_record::{
+use heapdrome_report::{Exporter, Json};
+use heapdrome_schema::{
     Absent, Better, CallTime, Ccdf, CcdfPoint, Change, Changes, ClaimResult, Collection,
     ComparedResult, Ending, Evidence, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun,
     MisuseStage, Multiple, Nanoseconds, Outcome, RacePair, RaceResult, Role, Series, Server,
     SizeCount, Survival, SystemCalls, Table, Trial,
 };
-use heapdrome_report::{Exporter, Json};
 use serde_json::Value;
 
 const DESCRIPTION: &str = include_str!("../../../docs/result-schema.md");
@@ -139,7 +139,7 @@ fn changes() -> Changes {
         file: "r.json".to_owned(),
         started: String::new(),
         heapdrome: String::new(),
-        machine: heapdrome_record::Machine::default(),
+        machine: heapdrome_schema::Machine::default(),
     };
     let factor = Some(Factor {
         ratio: 1.1,
@@ -171,7 +171,7 @@ fn changes() -> Changes {
         not_compared: Vec::new(),
     };
     Changes {
-        schema: heapdrome_record::SCHEMA,
+        schema: heapdrome_schema::SCHEMA,
         heapdrome: String::new(),
         old: side(),
         new: side(),

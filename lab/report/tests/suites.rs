@@ -4,11 +4,11 @@
 mod golden;
 mod races;
 
-use heapdrome_record::{
+use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
+use heapdrome_schema::{
     Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Ending, Holds, Member, MisuseOutcome,
     MisuseRun, Nanoseconds, SCHEMA, Saved, Scale, Status, Survival, Table, Trial,
 };
-use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
 use races::usual;
 use unicode_width::UnicodeWidthStr;
 

@@ -27,7 +27,7 @@ mod rounds;
 mod rule;
 mod slowdown;
 mod standing;
-mod stopping;
+mod stop;
 mod summary;
 mod trimmed;
 
@@ -40,5 +40,5 @@ pub use rounds::Rounds;
 pub use rule::{Estimate, FEWEST_ROUNDS, Rule, Shown, typical};
 pub use slowdown::{Slowdown, slowdown};
 pub use standing::{Leader, Range, Standing, is_decided, leader_over};
-pub use stopping::{Decision, Stopping};
+pub use stop::{Decision, Stopping};
 pub use summary::{mean, median, median_absolute_deviation, outliers, standard_deviation};

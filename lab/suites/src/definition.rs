@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use heapdrome_record::Scale;
+use heapdrome_schema::Scale;
 use heapdrome_statistics::FEWEST_ROUNDS;
 use serde::Deserialize;
 
@@ -16,20 +16,23 @@ use crate::{PublishedTable, SuiteError};
 pub struct Suite {
     /// The name by which it is run.
     pub name: String,
+    /// Names by which it was run before.
+    #[serde(default)]
+    pub formerly: Vec<String>,
     /// What its report is headed.
     pub title: String,
     /// What it measures, in a few sentences.
     pub summary: String,
     /// What it repeats, if anything was published.
     pub document: Option<Document>,
-    /// The allocator that the others are compared with, by its name in the catalogue.
+    /// The allocator that the others are compared with, by its name in the registry.
     pub baseline: String,
     /// Whether it is run by its own name only, and is no part of `all`.
     #[serde(default)]
     pub apart: bool,
     /// The allocators.
     #[serde(rename = "entrant")]
-    pub entrants: Vec<Contender>,
+    pub entrants: Vec<Entrant>,
     /// The races, in the order in which they are run.
     #[serde(rename = "cell")]
     pub cells: Vec<Cell>,
@@ -63,12 +66,12 @@ pub struct Document {
 /// An allocator of a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Contender {
+pub struct Entrant {
     /// The name by which the document calls it.
     pub name: String,
-    /// Its name in the catalogue.
+    /// Its name in the registry.
     pub allocator: Option<String>,
-    /// Why it cannot be had; for one that has an allocator, what to say where the catalogue does
+    /// Why it cannot be had; for one that has an allocator, what to say where the registry does
     /// not know it.
     pub absent: Option<String>,
     /// Whether it stands beside those that "everyone" means in a claim: the document does not have
@@ -218,7 +221,7 @@ impl Suite {
         let of_claims = tests().flat_map(|claim| claim.test.entrants());
         let of_cells = self.cells.iter().flat_map(|cell| cell.entrants.iter());
         let mut names = of_tables.chain(of_claims).chain(of_cells);
-        let unknown = names.find(|name| self.contender(name).is_none())?;
+        let unknown = names.find(|name| self.entrant(name).is_none())?;
         Some(format!("there is no entrant {unknown}"))
     }
 
@@ -260,13 +263,13 @@ impl Suite {
     }
 
     /// The entrant that the document calls so.
-    pub fn contender(&self, name: &str) -> Option<&Contender> {
+    pub fn entrant(&self, name: &str) -> Option<&Entrant> {
         self.entrants.iter().find(|one| one.name == name)
     }
 }
 
-impl Contender {
-    /// Its name in tables: the document's, and the catalogue's where that is another.
+impl Entrant {
+    /// Its name in tables: the document's, and the registry's where that is another.
     pub fn label(&self) -> String {
         match &self.allocator {
             Some(allocator) if *allocator != self.name => format!("{} ({allocator})", self.name),

@@ -1,6 +1,6 @@
 //! The races of a cell, and why a row is missing.
 
-use heapdrome_record::{Member, RaceResult, Status};
+use heapdrome_schema::{Member, RaceResult, Status};
 
 /// Why an allocator has no row that counts, in words.
 pub(crate) fn missing(result: &RaceResult, allocator: &str) -> &'static str {

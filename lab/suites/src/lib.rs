@@ -9,24 +9,26 @@
 mod claim;
 mod claims;
 mod definition;
+mod entrants;
 mod error;
 mod figures;
 mod misuse;
 mod published;
-mod racers;
 mod races;
+mod renamed;
 mod results;
 mod table_plan;
 mod tables;
 
 pub use claim::{Claim, HoldsFor, Range, Test};
 pub use claims::{Decided, Part, weigh, within_rounds, without};
-pub use definition::{Cell, Contender, Document, Form, Suite, Sweep};
+pub use definition::{Cell, Document, Entrant, Form, Suite, Sweep};
+pub use entrants::{ALPHA, rule};
 pub use error::SuiteError;
 pub use misuse::{Kind, MISUSE, kinds, misuse_tables};
 pub use published::PublishedTable;
-pub use racers::{ALPHA, rule};
 pub use races::{Probe, Race, Selection, probe};
+pub use renamed::{present_name, rename};
 pub use results::{Evaluation, evaluate};
 pub use table_plan::{Against, Makes, Shown, TablePlan, Unit};
 
@@ -38,7 +40,7 @@ const FILES: [&str; 6] = [
     include_str!("../suites/rpmalloc.toml"),
     include_str!("../suites/preload.toml"),
     include_str!("../suites/real.toml"),
-    include_str!("../suites/stable.toml"),
+    include_str!("../suites/own-allocators.toml"),
 ];
 
 /// The name that stands for every suite that does not stand apart.

@@ -5,7 +5,7 @@ mod kind;
 use std::fmt;
 use std::time::Duration;
 
-use heapdrome_record::{Bytes, Ending, MisuseOutcome, MisuseRun, MisuseStage, Nanoseconds, Table};
+use heapdrome_schema::{Bytes, Ending, MisuseOutcome, MisuseRun, MisuseStage, Nanoseconds, Table};
 
 use kind::{GROUPS, Group};
 pub use kind::{Kind, kinds};

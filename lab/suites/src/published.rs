@@ -1,6 +1,6 @@
 //! Figures that were published, word for word.
 
-use heapdrome_record::Table;
+use heapdrome_schema::Table;
 use serde::Deserialize;
 
 /// A table of a document. Its figures never enter a computation.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{Member, RaceResult, Scale};
+use heapdrome_schema::{Member, RaceResult, Scale};
 
 use crate::definition::{Cell, Form};
-use crate::{Contender, Suite, SuiteError};
+use crate::{Entrant, Suite, SuiteError};
 
 /// One race to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Race {
     pub swept: Option<u64>,
     /// Whether that parameter is the number of threads, so that processors can be chosen for it.
     pub sweeps_threads: bool,
-    /// The baseline, by its name in the catalogue.
+    /// The baseline, by its name in the registry.
     pub baseline: String,
     /// The rivals, by theirs.
     pub allocators: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Selection<'a> {
     pub processors: usize,
     /// Cells, as `cell`, `suite/cell`, `suite` or any of them with `=value`; empty for all.
     pub only: &'a [String],
-    /// Rivals instead of the suite's, by names of the catalogue; empty for the suite's own.
+    /// Rivals instead of the suite's, by names of the registry; empty for the suite's own.
     pub allocators: &'a [String],
 }
 
@@ -107,7 +107,7 @@ impl Suite {
     /// The names of the rivals in a cell. One that was asked for by name is not held to the scale,
     /// but it is to the cells that it is confined to; a cell that is for some entrants is for no other.
     fn rivals(&self, cell: &Cell, selection: &Selection<'_>) -> Vec<String> {
-        let fits = |one: &&Contender| one.races_in(cell);
+        let fits = |one: &&Entrant| one.races_in(cell);
         let names: Vec<&String> = if selection.allocators.is_empty() {
             let racing = self.entrants.iter().filter(fits);
             let racing = racing.filter(|one| one.races_at(selection.scale));
@@ -128,9 +128,9 @@ impl Suite {
     /// Makes allocators that were asked for by name entrants of the suite, so that they have rows.
     pub fn admit(&mut self, allocators: &[String]) {
         for name in allocators {
-            let known = |one: &Contender| one.allocator.as_ref() == Some(name);
+            let known = |one: &Entrant| one.allocator.as_ref() == Some(name);
             if !self.entrants.iter().any(known) {
-                self.entrants.push(Contender {
+                self.entrants.push(Entrant {
                     name: name.clone(),
                     allocator: Some(name.clone()),
                     absent: None,
@@ -144,12 +144,12 @@ impl Suite {
     }
 
     /// Takes entrants out whose allocator cannot be had here; `reason` is what to tell of them
-    /// where the catalogue knows the allocator, or the suite does not say itself why it has none.
-    pub fn take(&mut self, allocator: &str, reason: &str, in_catalogue: bool) {
+    /// where the registry knows the allocator, or the suite does not say itself why it has none.
+    pub fn take(&mut self, allocator: &str, reason: &str, in_registry: bool) {
         for entrant in &mut self.entrants {
             if entrant.allocator.as_deref() == Some(allocator) {
                 entrant.allocator = None;
-                if in_catalogue || entrant.absent.is_none() {
+                if in_registry || entrant.absent.is_none() {
                     entrant.absent = Some(reason.to_owned());
                 }
             }

@@ -1,9 +1,9 @@
 //! Tables and verdicts of finished races.
 
-use heapdrome_record::{Absent, ClaimResult, Collection, Member, Scale, Table};
+use heapdrome_schema::{Absent, ClaimResult, Collection, Member, Scale, Table};
 
 use crate::races::check_only;
-use crate::{Contender, Suite, SuiteError, claims, tables};
+use crate::{Entrant, Suite, SuiteError, claims, tables};
 
 /// What a suite makes of its races.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,13 +58,13 @@ fn absent(suite: &Suite, collection: &Collection) -> Vec<Absent> {
         let mut rows = races().flat_map(|race| &race.result.entrants);
         rows.any(|row| row.allocator == *allocator)
     };
-    let out = |one: &Contender, reason: String| Absent {
+    let out = |one: &Entrant, reason: String| Absent {
         name: one.name.clone(),
         reason,
     };
     let gone = suite.entrants.iter().filter(|one| one.allocator.is_none());
     let gone = gone.map(|one| out(one, one.absent.clone().unwrap_or_default()));
-    let left = |one: &&Contender| one.allocator.as_ref().is_some_and(|name| !raced(name));
+    let left = |one: &&Entrant| one.allocator.as_ref().is_some_and(|name| !raced(name));
     let unasked = suite.entrants.iter().filter(left);
     let unasked = unasked.map(|one| out(one, why_unasked(one, collection.scale).to_owned()));
     match races().next() {
@@ -74,7 +74,7 @@ fn absent(suite: &Suite, collection: &Collection) -> Vec<Absent> {
 }
 
 /// Why an allocator that can be had is in no race.
-fn why_unasked(one: &Contender, scale: Option<Scale>) -> &'static str {
+fn why_unasked(one: &Entrant, scale: Option<Scale>) -> &'static str {
     match scale {
         Some(Scale::Quick) if one.not_in_quick => {
             "the suite has it; its quick form races it only where -a names it"

@@ -3,7 +3,7 @@
 mod made_up;
 
 use heapdrome_libraries::GOLDENS;
-use heapdrome_record::{Collection, Ending, Holds, MisuseOutcome, MisuseRun, Table};
+use heapdrome_schema::{Collection, Ending, Holds, MisuseOutcome, MisuseRun, Table};
 use heapdrome_suites::{Suite, Test, evaluate, list};
 use made_up::{Row, collection, member, suite};
 use sha2::{Digest as _, Sha256};
@@ -144,7 +144,7 @@ fn a_list_is_told_as_it_stands_where_the_suite_ran_and_its_rows_must_fit() {
     let found = tables(makes, &races(Vec::new()));
     assert_eq!(found[0].rows, [["this", "so"]]);
     assert!(tables(makes, &collection(Vec::new())).is_empty());
-    let whole = include_str!("../suites/stable.toml");
+    let whole = include_str!("../suites/own-allocators.toml");
     let wrong = whole.replacen("[\"conformance suite\", ", "[", 1);
     assert_ne!(wrong, whole);
     let told = Suite::read(&wrong)
@@ -162,7 +162,7 @@ fn whoever_could_have_raced_and_did_not_is_named() {
             )],
             races,
         );
-        let pair = |one: heapdrome_record::Absent| (one.name, one.reason);
+        let pair = |one: heapdrome_schema::Absent| (one.name, one.reason);
         found.absent.into_iter().map(pair).collect()
     };
     let found = absent(&races(vec![Row::new("c", vec![1.0; 5])]));
@@ -194,11 +194,11 @@ fn a_new_evaluation_takes_the_place_of_the_old_one() {
 }
 
 #[test]
-fn every_target_of_the_stable_has_a_reason_to_tell_and_names_its_goldens() {
-    let stable = list().iter().find(|one| one.name == "stable");
-    let stable = stable.expect("the suite");
+fn every_target_of_the_own_allocators_has_a_reason_to_tell_and_names_its_goldens() {
+    let suite = list().iter().find(|one| one.name == "own-allocators");
+    let suite = suite.expect("the suite");
     let mut named = 0;
-    for target in &stable.targets {
+    for target in &suite.targets {
         assert!(!target.see.is_empty(), "{}", target.claim);
         let Test::FastPath { of } = &target.test else {
             continue;

@@ -1,6 +1,6 @@
 //! The data files: whole, and true to the documents.
 
-use heapdrome_record::Scale;
+use heapdrome_schema::Scale;
 use heapdrome_suites::{HoldsFor, Makes, Selection, Shown, Suite, Test, find, list};
 
 fn suite(name: &str) -> &'static Suite {
@@ -27,25 +27,25 @@ fn every_file_is_a_suite() {
             "rpmalloc",
             "preload",
             "real",
-            "stable"
+            "own-allocators"
         ]
     );
-    // The stable's own suite takes longer than all others together, and stands apart.
+    // The suite of heapdrome's own allocators takes longer than all others together, and stands apart.
     let all = find("all").expect("all");
-    assert!(all.len() == 5 && all.iter().all(|suite| suite.name != "stable"));
-    assert_eq!(find("stable").expect("one").len(), 1);
+    assert!(all.len() == 5 && all.iter().all(|suite| suite.name != "own-allocators"));
+    assert_eq!(find("own-allocators").expect("one").len(), 1);
     let unknown = find("rpmaloc").expect_err("no such suite").to_string();
     assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
 }
 
-/// Whoever adds an allocator to the catalogue adds a rival, or says that it is no malloc to be had.
+/// Whoever adds an allocator to the registry adds a rival, or says that it is no malloc to be had.
 #[test]
-fn the_stable_meets_every_working_allocator_of_the_catalogue() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../catalogue/allocators");
-    let stable = suite("stable");
+fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");
+    let suite = suite("own-allocators");
     let mut missing = Vec::new();
     let mut met = 0;
-    for file in std::fs::read_dir(folder).expect("the catalogue") {
+    for file in std::fs::read_dir(folder).expect("the registry") {
         let path = file.expect("an entry").path();
         let text = std::fs::read_to_string(&path).expect("a text");
         let entry: toml::Table = text.parse().expect("TOML");
@@ -56,8 +56,8 @@ fn the_stable_meets_every_working_allocator_of_the_catalogue() {
             continue;
         }
         let name = entry["name"].as_str();
-        let races = |one: &&heapdrome_suites::Contender| one.allocator.as_deref() == name;
-        match stable.entrants.iter().find(races) {
+        let races = |one: &&heapdrome_suites::Entrant| one.allocator.as_deref() == name;
+        match suite.entrants.iter().find(races) {
             Some(one) if !one.added && one.cells.is_empty() => met += 1,
             _ => missing.push(path),
         }
@@ -67,11 +67,11 @@ fn the_stable_meets_every_working_allocator_of_the_catalogue() {
 
 /// The rows that the targets speak of: a sweep that lost its threads would be reached more easily.
 #[test]
-fn the_stable_races_at_up_to_eight_threads_and_has_no_published_form() {
-    let stable = suite("stable");
+fn the_own_allocators_race_at_up_to_eight_threads_and_have_no_published_form() {
+    let suite = suite("own-allocators");
     let threads = |cell: &str| -> Vec<Option<u64>> {
-        let races = stable.races(&selection(Scale::Usual, 2));
-        let full = format!("stable/{cell}");
+        let races = suite.races(&selection(Scale::Usual, 2));
+        let full = format!("own-allocators/{cell}");
         let own = races.iter().filter(|race| race.cell == full);
         own.map(|race| race.swept).collect()
     };
@@ -91,9 +91,9 @@ fn the_stable_races_at_up_to_eight_threads_and_has_no_published_form() {
         assert_eq!(threads(cell), to_eight, "{cell}");
     }
     assert_eq!(threads("prodcons"), [2, 4, 8].map(Some));
-    assert!(stable.races(&selection(Scale::Published, 2)).is_empty());
+    assert!(suite.races(&selection(Scale::Published, 2)).is_empty());
     let selection = selection(Scale::Quick, 2);
-    let quick = stable.races(&selection);
+    let quick = suite.races(&selection);
     assert!(
         quick
             .iter()

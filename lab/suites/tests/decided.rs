@@ -3,7 +3,7 @@
 
 mod made_up;
 
-use heapdrome_record::{ClaimResult, Holds, Member, Scale};
+use heapdrome_schema::{ClaimResult, Holds, Member, Scale};
 use heapdrome_suites::{Decided, Selection, Suite, evaluate, list};
 use made_up::{Row, collection, member, suite};
 
@@ -212,15 +212,16 @@ fn most_rounds_must_be_able_to_decide_something() {
     assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
 }
 
-/// The stable's synthetic races go on for who is open; programs, and the rest, run as many rounds as before.
+/// The synthetic races of heapdrome's own allocators go on for who is open; programs, and the rest, run
+/// as many rounds as before.
 #[test]
-fn the_stable_gives_more_rounds_to_who_is_open() {
-    let stable = list()
+fn the_own_allocators_give_more_rounds_to_who_is_open() {
+    let suite = list()
         .iter()
-        .find(|one| one.name == "stable")
+        .find(|one| one.name == "own-allocators")
         .expect("the suite");
     let most = |scale| {
-        let races = stable.races(&Selection {
+        let races = suite.races(&Selection {
             scale,
             processors: 2,
             only: &[],

@@ -2,8 +2,8 @@
 
 mod made_up;
 
-use heapdrome_record::{Collection, Holds};
-use heapdrome_suites::{Suite, evaluate};
+use heapdrome_schema::{Collection, Holds};
+use heapdrome_suites::{Suite, evaluate, present_name, rename};
 use made_up::{Row, collection, member, suite};
 
 fn claim(test: &str) -> Suite {
@@ -66,7 +66,7 @@ fn few_rounds_and_failed_rows_decide_nothing() {
     assert_eq!(holds, Holds::Undecided);
     assert!(because.contains("fewer than 5 rounds"), "{because}");
     few = three(around(0.5, 0.01), around(2.0, 0.01));
-    few.races[0].result.entrants[2].status = heapdrome_record::Status::Failed;
+    few.races[0].result.entrants[2].status = heapdrome_schema::Status::Failed;
     let (holds, because) = verdict(FASTER, &few);
     assert_eq!(holds, Holds::Undecided);
     assert!(because.contains("a failed"), "{because}");
@@ -251,4 +251,37 @@ fn the_fastest_is_the_closest_or_not_or_it_cannot_be_told() {
         small(),
     );
     assert_eq!(verdict(&test, &open).0, Holds::Undecided);
+}
+
+#[test]
+fn a_renamed_suite_answers_to_its_former_name() {
+    for (former, present) in [
+        ("stable", "own-allocators"),
+        ("stable=2", "own-allocators=2"),
+        ("stable/burst=2", "own-allocators/burst=2"),
+    ] {
+        assert_eq!(present_name(former), present);
+        assert_eq!(present_name(present), present);
+    }
+    for name in ["real", "stabler", "./stable", "burst"] {
+        assert_eq!(present_name(name), name);
+    }
+}
+
+/// A file of the user's own may be named as a suite of heapdrome's was; its results keep their names.
+#[test]
+fn what_was_kept_under_a_former_name_goes_on_under_the_present_one() {
+    let kept = |name: &str| {
+        let mut kept = collection(vec![member(
+            "stable/one",
+            None,
+            &[Row::new("a", Vec::new())],
+        )]);
+        kept.name = name.to_owned();
+        rename(&mut kept);
+        (kept.name, kept.races.remove(0).cell)
+    };
+    let pair = |name: &str, cell: &str| (name.to_owned(), cell.to_owned());
+    assert_eq!(kept("stable"), pair("own-allocators", "own-allocators/one"));
+    assert_eq!(kept("./mine.toml"), pair("./mine.toml", "stable/one"));
 }

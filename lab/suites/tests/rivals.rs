@@ -2,7 +2,7 @@
 
 mod made_up;
 
-use heapdrome_record::{Collection, Holds, Member, Scale, Table};
+use heapdrome_schema::{Collection, Holds, Member, Scale, Table};
 use heapdrome_suites::{Selection, Suite, evaluate, probe};
 use made_up::{Row, collection, member};
 
@@ -154,7 +154,7 @@ fn a_rival_that_fails_is_told_and_does_not_leave_the_target_open() {
     for race in &mut races.races {
         let quick = &mut race.result.entrants[3];
         assert_eq!(quick.allocator, "a");
-        quick.status = heapdrome_record::Status::Failed;
+        quick.status = heapdrome_schema::Status::Failed;
     }
     let plan = r#"{ against = { of = "ours", cells = ["swept"], figure = "wall_s" } }"#;
     let found = table(plan, &races);
@@ -220,7 +220,7 @@ fn a_target_on_means_is_reached_missed_or_undecided() {
     let (holds, _) = verdict(MEAN, &races([0.8, 1.0, 1.0, 2.0], 0.4));
     assert_eq!(holds, Holds::Undecided);
     let mut failed = races([0.5, 1.0, 1.0, 2.0], 0.001);
-    failed.races[0].result.entrants[2].status = heapdrome_record::Status::Failed;
+    failed.races[0].result.entrants[2].status = heapdrome_schema::Status::Failed;
     let (holds, because) = verdict(MEAN, &failed);
     assert_eq!(holds, Holds::Undecided);
     assert!(because.contains("ours failed in one"), "{because}");

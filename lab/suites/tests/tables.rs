@@ -2,7 +2,7 @@
 
 mod made_up;
 
-use heapdrome_record::{Collection, Table};
+use heapdrome_schema::{Collection, Table};
 use heapdrome_suites::evaluate;
 use made_up::{Row, collection, member, suite};
 

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 
 use crate::interrupt;
 

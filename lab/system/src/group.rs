@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 
 /// From here on a limit of version 1 means that there is none.
 const NO_LIMIT: u64 = 1 << 60;

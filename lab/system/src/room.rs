@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 
 use crate::group::{self, Group, Version};
 

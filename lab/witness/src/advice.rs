@@ -1,6 +1,6 @@
 //! What to do about a program that the entrant did not serve.
 
-use heapdrome_record::UnservedReason;
+use heapdrome_schema::UnservedReason;
 
 /// One sentence for a reader of the result, without its capital and its stop: it is read alone,
 /// and after the reason or the program's name and a colon or semicolon.

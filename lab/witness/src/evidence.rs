@@ -1,6 +1,6 @@
 //! From what each program's library followed to the evidence of a run.
 
-use heapdrome_record::{CallTime, Evidence, SizeCount, SystemCalls};
+use heapdrome_schema::{CallTime, Evidence, SizeCount, SystemCalls};
 
 use crate::layout::SIZES;
 use crate::ledger::{Followed, Ledger};

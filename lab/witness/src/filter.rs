@@ -3,7 +3,7 @@
 //! It is inherited over fork and exec. Without a tracer the filtered calls fail, but no process of the
 //! tree outlives its tracer.
 
-use heapdrome_record::SystemCalls;
+use heapdrome_schema::SystemCalls;
 
 /// Kinds of calls for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use heapdrome_record::{Entrant, UnservedReason};
+use heapdrome_schema::{Entrant, UnservedReason};
 
 use crate::inspect::Lead;
 use crate::ledger::{Ledger, resolved};

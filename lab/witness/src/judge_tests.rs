@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use heapdrome_record::{Entrant, Role, UnservedReason};
+use heapdrome_schema::{Entrant, Role, UnservedReason};
 
 use crate::inspect::{Inspection, Lead};
 use crate::judge::{Expected, judge};

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use heapdrome_record::SystemCalls;
+use heapdrome_schema::SystemCalls;
 
 use crate::layout::{
     self, FUNCTIONS, Function, MAGIC, MALLOC, OBJECTS, OwnCalls, PATH_BYTES, Record, SIZES,

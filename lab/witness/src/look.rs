@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{Coverage, Entrant, Proof, Unserved, UnservedReason};
+use heapdrome_schema::{Coverage, Entrant, Proof, Unserved, UnservedReason};
 
 use crate::Report;
 

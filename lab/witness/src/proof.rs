@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use heapdrome_record::{Coverage, Nanoseconds, Proof, Unserved, UnservedReason};
+use heapdrome_schema::{Coverage, Nanoseconds, Proof, Unserved, UnservedReason};
 
 use crate::advice::advice;
 use crate::judge::{Expected, Verdict, judge};

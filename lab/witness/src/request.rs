@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use heapdrome_record::{Entrant, merged_setting};
+use heapdrome_schema::{Entrant, merged_setting};
 use sha2::{Digest, Sha256};
 
 use crate::WitnessError;

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use heapdrome_record::{Ending, Evidence, Proof};
+use heapdrome_schema::{Ending, Evidence, Proof};
 
 use crate::contents::Contents;
 use crate::evidence;

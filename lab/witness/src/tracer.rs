@@ -2,7 +2,7 @@
 
 use std::io;
 
-use heapdrome_record::Ending;
+use heapdrome_schema::Ending;
 
 use crate::WitnessError;
 use crate::tree::Tree;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use heapdrome_record::SystemCalls;
+use heapdrome_schema::SystemCalls;
 
 use crate::filter;
 use crate::home::Home;

@@ -6,7 +6,7 @@ pub(crate) use texts::DESCRIPTION;
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::array::Array;

@@ -32,7 +32,7 @@ pub use heap::{Heap, Libc};
 pub use lifo::Lifo;
 pub use room::{fits, fits_bytes};
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 
 /// Every workload, in the order in which a reader should meet them.
 pub fn list() -> &'static [&'static Description] {

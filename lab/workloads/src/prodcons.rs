@@ -7,7 +7,7 @@ pub(crate) use texts::DESCRIPTION;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::array::occupied;

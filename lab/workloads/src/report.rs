@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::caller::Tally;

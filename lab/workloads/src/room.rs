@@ -1,6 +1,6 @@
 //! Whether the machine has the memory that a run needs.
 
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 use heapdrome_system::room;
 
 use crate::{Parameters, Refusal};

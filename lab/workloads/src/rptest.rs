@@ -19,7 +19,7 @@ pub(crate) use sizes::{Shape, Sizes};
 pub(crate) use slot::Slot;
 pub(crate) use texts::{DESCRIPTION, DISTRIBUTION, MAX, MIN};
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::caller::Tally;

@@ -2,7 +2,7 @@
 
 mod text;
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::array::{Array, Zeroed};

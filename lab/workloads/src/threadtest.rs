@@ -1,6 +1,6 @@
 //! Threadtest: rounds of many equal blocks, freed by the thread that allocated them.
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::array::Array;

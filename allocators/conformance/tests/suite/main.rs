@@ -4,7 +4,7 @@ mod background;
 mod faults;
 mod group;
 mod libraries;
-mod linking;
+mod linked;
 mod misuse;
 mod settings;
 mod statistics;

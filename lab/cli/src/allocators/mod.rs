@@ -1,23 +1,23 @@
 //! `heapdrome allocators`.
 
-mod telling;
+mod description;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use heapdrome_catalogue::{Catalogue, CheckOutcome, CheckResult, Checks, Source};
 use heapdrome_engine::Engine;
 use heapdrome_engine::allocators::build;
-use heapdrome_record::EntrantResult;
+use heapdrome_registry::{CheckOutcome, CheckResult, Checks, Registry, Source};
 use heapdrome_report::adopt::{self, Adoption};
+use heapdrome_schema::EntrantResult;
 
 use crate::arguments::{AllocatorsAction, AllocatorsArguments};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{output, progress};
 
+use description::{described, list};
 pub use heapdrome_engine::allocators::{Names, failure};
-use telling::{described, list};
 
 /// Does what was asked.
 ///
@@ -25,18 +25,18 @@ use telling::{described, list};
 /// When a name is unknown, a build fails, or a check shows a fault.
 pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
-    let mut catalogue = engine.catalogue()?;
+    let mut registry = engine.registry()?;
     match arguments.action.unwrap_or(AllocatorsAction::List) {
-        AllocatorsAction::List => list(&catalogue),
-        AllocatorsAction::Install { names } => install(&catalogue, &names, &engine),
+        AllocatorsAction::List => list(&registry),
+        AllocatorsAction::Install { names } => install(&registry, &names, &engine),
         AllocatorsAction::Add {
             name,
             path,
             environment,
         } => {
-            let before = catalogue.find(&name).map(|entry| entry.source.clone());
+            let before = registry.find(&name).map(|entry| entry.source.clone());
             let environment = environment.into_iter().collect();
-            catalogue.add(&name, &path, &environment).map_err(failure)?;
+            registry.add(&name, &path, &environment).map_err(failure)?;
             let how = match before {
                 Ok(Source::User(old)) => format!("{name} replaces {}", old.display()),
                 _ => format!("{name} is known from now on"),
@@ -45,10 +45,10 @@ pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
         }
         AllocatorsAction::Remove { name } => {
             let own = matches!(
-                catalogue.find(&name).map_err(failure)?.source,
+                registry.find(&name).map_err(failure)?.source,
                 Source::User(_)
             );
-            let path = catalogue.remove(&name).map_err(failure)?;
+            let path = registry.remove(&name).map_err(failure)?;
             let told = match own {
                 true => format!(
                     "{name} is forgotten; {} stays where it is\n",
@@ -59,19 +59,19 @@ pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
             output::print(told.as_bytes())
         }
         AllocatorsAction::Show { name } => {
-            let entry = catalogue.find(&name).map_err(failure)?;
-            output::print(described(entry, &catalogue.state(entry)).as_bytes())
+            let entry = registry.find(&name).map_err(failure)?;
+            output::print(described(entry, &registry.state(entry)).as_bytes())
         }
-        AllocatorsAction::Check { names } => check(&catalogue, &engine, &names),
+        AllocatorsAction::Check { names } => check(&registry, &engine, &names),
     }
 }
 
-fn install(catalogue: &Catalogue, names: &[String], engine: &Engine) -> Result<(), Failure> {
-    let known = Names::new(catalogue, engine);
+fn install(registry: &Registry, names: &[String], engine: &Engine) -> Result<(), Failure> {
+    let known = Names::new(registry, engine);
     let all = names.iter().any(|name| name == "all");
     let mut failed = Vec::new();
     for name in known.expand(names)? {
-        match build(catalogue, &name, engine).map_err(failure) {
+        match build(registry, &name, engine).map_err(failure) {
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             // One that cannot be built does not keep the others from being built.
             Err(error) => {
@@ -94,8 +94,8 @@ fn install(catalogue: &Catalogue, names: &[String], engine: &Engine) -> Result<(
     }
 }
 
-fn check(catalogue: &Catalogue, engine: &Engine, names: &[String]) -> Result<(), Failure> {
-    let known = Names::new(catalogue, engine);
+fn check(registry: &Registry, engine: &Engine, names: &[String]) -> Result<(), Failure> {
+    let known = Names::new(registry, engine);
     let checks = Checks::prepare(&engine.folders.cache).map_err(failure)?;
     let mut broken = Vec::new();
     for name in known.expand(names)? {
@@ -138,10 +138,10 @@ fn outcome_words(result: &CheckResult) -> String {
 
 /// How to use the winner of a race from now on. A library of a redacted result is looked for in this user's folders.
 pub fn adoption(winner: &EntrantResult, command: &[String], folders: &Folders) -> String {
-    let catalogue = Catalogue::load(&folders.cache, &folders.config).ok();
-    let entry = catalogue
+    let registry = Registry::load(&folders.cache, &folders.config).ok();
+    let entry = registry
         .as_ref()
-        .and_then(|catalogue| catalogue.find(&winner.allocator).ok());
+        .and_then(|registry| registry.find(&winner.allocator).ok());
     let package = match entry.map(|entry| &entry.source) {
         Some(Source::System(library)) => Some(library.apt.clone()),
         _ => None,

@@ -12,7 +12,7 @@ mod survive;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use heapdrome_record::Scale;
+use heapdrome_schema::Scale;
 
 use crate::examples;
 use crate::values::key_value;
@@ -207,7 +207,7 @@ pub enum WorkloadsAction {
 #[derive(Args, Debug)]
 pub struct SuiteArguments {
     /// Which suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, `all` for every one of
-    /// these; lgalloc (large objects and swap; best as root); stable (heapdrome's own allocators);
+    /// these; lgalloc (large objects and swap; best as root); own-allocators (heapdrome's own);
     /// misuse; or a file of your own such as ./mine.toml
     #[arg(value_name = "NAME")]
     pub name: String,

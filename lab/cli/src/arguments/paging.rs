@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use heapdrome_engine::paging::SwapWish;
 use heapdrome_paging::SwapRequest;
-use heapdrome_record::{Bytes, Order};
+use heapdrome_schema::{Bytes, Order};
 
 use super::output::OutputArguments;
 use crate::values::duration;
@@ -67,7 +67,7 @@ pub struct ThroughputArguments {
     #[arg(short, long, value_delimiter = ',', value_name = "N,...",
           default_value = "1,2,4,8,16", value_parser = threads)]
     pub threads: Vec<usize>,
-    /// Allocators of the catalogue whose malloc takes and returns regions too [default: mimalloc3
+    /// Allocators of the registry whose malloc takes and returns regions too [default: mimalloc3
     /// and jemalloc]
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
@@ -130,7 +130,7 @@ pub struct SwapArguments {
     #[command(flatten)]
     pub make: MakeSwap,
     /// What holds the working set: lgalloc, lgalloc-published (the crate), mapped (mappings that
-    /// are kept), or an allocator of the catalogue, preloaded; all experiments are run under each
+    /// are kept), or an allocator of the registry, preloaded; all experiments are run under each
     #[arg(
         short,
         long,

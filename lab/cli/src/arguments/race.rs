@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use heapdrome_engine::race::AskedWork;
-use heapdrome_record::SweptParameter;
+use heapdrome_schema::SweptParameter;
 
 use super::output::OutputArguments;
 use crate::values::{

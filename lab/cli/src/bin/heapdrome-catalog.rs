@@ -1,8 +1,8 @@
-//! Writes the data of the catalog workload, and runs it; see the crate `heapdrome-catalog`.
+//! Writes the data of the catalog workload, and runs it; see the crate `heapdrome-catalog-load`.
 
 #[global_allocator]
-static ALLOCATOR: heapdrome_catalog::Allocator = heapdrome_catalog::Allocator;
+static ALLOCATOR: heapdrome_catalog_load::Allocator = heapdrome_catalog_load::Allocator;
 
 fn main() -> std::process::ExitCode {
-    heapdrome_catalog::main()
+    heapdrome_catalog_load::main()
 }

@@ -1,5 +1,5 @@
-//! Runs one synthetic workload; see the crate `heapdrome-runner`.
+//! Runs one synthetic workload; see the crate `heapdrome-workload-runner`.
 
 fn main() -> std::process::ExitCode {
-    heapdrome_runner::main()
+    heapdrome_workload_runner::main()
 }

@@ -9,7 +9,7 @@ use heapdrome_paging::{
     AHEAD, Measuring, Mechanism, Rounds, Swap, Sweep, halves, random as random_cells,
     strategies as strategies_cells, swapped, sweep as sweep_cells, throughput as throughput_cells,
 };
-use heapdrome_record::{Bytes, Experiment, PagingCell, Scale};
+use heapdrome_schema::{Bytes, Experiment, PagingCell, Scale};
 
 use crate::arguments::paging::{
     CommonArguments, RandomArguments, StrategyArguments, SwapArguments, SweepArguments,
@@ -195,7 +195,7 @@ pub fn strategies(arguments: &StrategyArguments) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use heapdrome_record::Order;
+    use heapdrome_schema::Order;
 
     use super::*;
 

@@ -4,7 +4,7 @@ mod experiments;
 
 use heapdrome_engine::paging::{Opened, failure, ledger};
 use heapdrome_paging::{Error, free_swap, size};
-use heapdrome_record::Bytes;
+use heapdrome_schema::Bytes;
 
 use crate::arguments::paging::{PagingAction, PagingArguments};
 use crate::failure::Failure;

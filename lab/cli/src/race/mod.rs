@@ -2,9 +2,9 @@
 
 mod options;
 mod placeholders;
-mod planning;
-mod resuming;
-mod stopping;
+mod plan;
+mod resume;
+mod stop;
 mod sweep;
 
 use heapdrome_engine::Engine;
@@ -16,9 +16,9 @@ use crate::failure::Failure;
 use crate::output::Extent;
 use crate::{output, progress};
 
-use resuming::TakenUp;
+use resume::TakenUp;
 
-pub use resuming::origin;
+pub use resume::origin;
 
 /// Runs a race, or goes on with one, and reports what came of it.
 ///
@@ -44,7 +44,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
         workload: _workload,
         output: wanted,
     } = match &interrupted {
-        Some(Interrupted::Race(folder)) => resuming::take_up(folder, arguments, &engine)?,
+        Some(Interrupted::Race(folder)) => resume::take_up(folder, arguments, &engine)?,
         _ => started(arguments, &engine)?,
     };
     let ended = contest.run();
@@ -84,7 +84,7 @@ fn shown_as(output: &OutputArguments) -> String {
 
 /// A race that begins.
 fn started(arguments: &RaceArguments, engine: &Engine) -> Result<TakenUp, Failure> {
-    let planned = planning::planned(arguments, engine)?;
+    let planned = plan::planned(arguments, engine)?;
     Ok(TakenUp {
         contest: Contest::start(engine, planned.plan)?,
         workload: planned.workload,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use heapdrome_engine::race::{JUDGED, check_judged, usual_options};
 use heapdrome_engine::workload::Asked;
-use heapdrome_record::{CPU, Metric, Nanoseconds, Options, Role, Server, WALL, is_common_figure};
+use heapdrome_schema::{CPU, Metric, Nanoseconds, Options, Role, Server, WALL, is_common_figure};
 
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
@@ -204,7 +204,7 @@ fn check_processors(pin: &[usize]) -> Result<(), Failure> {
 mod tests {
     use clap::Parser as _;
 
-    use heapdrome_record::PEAK_RSS;
+    use heapdrome_schema::PEAK_RSS;
 
     use super::*;
     use crate::arguments::{Action, Arguments};

@@ -5,12 +5,12 @@ use heapdrome_engine::race::{
     Load, Sweep, SweepRequest, Whole, check_parameters, current_folder, sweep_outcome,
 };
 use heapdrome_engine::workload::THREADS;
-use heapdrome_record::SweptParameter;
+use heapdrome_schema::SweptParameter;
 
 use super::options::options;
 use super::placeholders;
-use super::resuming::read;
-use super::stopping::{Aim, stopping};
+use super::resume::read;
+use super::stop::{Aim, stopping};
 use crate::arguments::{Action, OutputArguments, RaceArguments};
 use crate::destinations::Destinations;
 use crate::failure::Failure;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::make_folder;
 use heapdrome_report::{Entry, Source, index, page};
+use heapdrome_schema::make_folder;
 
 use super::{plain_name, redaction, refuse_overwriting, source, unique};
 use crate::arguments::ReportArguments;

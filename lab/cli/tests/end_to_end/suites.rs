@@ -263,3 +263,13 @@ fn mistakes_are_told_in_one_line() {
     site.file("r.json", "{}");
     run(&site, &["--resume", "r.json"]).complains(2, &["not a heapdrome result"]);
 }
+
+#[test]
+fn the_former_name_of_a_suite_is_taken_for_the_present_one_and_said() {
+    let site = Site::new();
+    let outcome = site.run(&["suite", "stable", "--only", "nothing"]);
+    outcome.says(2, &["stable is now called own-allocators"]);
+    outcome.says(2, &["no such cell", "own-allocators/burst"]);
+    let outcome = site.run(&["suite", "own-allocators", "--only", "nothing"]);
+    outcome.complains(2, &["no such cell", "own-allocators/burst"]);
+}

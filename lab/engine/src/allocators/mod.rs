@@ -2,8 +2,8 @@
 
 mod names;
 
-use heapdrome_catalogue::{BuildEvent, Catalogue, CatalogueError};
 use heapdrome_packages::{CacheError, FetchError};
+use heapdrome_registry::{BuildEvent, Registry, RegistryError};
 
 use crate::engine::Engine;
 use crate::event::Event;
@@ -11,17 +11,17 @@ use crate::failure::Failure;
 
 pub use names::{Names, Ready};
 
-/// A failure of the catalogue, by whose concern it is.
-pub fn failure(error: CatalogueError) -> Failure {
+/// A failure of the registry, by whose concern it is.
+pub fn failure(error: RegistryError) -> Failure {
     match error {
-        CatalogueError::Interrupted { .. }
-        | CatalogueError::Fetch(FetchError::Interrupted { .. })
-        | CatalogueError::Fetch(FetchError::Cache(CacheError::Interrupted { .. }))
-        | CatalogueError::Cache(CacheError::Interrupted { .. }) => Failure::Interrupted,
-        CatalogueError::Fetch(_)
-        | CatalogueError::Cache(_)
-        | CatalogueError::Build { .. }
-        | CatalogueError::File(_) => Failure::machine(error),
+        RegistryError::Interrupted { .. }
+        | RegistryError::Fetch(FetchError::Interrupted { .. })
+        | RegistryError::Fetch(FetchError::Cache(CacheError::Interrupted { .. }))
+        | RegistryError::Cache(CacheError::Interrupted { .. }) => Failure::Interrupted,
+        RegistryError::Fetch(_)
+        | RegistryError::Cache(_)
+        | RegistryError::Build { .. }
+        | RegistryError::File(_) => Failure::machine(error),
         other => Failure::usage(other),
     }
 }
@@ -30,7 +30,7 @@ pub fn failure(error: CatalogueError) -> Failure {
 ///
 /// # Errors
 /// When it cannot be built.
-pub fn build(catalogue: &Catalogue, name: &str, engine: &Engine) -> Result<(), CatalogueError> {
+pub fn build(registry: &Registry, name: &str, engine: &Engine) -> Result<(), RegistryError> {
     engine.tell(Event::BuildStarted(name));
     let mut observe = |event: BuildEvent| {
         engine.tell(Event::Build {
@@ -38,7 +38,7 @@ pub fn build(catalogue: &Catalogue, name: &str, engine: &Engine) -> Result<(), C
             event: &event,
         });
     };
-    let built = catalogue.install(name, &mut observe);
+    let built = registry.install(name, &mut observe);
     engine.tell(Event::BuildEnded);
     let built = built?;
     if let Some(seconds) = built.seconds {

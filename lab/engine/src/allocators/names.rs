@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use heapdrome_catalogue::{Catalogue, CatalogueError, Entry, State};
 use heapdrome_packages::FetchError;
-use heapdrome_record::Entrant;
+use heapdrome_registry::{Entry, Registry, RegistryError, State};
+use heapdrome_schema::Entrant;
 
 use super::{build, failure};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// The allocators that a first race should have, as far as the catalogue knows them: six of which one
+/// The allocators that a first race should have, as far as the registry knows them: six of which one
 /// is near the best in every published race, and the system's with huge pages.
 const DEFAULT: [&str; 7] = [
     "system",
@@ -28,7 +28,7 @@ const DEFAULT_GROUP: &str = "default";
 
 /// Names on a command line, and what they stand for.
 pub struct Names<'a> {
-    catalogue: &'a Catalogue,
+    registry: &'a Registry,
     engine: &'a Engine,
 }
 
@@ -41,9 +41,9 @@ pub struct Ready {
 }
 
 impl<'a> Names<'a> {
-    /// Looks names up in `catalogue`; builds send their events to the sink of `engine`.
-    pub fn new(catalogue: &'a Catalogue, engine: &'a Engine) -> Self {
-        Self { catalogue, engine }
+    /// Looks names up in `registry`; builds send their events to the sink of `engine`.
+    pub fn new(registry: &'a Registry, engine: &'a Engine) -> Self {
+        Self { registry, engine }
     }
 
     /// The names of entries, with groups taken apart and duplicates left out. No names at all mean
@@ -74,7 +74,7 @@ impl<'a> Names<'a> {
                 "hardened" => names.extend(self.hardened()),
                 "all" => names.extend(self.every()),
                 path if path.contains('/') => names.push(path.to_owned()),
-                name => names.push(self.catalogue.find(name).map_err(failure)?.name.clone()),
+                name => names.push(self.registry.find(name).map_err(failure)?.name.clone()),
             }
         }
         let mut seen = BTreeSet::new();
@@ -85,7 +85,7 @@ impl<'a> Names<'a> {
     /// The group `default`.
     fn usual(&self) -> Vec<String> {
         let known = DEFAULT.iter();
-        let known = known.filter(|name| self.catalogue.find(name).is_ok());
+        let known = known.filter(|name| self.registry.find(name).is_ok());
         known.map(|name| (*name).to_owned()).collect()
     }
 
@@ -111,7 +111,7 @@ impl<'a> Names<'a> {
 
     /// The conforming entries that are wanted.
     fn names(&self, wanted: impl Fn(&Entry, &State) -> bool) -> Vec<String> {
-        let listing = self.catalogue.list();
+        let listing = self.registry.list();
         let chosen = listing
             .iter()
             .filter(|listed| listed.entry.conforming && wanted(listed.entry, &listed.state));
@@ -125,14 +125,14 @@ impl<'a> Names<'a> {
 
     /// Whether two names mean the same entry.
     pub fn same(&self, one: &str, other: &str) -> bool {
-        let entry = |name| self.catalogue.find(name).map(|entry| &entry.name).ok();
+        let entry = |name| self.registry.find(name).map(|entry| &entry.name).ok();
         one == other || (entry(one).is_some() && entry(one) == entry(other))
     }
 
     /// Whether an allocator would have to be built first.
     pub fn must_be_built(&self, name: &str) -> bool {
-        let found = self.catalogue.entrant(name);
-        matches!(found, Err(CatalogueError::NotInstalled { .. }))
+        let found = self.registry.entrant(name);
+        matches!(found, Err(RegistryError::NotInstalled { .. }))
     }
 
     /// The entrant of this name or path; built, and said so, where it is not there yet.
@@ -143,11 +143,11 @@ impl<'a> Names<'a> {
         self.built(name).map_err(failure)
     }
 
-    fn built(&self, name: &str) -> Result<Entrant, CatalogueError> {
-        match self.catalogue.entrant(name) {
-            Err(CatalogueError::NotInstalled { .. }) => {
-                build(self.catalogue, name, self.engine)?;
-                self.catalogue.entrant(name)
+    fn built(&self, name: &str) -> Result<Entrant, RegistryError> {
+        match self.registry.entrant(name) {
+            Err(RegistryError::NotInstalled { .. }) => {
+                build(self.registry, name, self.engine)?;
+                self.registry.entrant(name)
             }
             other => other,
         }
@@ -179,8 +179,7 @@ impl<'a> Names<'a> {
                 Ok(entrant) => ready.add(entrant),
                 Err(error) if by_name => return Err(failure(error)),
                 Err(error) => {
-                    let offline =
-                        matches!(&error, CatalogueError::Fetch(FetchError::Failed { .. }));
+                    let offline = matches!(&error, RegistryError::Fetch(FetchError::Failed { .. }));
                     missing.offline |= offline;
                     match failure(error) {
                         Failure::Interrupted => return Err(Failure::Interrupted),
@@ -203,8 +202,8 @@ impl<'a> Names<'a> {
     fn announce(&self, names: &[String]) -> Missing {
         let entries = names
             .iter()
-            .filter_map(|name| self.catalogue.find(name).ok());
-        let buildable = |entry: &&Entry| self.catalogue.state(entry) == State::Buildable;
+            .filter_map(|name| self.registry.find(name).ok());
+        let buildable = |entry: &&Entry| self.registry.state(entry) == State::Buildable;
         let missing: Vec<&Entry> = entries.filter(buildable).collect();
         // heapdrome carries its own, which take no time.
         let slow = missing.iter().filter(|entry| entry.build_seconds.is_some());

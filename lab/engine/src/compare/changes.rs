@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{COMMON_FIGURES, Change, Factor, RacePair, Verdict, resolution};
+use heapdrome_schema::{COMMON_FIGURES, Change, Factor, RacePair, Verdict, resolution};
 use heapdrome_statistics::{Figures, Interval, Shown, change, median};
 
 use super::differences::differs;
-use super::pairing::{Both, Pair, Pairs, what};
+use super::pairs::{Both, Pair, Pairs, what};
 use crate::race::{Kind, factor};
 
 /// Probability of one or more false verdicts on one figure, over all allocators and races.

@@ -4,12 +4,12 @@ mod possible;
 
 use std::collections::BTreeSet;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     COMMON_FIGURES, Change, Changes, Factor, Judged, Outcome, RacePair, RaceResult,
 };
 
 use super::changes::counting;
-use super::pairing::{Pair, Pairs};
+use super::pairs::{Pair, Pairs};
 use crate::failure::Failure;
 use crate::nearest::nearest;
 

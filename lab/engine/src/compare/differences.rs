@@ -1,8 +1,8 @@
 //! How two races were not made alike, and what a comparison of them therefore rests on.
 
-use heapdrome_record::{Changes, Machine, Options, RaceResult, Role};
+use heapdrome_schema::{Changes, Machine, Options, RaceResult, Role};
 
-use super::pairing::{Both, Pair, Pairs};
+use super::pairs::{Both, Pair, Pairs};
 
 /// What was not the same in the two races, besides their outcome.
 pub fn differs(pair: &Pair<'_>) -> Vec<String> {
@@ -142,7 +142,7 @@ pub fn rests_on(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
 
 /// How two machines are described differently.
 fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
-    let gib = |machine: &Machine| heapdrome_record::Bytes(machine.memory_bytes).to_string();
+    let gib = |machine: &Machine| heapdrome_schema::Bytes(machine.memory_bytes).to_string();
     let parts = [
         ("processor", old.processor.clone(), new.processor.clone()),
         (
@@ -169,7 +169,7 @@ fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
 fn drifted(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
     let mut told = Vec::new();
     for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {
-        let own = |row: &&heapdrome_record::EntrantResult| row.role == Role::Baseline;
+        let own = |row: &&heapdrome_schema::EntrantResult| row.role == Role::Baseline;
         let Some(baseline) = pair.new.entrants.iter().find(own) else {
             continue;
         };

@@ -3,11 +3,11 @@
 mod changes;
 mod condition;
 mod differences;
-mod pairing;
+mod pairs;
 
 use std::path::Path;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Changes, ComparedResult, Judged, Machine, Outcome, SCHEMA, Saved, source_name,
 };
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 use changes::{ALPHA, Family};
 use condition::Condition;
-use pairing::Pairs;
+use pairs::Pairs;
 
 /// What changed from one result to another, and what became of the conditions under which that is a failure.
 /// `machines_differ` says so of machines that are described alike.
@@ -29,7 +29,7 @@ pub fn compare(
     machines_differ: bool,
 ) -> Result<Changes, Failure> {
     let same_machine = !machines_differ && is_same(machine(old), machine(new));
-    let pairs = pairing::pairs(old, new, same_machine)?;
+    let pairs = pairs::pairs(old, new, same_machine)?;
     let conditions = parsed(conditions, &pairs, same_machine)?;
     let family = Family::of(&pairs, same_machine);
     let mut changes = Changes {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heapdrome_paging::{Mechanism, Rounds, Schedule, evaluate, last_round, take_up};
-use heapdrome_record::{Collection, PagingCell as Cell};
+use heapdrome_schema::{Collection, PagingCell as Cell};
 
 use super::{Opened, failure};
 use crate::event::Event;

@@ -1,7 +1,7 @@
 //! The paging lab at work: opened, with swap and limits made for it, and its cells run in rounds.
 
 mod cells;
-mod holding;
+mod holder;
 mod opened;
 
 use heapdrome_paging::Error;
@@ -9,7 +9,7 @@ use heapdrome_paging::Error;
 use crate::failure::Failure;
 
 pub use cells::{Cells, outcome};
-pub use holding::{holdings, rivals_of, unbuilt};
+pub use holder::{holdings, rivals_of, unbuilt};
 pub use opened::{Opened, SwapWish, ledger};
 
 /// Converts an error of the lab into a failure of the work.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use heapdrome_paging::{
     Error, Lab, Ledger, Leftovers, Mechanism, Swap, SwapRequest, free_swap, size,
 };
-use heapdrome_record::{Bytes, Limit, Machine};
+use heapdrome_schema::{Bytes, Limit, Machine};
 
 use super::failure;
 use crate::engine::Engine;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use heapdrome_packages::Hold;
-use heapdrome_record::{Options, Part, RaceResult, Stopping};
+use heapdrome_schema::{Options, Part, RaceResult, Stopping};
 
 use super::contest::{Contest, Ended};
-use super::judging::Judge;
-use super::planning::{self, Planned, Wanted};
+use super::judge::Judge;
+use super::plan::{self, Planned, Wanted};
 use super::store::ProofStore;
 use crate::engine::Engine;
 use crate::failure::Failure;
@@ -162,7 +162,7 @@ fn contest(request: &CellRequest, engine: &Engine) -> Result<(Contest, Option<Re
         if request.new_limits {
             contest.limit(request.stopping.clone())?;
         }
-        let workload = planning::workload_again(contest.workload(), engine)?;
+        let workload = plan::workload_again(contest.workload(), engine)?;
         return Ok((contest, workload));
     }
     let planned = planned(request, engine)?;
@@ -192,5 +192,5 @@ fn planned(request: &CellRequest, engine: &Engine) -> Result<Planned, Failure> {
             cell: request.cell.clone(),
         }),
     };
-    planning::plan(wanted, engine)
+    plan::plan(wanted, engine)
 }

@@ -7,15 +7,15 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use heapdrome_measure::Race;
-use heapdrome_record::{Finding, JournalLine, Plan, Proof, RaceResult};
+use heapdrome_schema::{Finding, JournalLine, Plan, Proof, RaceResult};
 
-use super::assembling::assemble;
-use super::judging::Judge;
+use super::judge::Judge;
 use super::limits::Clock;
 use super::material::Material;
 use super::measure_failure;
 use super::progress::Progress;
-use super::proving::Prover;
+use super::prover::Prover;
+use super::result::assemble;
 use super::rules::Rules;
 use super::store::{ProofStore, Shared};
 use super::surroundings;
@@ -106,7 +106,7 @@ impl Contest {
             remarks: [removed_variables(&race), race.remarks().to_vec()].concat(),
             last_table: Instant::now(),
             progress: Progress::new(race.plan(), engine.sink()),
-            libc: heapdrome_catalogue::system_libc(),
+            libc: heapdrome_registry::system_libc(),
             race,
             name,
             prover,

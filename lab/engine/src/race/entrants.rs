@@ -1,6 +1,6 @@
 //! Who takes part in a race.
 
-use heapdrome_record::{Entrant, Role};
+use heapdrome_schema::{Entrant, Role};
 
 use super::as_is::twin_name;
 use crate::allocators::Names;
@@ -23,8 +23,8 @@ pub fn entrants(
              --baseline",
         ));
     }
-    let catalogue = engine.catalogue()?;
-    let known = Names::new(&catalogue, engine);
+    let registry = engine.registry()?;
+    let known = Names::new(&registry, engine);
     let first = known.ready(baseline)?;
     let rivals = known.ready_all(allocators, Some(baseline))?;
     let twin = twin_name(&first.name);

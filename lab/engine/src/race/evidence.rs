@@ -6,12 +6,12 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{EntrantResult, JournalLine, Role, Status};
+use heapdrome_schema::{EntrantResult, JournalLine, Role, Status};
 
-use super::assembling::assemble;
 use super::contest::{Contest, Ended};
 use super::figures::WALL;
 use super::measure_failure;
+use super::result::assemble;
 use crate::event::Aim;
 use crate::failure::Failure;
 

@@ -1,6 +1,6 @@
 //! Which faults of an allocator concern a command.
 
-use heapdrome_record::{Entrant, Proof};
+use heapdrome_schema::{Entrant, Proof};
 
 /// Returns the faults that concern the command of `proof`: those of `operator new` do not where the
 /// proof shows that nothing called it.
@@ -14,7 +14,7 @@ pub fn concerning(entrant: &Entrant, proof: Option<&Proof>) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use heapdrome_record::{Coverage, Nanoseconds, Role};
+    use heapdrome_schema::{Coverage, Nanoseconds, Role};
 
     use super::*;
 

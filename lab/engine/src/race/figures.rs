@@ -1,6 +1,6 @@
 //! The figures of a run, by name: what is compared, in which direction, and how finely it is read.
 
-use heapdrome_record::{self as record, Better, Factor, Metric, Options, Run, Verdict};
+use heapdrome_schema::{self as schema, Better, Factor, Metric, Options, Run, Verdict};
 use heapdrome_statistics::{Interval, Shown};
 
 /// What the words of a verdict are about.
@@ -16,7 +16,7 @@ impl Kind {
     /// What the verdicts on the figure of this name are about.
     pub fn of(figure: &str) -> Self {
         match figure {
-            record::WALL | record::CPU | "user_s" | "system_s" => Self::Time,
+            schema::WALL | schema::CPU | "user_s" | "system_s" => Self::Time,
             _ => Self::Amount,
         }
     }
@@ -54,7 +54,7 @@ const MICROSECOND: f64 = 1e-6;
 
 /// The figure that every race is about.
 pub const WALL: Figure = Figure {
-    name: record::WALL,
+    name: schema::WALL,
     kind: Kind::Time,
     resolution: 1e-9,
     of: |run| run.wall.as_seconds(),
@@ -76,7 +76,7 @@ pub const FIGURES: [Figure; 8] = [
         of: |run| run.system.as_seconds(),
     },
     Figure {
-        name: record::PEAK_RSS,
+        name: schema::PEAK_RSS,
         kind: Kind::Amount,
         resolution: PAGE,
         of: |run| run.peak_rss.as_f64(),
@@ -109,7 +109,7 @@ pub const FIGURES: [Figure; 8] = [
 
 /// CPU time, user and system together, which the terminal's table shows as one.
 pub const CPU: Figure = Figure {
-    name: record::CPU,
+    name: schema::CPU,
     kind: Kind::Time,
     resolution: MICROSECOND,
     of: |run| run.user.as_seconds() + run.system.as_seconds(),

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{Pace, Run, Stopping};
+use heapdrome_schema::{Pace, Run, Stopping};
 use heapdrome_statistics::FEWEST_ROUNDS;
 
 /// Rounds of a first impression of a command that takes less than [`SHORT`].

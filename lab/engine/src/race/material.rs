@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Coverage, Ending, Evidence, Finding, Machine, MemoryRun, Plan, Proof, Role, Run, Status,
 };
 use heapdrome_statistics::{Estimate, Rounds};

@@ -1,47 +1,45 @@
 //! A race: from a plan to the verdict.
 
 mod as_is;
-mod assembling;
 mod cell;
 mod contest;
-mod deciding;
+mod decided;
 mod entrants;
 mod evidence;
 mod faults;
 mod figures;
-mod judging;
+mod judge;
 mod limits;
 mod material;
 mod options;
-mod planning;
+mod plan;
 mod progress;
 mod proofs;
-mod proving;
-mod resuming;
+mod prover;
+mod result;
+mod resume;
 mod rounds;
 mod rules;
 mod same_work;
-mod serving;
+mod server;
 mod store;
 mod surroundings;
 mod sweep;
 
 use heapdrome_measure::MeasureError;
-use heapdrome_record::{RaceResult, Status};
+use heapdrome_schema::{RaceResult, Status};
 
 use crate::failure::Failure;
 
 pub use cell::{CellRequest, Load, run_cell};
 pub use contest::{Contest, Ended};
 pub use figures::{Kind, factor};
-pub use judging::Judge;
+pub use judge::Judge;
 pub use options::{JUDGED, check_command, check_judged, usual_options};
-pub use planning::{Planned, Wanted, current_folder, plan, seed_from_clock, workload_again};
+pub use plan::{Planned, Wanted, current_folder, plan, seed_from_clock, workload_again};
 pub use proofs::not_served;
-pub use proving::witness_failure;
-pub use resuming::{
-    Interrupted, LATEST, Origin, ReadOrigin, announce, find, kept, refuse_old_sweep,
-};
+pub use prover::witness_failure;
+pub use resume::{Interrupted, LATEST, Origin, ReadOrigin, announce, find, kept, refuse_old_sweep};
 pub use store::ProofStore;
 pub use sweep::{
     AskedWork, Sweep, SweepRequest, Whole, check_parameters, outcome as sweep_outcome,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use heapdrome_record::{CPU, Options, PEAK_RSS, WALL};
+use heapdrome_schema::{CPU, Options, PEAK_RSS, WALL};
 
 use crate::failure::Failure;
 use crate::nearest::nearest;

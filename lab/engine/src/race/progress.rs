@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use heapdrome_measure::Event as Measured;
-use heapdrome_record::{Plan, RaceResult};
+use heapdrome_schema::{Plan, RaceResult};
 
 use crate::event::{Aim, Event, Found, Sink, Step};
 

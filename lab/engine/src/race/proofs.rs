@@ -1,12 +1,12 @@
 //! A race's proofs: who serves malloc, before anything is timed and after anything changed.
 
 use heapdrome_measure::{Event, Interrupt, MeasureError, Race};
-use heapdrome_record::{Coverage, Proof, Role, UnservedReason};
+use heapdrome_schema::{Coverage, Proof, Role, UnservedReason};
 
 use super::contest::{Contest, Ended, program_of};
 use super::measure_failure;
-use super::proving::Shown;
-use super::serving;
+use super::prover::Shown;
+use super::server;
 use super::surroundings;
 use crate::event::Aim;
 use crate::failure::Failure;
@@ -78,7 +78,7 @@ impl Contest {
             .prepare(&self.interrupt)
             .map_err(measure_failure)?;
         let base = self.race.base_environment();
-        let runs = serving::succeeds_unwatched(self.race.plan(), base, &self.interrupt)?;
+        let runs = server::succeeds_unwatched(self.race.plan(), base, &self.interrupt)?;
         Ok(Ended::BaselineFailed(match runs {
             true => only_unwatched(how),
             false => baseline_failure(how),

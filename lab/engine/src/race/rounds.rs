@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_record::{self as record, Ending, JournalLine, MemoryRun, Nanoseconds, Role};
+use heapdrome_schema::{self as schema, Ending, JournalLine, MemoryRun, Nanoseconds, Role};
 use heapdrome_statistics::{Decision, Stopping, median};
 
-use super::assembling::{assemble, differing};
 use super::contest::{Contest, Ended};
-use super::judging::judged_estimates;
+use super::judge::judged_estimates;
 use super::limits::Outlook;
+use super::result::{assemble, differing};
 use super::{limits, measure_failure};
 use crate::event::Found;
 use crate::failure::Failure;
@@ -18,9 +18,9 @@ impl Contest {
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub fn limit(&mut self, stopping: record::Stopping) -> Result<(), Failure> {
+    pub fn limit(&mut self, stopping: schema::Stopping) -> Result<(), Failure> {
         let until = |time| Duration::from(time) + self.clock.spent();
-        let stopping = record::Stopping {
+        let stopping = schema::Stopping {
             max_time: stopping.max_time.map(until).map(Nanoseconds::from),
             ..stopping
         };

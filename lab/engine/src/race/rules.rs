@@ -1,6 +1,6 @@
 //! The level of error that the figures of a race share.
 
-use heapdrome_record::{Comparison, Plan, Role};
+use heapdrome_schema::{Comparison, Plan, Role};
 use heapdrome_statistics::{Estimate, Rule};
 
 use super::figures::Kind;
@@ -52,7 +52,7 @@ pub(super) fn comparison(rule: &Rule, kind: Kind, estimate: &Estimate) -> Compar
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::{CPU, Entrant, Options, Stopping, WALL};
+    use heapdrome_schema::{CPU, Entrant, Options, Stopping, WALL};
 
     use super::*;
 

@@ -4,8 +4,8 @@
 //! count calls, requested bytes and processes of each entrant's run, and are compared before anything
 //! is timed.
 
-use heapdrome_record::{Bytes, Plan, Proof, Role};
 use heapdrome_report::count;
+use heapdrome_schema::{Bytes, Plan, Proof, Role};
 
 use super::contest::{Contest, Ended};
 use crate::event::Aim;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::Proof;
+use heapdrome_schema::Proof;
 
 /// The proofs that the cells of one collection have taken.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use heapdrome_measure::BaseEnvironment;
 use heapdrome_packages::sha256_of_bytes;
-use heapdrome_record::write_atomically;
+use heapdrome_schema::write_atomically;
 use heapdrome_witness::is_bookkeeping;
 
 use crate::failure::Failure;

@@ -6,7 +6,7 @@ use heapdrome_paging::{
     DocumentSetting, Form, Probe, Rounds, Swap, SwapKind, SwapRequest, do_without_swap, document,
     expected, free_swap, probes, swapped,
 };
-use heapdrome_record::{Bytes, Collection, Experiment, PagingCell as Cell, Scale};
+use heapdrome_schema::{Bytes, Collection, Experiment, PagingCell as Cell, Scale};
 
 use super::estimate::Estimate;
 use super::{Pieces, SuiteRequest};

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use heapdrome_record::{RaceResult, Scale};
+use heapdrome_schema::{RaceResult, Scale};
 use heapdrome_suites::{Probe, Race, probe};
 
-use super::running::{Races, label};
+use super::races::{Races, label};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::Kept;

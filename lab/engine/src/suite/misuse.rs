@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use heapdrome_catalogue::Misuses;
-use heapdrome_record::{Absent, Collection, Entrant, MisuseRun, Scale};
+use heapdrome_registry::Misuses;
+use heapdrome_schema::{Absent, Collection, Entrant, MisuseRun, Scale};
 use heapdrome_suites::{Kind, Suite, kinds, misuse_tables};
 
-use super::running::Races;
+use super::races::Races;
 use super::{SuiteRequest, empty};
 use crate::allocators::{Names, failure};
 use crate::engine::Engine;
@@ -22,8 +22,8 @@ use crate::kept::Kept;
 /// had. An allocator under which nothing could be tried is told.
 pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Failure> {
     let kinds = kinds(&request.only).map_err(Failure::usage)?;
-    let catalogue = engine.catalogue()?;
-    let names = Names::new(&catalogue, engine);
+    let registry = engine.registry()?;
+    let names = Names::new(&registry, engine);
     let mut collection = empty(request);
     collection.machine = heapdrome_machine::describe();
     let programs = Misuses::prepare(&engine.folders.cache).map_err(failure)?;
@@ -63,8 +63,8 @@ pub fn beside_races(work: &Races, kept: &mut Kept<'_>) -> Result<(), Failure> {
     if names.is_empty() {
         return Ok(());
     }
-    let catalogue = engine.catalogue()?;
-    let known = Names::new(&catalogue, engine);
+    let registry = engine.registry()?;
+    let known = Names::new(&registry, engine);
     let kinds = kinds(&[]).map_err(Failure::usage)?;
     for name in names {
         let tried = Misuses::prepare(&engine.folders.cache)

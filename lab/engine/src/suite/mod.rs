@@ -3,12 +3,12 @@
 mod document;
 mod estimate;
 mod misuse;
-mod running;
-mod selecting;
+mod races;
+mod selection;
 
 use std::path::PathBuf;
 
-use heapdrome_record::{Collection, RaceResult, Scale, Status};
+use heapdrome_schema::{Collection, RaceResult, Scale, Status};
 use heapdrome_suites::Suite;
 
 use crate::engine::Engine;
@@ -16,11 +16,12 @@ use crate::failure::Failure;
 use crate::kept::{Kept, started};
 use crate::race::{ProofStore, seed_from_clock};
 
-use running::Races;
+use races::Races;
 
 pub use document::{DocumentRequest, NAME as LGALLOC};
 pub use estimate::Estimate;
 pub use misuse::misuse;
+pub use selection::is_file;
 
 /// A suite, as it is asked for.
 pub struct SuiteRequest {
@@ -78,7 +79,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no suite of this name, it cannot be run, or it cannot go on.
     pub fn open(request: &SuiteRequest, engine: &'a Engine) -> Result<Self, Failure> {
-        let before = selecting::taken_up(request, request.scale)?;
+        let before = selection::taken_up(request, request.scale)?;
         let file = request.resume.as_ref().or(request.file.as_ref());
         let keep = |before: Option<Collection>| {
             let collection = before.unwrap_or_else(|| empty(request));
@@ -153,10 +154,10 @@ impl Races {
         engine: &Engine,
     ) -> Result<Self, Failure> {
         let scale = request.scale;
-        let mut suites = selecting::suites(&request.name)?;
+        let mut suites = selection::suites(&request.name)?;
         Suite::check_only(&suites, &request.only).map_err(Failure::usage)?;
-        let equipment = selecting::equip(&mut suites, request, engine, scale)?;
-        let mut races = selecting::races(&suites, request, &equipment.rivals, scale);
+        let equipment = selection::equip(&mut suites, request, engine, scale)?;
+        let mut races = selection::races(&suites, request, &equipment.rivals, scale);
         if let Some(rounds) = request.rounds {
             for race in &mut races {
                 (race.rounds, race.most_rounds) = (rounds, None);
@@ -168,7 +169,7 @@ impl Races {
             ));
         }
         if let Some(before) = before {
-            selecting::check_rivals(request, before, &races)?;
+            selection::check_rivals(request, before, &races)?;
         }
         Ok(Self {
             suites,

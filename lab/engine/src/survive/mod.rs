@@ -11,7 +11,7 @@ use heapdrome_paging::{
     Contained, Enclosure, Error, Lab, Mechanism, Search, Swap, Task, contain, free_swap, patience,
     size,
 };
-use heapdrome_record::{Bytes, Collection, Entrant, Limit, Scale, Survival, Trial};
+use heapdrome_schema::{Bytes, Collection, Entrant, Limit, Scale, Survival, Trial};
 
 use crate::allocators::Names;
 use crate::engine::Engine;
@@ -74,8 +74,8 @@ pub fn survive(
     let begun = started("survive", Scale::Usual, request.asked.clone());
     let mut opened = Opened::new(engine)?;
     let mechanism = opened.lab.own_groups().map_err(failure)?;
-    let catalogue = engine.catalogue()?;
-    let names = Names::new(&catalogue, engine);
+    let registry = engine.registry()?;
+    let names = Names::new(&registry, engine);
     let entrants = names.ready_all(&request.allocators, None)?.entrants;
     let swap = swap(&mut opened, &request.swap)?;
     let mut rows = Vec::new();

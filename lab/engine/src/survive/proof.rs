@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use heapdrome_measure::command_environment;
-use heapdrome_record::{Coverage, Ending, Entrant};
+use heapdrome_schema::{Coverage, Ending, Entrant};
 use heapdrome_witness::{Request, Witness};
 
 use crate::failure::Failure;

@@ -1,7 +1,7 @@
 //! The result of a search for limits as a table.
 
 use heapdrome_paging::STEP;
-use heapdrome_record::{Bytes, Survival, Table};
+use heapdrome_schema::{Bytes, Survival, Table};
 
 use super::SurviveRequest;
 use super::slowdown::{self, kind, shown};
@@ -179,7 +179,7 @@ fn notes(rows: &[Survival], precision: f64) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_record::{Multiple, Trial};
+    use heapdrome_schema::{Multiple, Trial};
 
     fn row(name: &str, swap: bool, smallest: Option<u64>) -> Survival {
         let at = |times: f64| Multiple {

@@ -1,7 +1,7 @@
 //! How slow a command is under each limit that was tried: as a table with bars, and as figures for a
 //! spreadsheet.
 
-use heapdrome_record::{Bytes, Survival, Table, Trial};
+use heapdrome_schema::{Bytes, Survival, Table, Trial};
 use heapdrome_statistics::{Slowdown, slowdown};
 
 /// Marks of a bar for each time that a command takes as long as without a limit.

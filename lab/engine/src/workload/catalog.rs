@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use heapdrome_catalog::{Settings, data_folder_name, data_is_complete, expected_peak};
+use heapdrome_catalog_load::{Settings, data_folder_name, data_is_complete, expected_peak};
 use heapdrome_packages::{Lock, Shelf};
 use heapdrome_system::child::{self, Ended, Limits, WaitError};
 

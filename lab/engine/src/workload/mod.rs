@@ -33,7 +33,7 @@ impl Workload {
         synthetic
             .map(|one| Self::Own(one, Companion::Runner))
             .chain([Self::Own(
-                &heapdrome_catalog::DESCRIPTION,
+                &heapdrome_catalog_load::DESCRIPTION,
                 Companion::Catalog,
             )])
             .chain(programs.map(Self::Program))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use heapdrome_programs::Prepared;
-use heapdrome_record::{Better, Metric, Options, Server, is_common_figure};
+use heapdrome_schema::{Better, Metric, Options, Server, is_common_figure};
 use heapdrome_workloads::{Description, Parameters};
 
 use super::companion::Companion;
@@ -138,7 +138,7 @@ fn synthetic(parameters: &Parameters) -> Result<Ready, Failure> {
 }
 
 fn of_catalog(parameters: &Parameters, engine: &Engine) -> Result<Ready, Failure> {
-    let settings = heapdrome_catalog::Settings::of(parameters);
+    let settings = heapdrome_catalog_load::Settings::of(parameters);
     let data = catalog::data(&settings, engine)?;
     let (command, program_words) = data.command(&settings);
     let kept = Kept::Data { _data: data };
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn figures_are_found_in_the_report_and_only_there() {
-        let report = heapdrome_record::WorkloadReport {
+        let report = heapdrome_schema::WorkloadReport {
             workload: "overhead".to_owned(),
             parameters: "wall_s=1".to_owned(),
             operations: 7,

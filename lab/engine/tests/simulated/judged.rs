@@ -8,7 +8,7 @@ use heapdrome_engine::Engine;
 use heapdrome_engine::failure::Failure;
 use heapdrome_engine::race::{Contest, Ended};
 use heapdrome_measure::launcher::{SimulatedRun, Simulation};
-use heapdrome_record::{Better, Entrant, Metric, Options, Plan, RaceResult, Role, Stopping};
+use heapdrome_schema::{Better, Entrant, Metric, Options, Plan, RaceResult, Role, Stopping};
 
 use crate::support::{self, Told, end};
 

@@ -10,7 +10,7 @@ use heapdrome_engine::event::{Event, Sink};
 use heapdrome_engine::folders::Folders;
 use heapdrome_engine::race::usual_options;
 use heapdrome_measure::launcher::SimulatedEnd;
-use heapdrome_record::{Bytes, Ending, Options};
+use heapdrome_schema::{Bytes, Ending, Options};
 
 /// Events as text, one each.
 #[derive(Clone, Default)]

@@ -10,7 +10,7 @@ use heapdrome_engine::race::{
     AskedWork, Interrupted, Load, Origin, Sweep, SweepRequest, Whole, check_parameters, find,
 };
 use heapdrome_measure::launcher::Simulation;
-use heapdrome_record::{Collection, Options, Stopping, SweptParameter};
+use heapdrome_schema::{Collection, Options, Stopping, SweptParameter};
 
 use crate::support::{self, Told, end};
 

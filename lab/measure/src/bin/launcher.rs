@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use heapdrome_measure::launcher::{self, LauncherProgram};
 use heapdrome_measure::{Interrupt, MeasureError, Race, journal};
-use heapdrome_record::{Entrant, Machine, Plan, Role, Stopping};
+use heapdrome_schema::{Entrant, Machine, Plan, Role, Stopping};
 
 fn main() -> ExitCode {
     launcher::main_if_asked();

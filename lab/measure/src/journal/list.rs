@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use heapdrome_record::{JournalLine, Plan};
+use heapdrome_schema::{JournalLine, Plan};
 
 use super::{FILE_NAME, is_locked, read};
 use crate::state::State;

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use heapdrome_record::JournalLine;
+use heapdrome_schema::JournalLine;
 
 pub use list::{RaceSummary, latest, list, unfinished};
 
@@ -273,10 +273,10 @@ fn check_schema(path: &Path, line: &[u8]) -> Result<(), JournalError> {
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::Machine;
+    use heapdrome_schema::Machine;
 
     use super::*;
-    use crate::testing::plan_of;
+    use crate::plan_for_tests::plan_of;
 
     pub(super) fn first() -> JournalLine {
         let plan = Box::new(plan_of(&["true"], 2));

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use heapdrome_record::{Bytes, Ending, Nanoseconds};
+use heapdrome_schema::{Bytes, Ending, Nanoseconds};
 use serde::{Deserialize, Serialize};
 
 /// A string of the operating system: readable in JSON where it is UTF-8, bytes where it is not.

@@ -12,7 +12,7 @@
 //! this last thing to do.
 
 mod client;
-mod ending;
+mod end;
 mod message;
 mod moment;
 mod serve;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::ending::{Halt, Running};
+use super::end::{Halt, Running};
 use super::message::{CgroupFiles, Outcome, Refusal, Reply, Request, Spawn, Stop, Text};
 use super::{moment, wait};
 use crate::counters::Counters;

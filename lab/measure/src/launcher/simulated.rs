@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heapdrome_record::{Bytes, Ending};
+use heapdrome_schema::{Bytes, Ending};
 
 use super::message::{Answer, Outcome, Refusal, Spawn, Text, Usage};
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use heapdrome_record::{Bytes, Ending, Nanoseconds};
+use heapdrome_schema::{Bytes, Ending, Nanoseconds};
 
 use super::message::Usage;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use heapdrome_measure::launcher::LauncherProgram;
 use heapdrome_measure::{Event, Interrupt, MeasureError, Race, RoundEnd};
-use heapdrome_record::{Entrant, Machine, Nanoseconds, Options, Plan, Role, Stopping};
+use heapdrome_schema::{Entrant, Machine, Nanoseconds, Options, Plan, Role, Stopping};
 
 pub fn launcher() -> LauncherProgram {
     LauncherProgram::of(env!("CARGO_BIN_EXE_heapdrome-launcher"))

@@ -1,6 +1,6 @@
 //! Much taken at once, and all of it returned.
 
-use heapdrome_record::{Burst, Bytes, Experiment, Holder, Job, Limit, PagingCell as Cell, Table};
+use heapdrome_schema::{Burst, Bytes, Experiment, Holder, Job, Limit, PagingCell as Cell, Table};
 
 use crate::tables::burst_table;
 use crate::words::size;

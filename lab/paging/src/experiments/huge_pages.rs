@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use heapdrome_record::{Experiment, Job, Limit, PagingCell as Cell, Table, Throughput, Variant};
+use heapdrome_schema::{Experiment, Job, Limit, PagingCell as Cell, Table, Throughput, Variant};
 
 use crate::tables::throughput_table;
 

@@ -10,7 +10,7 @@ mod throughput;
 
 use std::time::Duration;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Bytes, Entrant, Experiment, Holder, Job, Limit, Order, PagingCell as Cell, Read, Recycle,
     Strategy, Table,
 };

@@ -1,6 +1,6 @@
 //! What advice buys.
 
-use heapdrome_record::{Bytes, Experiment, Holder, PagingCell as Cell, Strategy, Table};
+use heapdrome_schema::{Bytes, Experiment, Holder, PagingCell as Cell, Strategy, Table};
 
 use super::{Holding, Measuring, by_holding, fitting, held_by, limit, plain_name, setting};
 use crate::published::beside;

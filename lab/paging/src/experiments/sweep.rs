@@ -1,6 +1,6 @@
 //! Random reads of one working set under several limits.
 
-use heapdrome_record::{Bytes, Experiment, Job, PagingCell as Cell, Strategy, Table};
+use heapdrome_schema::{Bytes, Experiment, Job, PagingCell as Cell, Strategy, Table};
 
 use super::{Holding, Measuring, REGION, by_holding, fitting, held_by, limit};
 use crate::published::beside;

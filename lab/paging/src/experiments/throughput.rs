@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use heapdrome_record::{Experiment, Job, Limit, PagingCell as Cell, Table, Throughput, Variant};
+use heapdrome_schema::{Experiment, Job, Limit, PagingCell as Cell, Table, Throughput, Variant};
 
 use super::Holding;
 use crate::tables::{kept_table, pair_table, published_table, throughput_table};

@@ -1,6 +1,6 @@
 //! What stays in memory after a burst.
 
-use heapdrome_record::{Bytes, Job, PagingCell as Cell, Table};
+use heapdrome_schema::{Bytes, Job, PagingCell as Cell, Table};
 
 use super::{median_of, or_dash, range, table};
 use crate::words::size;
@@ -46,7 +46,7 @@ pub fn burst_table(title: &str, cells: &[&Cell]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_record::{Burst, Experiment, Holder, PagingReport};
+    use heapdrome_schema::{Burst, Experiment, Holder, PagingReport};
 
     #[test]
     fn what_has_no_cap_has_a_dash() {

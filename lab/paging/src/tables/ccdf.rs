@@ -1,6 +1,6 @@
 //! Distributions as tables.
 
-use heapdrome_record::{Distribution, Table};
+use heapdrome_schema::{Distribution, Table};
 
 use super::table;
 
@@ -36,7 +36,7 @@ pub fn ccdf_table(title: &str, distribution: &Distribution) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use heapdrome_record::Nanoseconds;
+    use heapdrome_schema::Nanoseconds;
 
     use super::*;
 

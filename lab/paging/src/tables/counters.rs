@@ -1,6 +1,6 @@
 //! What the kernel counted.
 
-use heapdrome_record::{PagingCell as Cell, Table};
+use heapdrome_schema::{PagingCell as Cell, Table};
 
 use super::{rate_of, table};
 

@@ -4,10 +4,10 @@ mod burst;
 mod ccdf;
 mod counters;
 mod reads;
-mod recycling;
+mod recycle;
 mod throughput;
 
-use heapdrome_record::{Distribution, Nanoseconds, PagingCell as Cell, PagingReport, Table};
+use heapdrome_schema::{Distribution, Nanoseconds, PagingCell as Cell, PagingReport, Table};
 use heapdrome_statistics::median;
 
 use crate::words::{rate, time};
@@ -16,7 +16,7 @@ pub use burst::burst_table;
 pub use ccdf::ccdf_table;
 pub use counters::counters_table;
 pub use reads::{ratio_table, scaling_table, strategy_table, summary_table};
-pub use recycling::{realloc_scaling_table, realloc_table, recycle_table};
+pub use recycle::{realloc_scaling_table, realloc_table, recycle_table};
 pub use throughput::{kept_table, pair_table, published_table, throughput_table};
 
 fn table(title: &str, heads: &[&str], rows: Vec<Vec<String>>, cells: &[&Cell]) -> Table {

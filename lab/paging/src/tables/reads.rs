@@ -1,6 +1,6 @@
 //! Random reads: under several limits, by threads, by advice.
 
-use heapdrome_record::{Bytes, Distribution, Job, Nanoseconds, Order, PagingCell as Cell, Table};
+use heapdrome_schema::{Bytes, Distribution, Job, Nanoseconds, Order, PagingCell as Cell, Table};
 
 use super::{
     median_of, or_dash, quantile, range_in, range_of, range_of_quantile, rate_of, table, tail,
@@ -191,7 +191,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use heapdrome_record::{Experiment, Holder, Limit, PagingReport, Read, Strategy};
+    use heapdrome_schema::{Experiment, Holder, Limit, PagingReport, Read, Strategy};
 
     fn read_cell(memory: Bytes, threads: usize, rate: f64) -> Cell {
         let job = Job::Read(Read {

@@ -1,6 +1,6 @@
 //! Regions taken and returned.
 
-use heapdrome_record::{Job, PagingCell as Cell, Table};
+use heapdrome_schema::{Job, PagingCell as Cell, Table};
 
 use super::{median_of, or_dash, range_of, rate_of, table, tail};
 use crate::words::time;
@@ -118,7 +118,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use heapdrome_record::{Experiment, PagingReport, Throughput, Variant};
+    use heapdrome_schema::{Experiment, PagingReport, Throughput, Variant};
 
     fn cell(variant: Variant, threads: usize, figures: &[(&str, f64)]) -> Cell {
         let job = Job::Throughput(Throughput {

@@ -97,7 +97,7 @@ fn object_of(unit: &str) -> String {
     format!("{OBJECTS}/{}", stem.to_string_lossy().replace('/', "_"))
 }
 
-/// A path as one word of a shell command in a description: both runners read `$$` as `$`.
+/// A path as one word of a shell command in a description: both builders read `$$` as `$`.
 fn escaped(path: &Path) -> String {
     quoted(&path.to_string_lossy()).replace('$', "$$")
 }

@@ -112,7 +112,7 @@ fn make_builds_the_same() {
         units: &units,
     };
     let lock = cache.lock("test").expect("free");
-    write_folder(&lock, &directory, &package, &description, &tools.runner).expect("written");
+    write_folder(&lock, &directory, &package, &description, &tools.builder).expect("written");
     let command = tools.command(2);
     assert_eq!(command, ["make", "--silent", "-j", "2"]);
     for _ in 0..2 {
@@ -129,14 +129,14 @@ fn make_builds_the_same() {
 fn only_a_silent_build_prints_the_same_in_every_run() {
     let path = std::env::var_os("PATH");
     let mut tools = Tools::find("build", "any", path.as_ref()).expect("gcc and ninja are here");
-    for (runner, version, silent) in [
+    for (builder, version, silent) in [
         ("ninja", "1.11.1", true),
         ("ninja-build", "1.10.2", false),
         ("make", "4.3", true),
     ] {
-        tools.runner.name = runner.to_owned();
-        tools.runner_version = version.to_owned();
-        assert_eq!(tools.silent().is_some(), silent, "{runner} {version}");
+        tools.builder.name = builder.to_owned();
+        tools.builder_version = version.to_owned();
+        assert_eq!(tools.silent().is_some(), silent, "{builder} {version}");
     }
 }
 

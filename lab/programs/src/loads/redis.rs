@@ -1,7 +1,7 @@
 //! A Redis server, loaded by its own benchmark through a socket in a private folder.
 
 use heapdrome_packages::quoted;
-use heapdrome_record::{Better, Metric, Nanoseconds, Server};
+use heapdrome_schema::{Better, Metric, Nanoseconds, Server};
 
 use crate::request::{Request, words, write_file};
 use crate::{Event, Prepared, ProgramError};

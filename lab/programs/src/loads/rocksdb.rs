@@ -1,7 +1,7 @@
 //! RocksDB's own benchmark, in a folder that is made anew before each run.
 
 use heapdrome_packages::quoted;
-use heapdrome_record::{Better, Metric};
+use heapdrome_schema::{Better, Metric};
 
 use crate::request::{Request, words};
 use crate::{Event, Prepared, ProgramError};

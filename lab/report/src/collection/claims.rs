@@ -1,6 +1,6 @@
 //! Published sentences and targets, tested.
 
-use heapdrome_record::{ClaimResult, Collection, Holds};
+use heapdrome_schema::{ClaimResult, Collection, Holds};
 
 use crate::foreign;
 use crate::table::Column;

@@ -8,7 +8,7 @@ mod stay;
 
 use std::fmt;
 
-use heapdrome_record::{Entrant, EntrantResult, RaceResult, Verdict};
+use heapdrome_schema::{Entrant, EntrantResult, RaceResult, Verdict};
 
 use crate::prose;
 use crate::reason::{Reason, reason, reason_for};

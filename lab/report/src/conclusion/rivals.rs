@@ -1,6 +1,6 @@
 //! The rivals of a race, and how each stands beside the baseline on the judged figures.
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Better, CPU, Comparison, EntrantResult, PEAK_RSS, Role, Verdict, WALL, spoken,
 };
 

@@ -4,7 +4,7 @@ use super::rivals::{Figure, Rival, Standing, near};
 use super::{Advice, Conclusion, no_speed_differs, sees_time, twin};
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
-use crate::{mattering, prose};
+use crate::{prose, relevance};
 
 /// Why no allocator can matter for a command.
 const FEW_CALLS: &str = "Its calls of malloc take less than 1% of its processor time, and page faults hardly \
@@ -43,7 +43,7 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
             near()
         );
         (Advice::NoneMatters, what, why)
-    } else if mattering::hardly_matters(&sheet.result.entrants) {
+    } else if relevance::hardly_matters(&sheet.result.entrants) {
         let what = format!("Stay with {baseline}: malloc hardly matters here.");
         (Advice::NoneMatters, what, FEW_CALLS.to_owned())
     } else if undecided && !sees_time(sheet) {

@@ -1,6 +1,6 @@
 //! Races that belong together: a suite by its claims and tables, a sweep by its curves.
 
-use heapdrome_record::{Collection, Member, Table};
+use heapdrome_schema::{Collection, Member, Table};
 use maud::{Markup, html};
 
 use super::drawn::{self, Drawn};

@@ -1,6 +1,6 @@
 //! The list of pages in a folder of them.
 
-use heapdrome_record::{Machine, Saved};
+use heapdrome_schema::{Machine, Saved};
 use maud::{Markup, html};
 
 use super::{collection, document, heading};

@@ -11,7 +11,7 @@ mod parts;
 mod race;
 
 use base64::Engine as _;
-use heapdrome_record::{Saved, compressed};
+use heapdrome_schema::{Saved, compressed};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};

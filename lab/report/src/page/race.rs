@@ -1,6 +1,6 @@
 //! One race: the verdict, what it rests on, and how to repeat it.
 
-use heapdrome_record::{EntrantResult, RaceResult, Role};
+use heapdrome_schema::{EntrantResult, RaceResult, Role};
 use maud::{Markup, html};
 
 use super::drawn::Drawn;

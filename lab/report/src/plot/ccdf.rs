@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use heapdrome_record::{Ccdf, Collection, Nanoseconds};
+use heapdrome_schema::{Ccdf, Collection, Nanoseconds};
 use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, Label};

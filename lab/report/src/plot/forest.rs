@@ -1,6 +1,6 @@
 //! The ranking as a forest plot: one row for each entrant, its ratio to the baseline and the interval.
 
-use heapdrome_record::{Role, WALL};
+use heapdrome_schema::{Role, WALL};
 use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, BAND, Label, NAMES, NARROW, WIDTH};

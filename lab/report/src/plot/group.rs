@@ -1,6 +1,6 @@
 //! Which races of a collection make a curve, and where each stands on it.
 
-use heapdrome_record::{Collection, Member, ScalingCurve, SweepResult};
+use heapdrome_schema::{Collection, Member, ScalingCurve, SweepResult};
 
 use super::stem_within;
 use crate::foreign;

@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use heapdrome_record::{Collection, RaceResult, Role, Saved, Survival, Table};
+use heapdrome_schema::{Collection, RaceResult, Role, Saved, Survival, Table};
 use maud::{Markup, html};
 
 use super::coordinate::n;

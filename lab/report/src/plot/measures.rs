@@ -1,6 +1,6 @@
 //! What is plotted: one figure of every entrant that counts.
 
-use heapdrome_record::{Better, Bytes, EntrantResult, Nanoseconds, PEAK_RSS, Role, Series, WALL};
+use heapdrome_schema::{Better, Bytes, EntrantResult, Nanoseconds, PEAK_RSS, Role, Series, WALL};
 
 use crate::entrant::{OPERATIONS, OVERHEAD, PEAK_TREE, cpu, versus};
 use crate::foreign;

@@ -36,7 +36,7 @@ pub(crate) use rates::plot as of_table;
 pub(crate) use scale::{Scale, ratio_text};
 pub(crate) use survival::plots as searches;
 
-use heapdrome_record::{Collection, RaceResult, Saved};
+use heapdrome_schema::{Collection, RaceResult, Saved};
 use maud::{Markup, PreEscaped};
 
 use crate::ReportError;

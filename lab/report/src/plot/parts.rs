@@ -1,7 +1,7 @@
 //! What each entrant's memory was made of: a stacked bar for when the most was there, and another for
 //! after idling.
 
-use heapdrome_record::{Bytes, EntrantResult, MemoryParts};
+use heapdrome_schema::{Bytes, EntrantResult, MemoryParts};
 use maud::{Markup, html};
 
 use super::Plot;

@@ -1,6 +1,6 @@
 //! What tables of rates hold, drawn: a curve over numbers of threads for each row, or a dot with the range of the rounds.
 
-use heapdrome_record::Table;
+use heapdrome_schema::Table;
 use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, Label, WIDTH};

@@ -11,7 +11,7 @@ use super::palette;
 use super::scale::{Scale, ratio_text};
 use crate::entrant::PEAK_TREE;
 use crate::foreign;
-use heapdrome_record::{PEAK_RSS, WALL};
+use heapdrome_schema::{PEAK_RSS, WALL};
 
 const HEIGHT: f64 = 460.0;
 const ACROSS: [f64; 2] = [64.0, 620.0];

@@ -1,7 +1,7 @@
 //! What `survive` found, drawn: the smallest memory limit under each allocator, and how many times slower
 //! the command is at that limit and with more.
 
-use heapdrome_record::{Bytes, Multiple, Survival};
+use heapdrome_schema::{Bytes, Multiple, Survival};
 use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, Label, NAMES, WIDTH};
@@ -229,7 +229,7 @@ fn points(search: &Survival) -> Vec<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_record::Trial;
+    use heapdrome_schema::Trial;
 
     /// A search whose limits were tried so often; at each multiple the command is so much slower.
     fn search(name: &str, swap: bool, smallest: u64, runs: usize, slower: &[f64]) -> Survival {

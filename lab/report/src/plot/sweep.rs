@@ -1,6 +1,6 @@
 //! What becomes of a figure as a parameter grows: a curve for each allocator.
 
-use heapdrome_record::{EntrantResult, Factor, Role, ScalingPoint, Series, Status};
+use heapdrome_schema::{EntrantResult, Factor, Role, ScalingPoint, Series, Status};
 
 use super::Plot;
 use super::curves::{Across, Curve, Ends, draw, draw_with};

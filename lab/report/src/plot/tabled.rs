@@ -1,6 +1,6 @@
 //! What tables of rates or times hold: points over numbers of threads, under names.
 
-use heapdrome_record::Table;
+use heapdrome_schema::Table;
 
 use super::measures::Unit;
 

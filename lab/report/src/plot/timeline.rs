@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use heapdrome_record::{EntrantResult, MemoryParts};
+use heapdrome_schema::{EntrantResult, MemoryParts};
 use maud::{Markup, html};
 
 use super::Plot;

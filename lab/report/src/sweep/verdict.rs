@@ -1,7 +1,7 @@
 //! What the races of a sweep say together: who is the fastest where, where that changes, and what cannot be
 //! said. It rests on the intervals alone.
 
-use heapdrome_record::{Collection, Comparison, Member, RaceResult, Role, Status, WALL};
+use heapdrome_schema::{Collection, Comparison, Member, RaceResult, Role, Status, WALL};
 
 use crate::entrant::versus;
 use crate::foreign;

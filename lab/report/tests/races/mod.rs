@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Comparison, Ending, EntrantResult, Finding, Machine, NoiseFloor, Options, ProofSummary,
     RaceResult, Role, SCHEMA, Series, Status, Unserved, UnservedReason, Verdict,
 };

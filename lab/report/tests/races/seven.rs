@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::{Comparison, EntrantResult, RaceResult, Role, Verdict};
+use heapdrome_schema::{Comparison, EntrantResult, RaceResult, Role, Verdict};
 
 use crate::races::{compared, full, usual};
 

@@ -1,6 +1,6 @@
 //! Entrants whose memory was looked at closely.
 
-use heapdrome_record::{AfterIdle, Bytes, EntrantResult, MemoryParts, MemorySample, Nanoseconds};
+use heapdrome_schema::{AfterIdle, Bytes, EntrantResult, MemoryParts, MemorySample, Nanoseconds};
 
 use crate::races::series;
 

@@ -1,6 +1,6 @@
 //! Races of a workload, alone and over numbers of threads.
 
-use heapdrome_record::{Collection, Comparison, Member, RaceResult, Role, SCHEMA, Status, Verdict};
+use heapdrome_schema::{Collection, Comparison, Member, RaceResult, Role, SCHEMA, Status, Verdict};
 
 use crate::races::{compared, series, usual};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 
 use super::parts::{self, Compared};
 use crate::Suite;
@@ -14,7 +14,7 @@ const TOLD: usize = 3;
 /// What the targets say of a race that goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
-    /// The entrants on which every target is decided, by names of the catalogue in the order of the rows, each with
+    /// The entrants on which every target is decided, by names of the registry in the order of the rows, each with
     /// the comparisons that say so.
     pub entrants: Vec<(String, String)>,
     /// Whether no target is open on anyone.

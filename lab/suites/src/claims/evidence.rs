@@ -1,6 +1,6 @@
 //! From intervals to a verdict, and the words for it.
 
-use heapdrome_record::Holds;
+use heapdrome_schema::Holds;
 use heapdrome_statistics::Interval;
 
 use crate::claim::{HoldsFor, Range, Side};

@@ -4,7 +4,7 @@
 //! be unsure of.
 
 use heapdrome_libraries::{GOLDENS, Golden};
-use heapdrome_record::{Holds, Member};
+use heapdrome_schema::{Holds, Member};
 use sha2::{Digest as _, Sha256};
 
 /// The verdict on the goldens of some of heapdrome's own allocators, with their counts.

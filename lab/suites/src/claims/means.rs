@@ -1,14 +1,14 @@
 //! Geometric means over races as the parts of a claim.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 use heapdrome_statistics::{FEWEST_ROUNDS, Interval};
 
 use super::evidence::{Found, Part};
 use super::parts::{cannot, in_scope, place};
 use crate::Suite;
 use crate::claim::{Range, Scope};
+use crate::entrants::{Available, available, figure_of, mean_over_least, takes_part};
 use crate::figures::missing;
-use crate::racers::{Racer, figure_of, mean_over_least, racers, takes_part};
 
 /// The geometric mean of some entrants' figure over each of others, or with `least` over whichever
 /// of them has the least in each race.
@@ -19,8 +19,8 @@ pub(super) fn means(
     (figure, range, least): (&str, Range, bool),
     [of, to]: [&Vec<String>; 2],
 ) -> Found {
-    let (of, absent_of) = racers(suite, of);
-    let (to, absent_to) = racers(suite, to);
+    let (of, absent_of) = available(suite, of);
+    let (to, absent_to) = available(suite, to);
     if of.is_empty() || to.is_empty() {
         return cannot(&absent_of, &absent_to);
     }
@@ -28,11 +28,11 @@ pub(super) fn means(
         Ok(members) => members,
         Err(found) => return found,
     };
-    let rivals: Vec<&[Racer<'_>]> = match least {
+    let rivals: Vec<&[Available<'_>]> = match least {
         true => vec![&to],
         false => to.chunks(1).collect(),
     };
-    let raced = |rivals: &[Racer<'_>]| {
+    let raced = |rivals: &[Available<'_>]| {
         let any = |member: &&Member| rivals.iter().any(|rival| takes_part(member, rival));
         members.iter().any(any)
     };
@@ -42,8 +42,8 @@ pub(super) fn means(
             .filter(|rivals| rivals[0].1 != one.1 && raced(rivals));
         others.map(move |rivals| (*one, *rivals))
     });
-    let pairs: Vec<(Racer<'_>, &[Racer<'_>])> = pairs.collect();
-    let part = |(one, rivals): &(Racer<'_>, &[Racer<'_>])| {
+    let pairs: Vec<(Available<'_>, &[Available<'_>])> = pairs.collect();
+    let part = |(one, rivals): &(Available<'_>, &[Available<'_>])| {
         let (label, found) = mean(&members, *one, rivals, figure, pairs.len());
         Part {
             label,
@@ -61,8 +61,8 @@ pub(super) fn means(
 /// compared where it does; the entrant itself must count in every race that it was in.
 fn mean(
     members: &[&Member],
-    one: Racer<'_>,
-    rivals: &[Racer<'_>],
+    one: Available<'_>,
+    rivals: &[Available<'_>],
     figure: &str,
     comparisons: usize,
 ) -> (String, Result<Interval, String>) {

@@ -2,11 +2,11 @@
 //!
 //! Each kind was committed once under each allocator: these are counts, without intervals.
 
-use heapdrome_record::{Holds, MisuseRun};
+use heapdrome_schema::{Holds, MisuseRun};
 
 use crate::Suite;
+use crate::entrants::{Available, available};
 use crate::misuse::{Caught, caught};
-use crate::racers::{Racer, racers};
 
 /// The verdict on whether each of some entrants catches more than each of others, with the counts.
 pub(super) fn judge(
@@ -14,10 +14,10 @@ pub(super) fn judge(
     runs: &[MisuseRun],
     [of, to]: [&Vec<String>; 2],
 ) -> (Holds, String) {
-    let (of, absent_of) = racers(suite, of);
-    let (to, absent_to) = racers(suite, to);
+    let (of, absent_of) = available(suite, of);
+    let (to, absent_to) = available(suite, to);
     let absent: Vec<String> = absent_of.into_iter().chain(absent_to).collect();
-    let count = |one: &Racer<'_>| (one.0.name.clone(), caught(runs, one.1));
+    let count = |one: &Available<'_>| (one.0.name.clone(), caught(runs, one.1));
     let of: Vec<(String, Option<Caught>)> = of.iter().map(count).collect();
     let to: Vec<(String, Option<Caught>)> = to.iter().map(count).collect();
     let own: Vec<&Caught> = of.iter().filter_map(|(_, found)| found.as_ref()).collect();

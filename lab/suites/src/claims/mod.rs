@@ -8,7 +8,7 @@ mod means;
 mod misuse;
 mod parts;
 
-use heapdrome_record::{ClaimResult, Holds, Member, MisuseRun};
+use heapdrome_schema::{ClaimResult, Holds, Member, MisuseRun};
 
 use crate::Suite;
 use crate::claim::{Claim, HoldsFor, Test};
@@ -43,14 +43,14 @@ pub(crate) fn judge(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> V
 }
 
 impl Suite {
-    /// The allocators whose misuse a claim or a target speaks of, by names of the catalogue.
+    /// The allocators whose misuse a claim or a target speaks of, by names of the registry.
     pub fn misused(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for claim in self.targets.iter().chain(&self.claims) {
             let Test::Misuse { of, to } = &claim.test else {
                 continue;
             };
-            let named = of.iter().chain(to).filter_map(|name| self.contender(name));
+            let named = of.iter().chain(to).filter_map(|name| self.entrant(name));
             for name in named.filter_map(|one| one.allocator.as_ref()) {
                 if !names.contains(name) {
                     names.push(name.clone());

@@ -3,19 +3,19 @@
 //! A claim is one statement, whatever the number of its comparisons: their intervals hold together
 //! with 95%, so that one of many that strays by chance does not contradict it.
 
-use heapdrome_record::{Member, resolution};
+use heapdrome_schema::{Member, resolution};
 use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
 
 use super::evidence::{Found, Part};
 use crate::Suite;
 use crate::claim::{EVERYONE, Family, Range, Scope, Sizes, Test};
+use crate::entrants::{ALPHA, Available, Span, available, compare, rule, takes_part};
 use crate::figures::{missing, of_cell};
-use crate::racers::{ALPHA, Racer, Span, compare, racers, rule, takes_part};
 use crate::tables::{data_ratio, degradation, pair};
 
 /// One entrant beside another in one race, as a part of a claim.
 pub(super) struct Compared<'a> {
-    /// Both, by their names in the catalogue.
+    /// Both, by their names in the registry.
     pub(super) both: [&'a str; 2],
     /// What came of it.
     pub(super) part: Part,
@@ -33,7 +33,7 @@ pub(super) fn ratios(
         Ok(compared) => compared,
         Err(found) => return found,
     };
-    let absent = |names| racers(suite, names).1;
+    let absent = |names| available(suite, names).1;
     Found::Parts {
         parts: compared.into_iter().map(|one| one.part).collect(),
         absent: absent(of).into_iter().chain(absent(to)).collect(),
@@ -50,12 +50,12 @@ pub(super) fn compared<'a>(
     [of, to]: [&Vec<String>; 2],
 ) -> Result<Vec<Compared<'a>>, Found> {
     let of_everyone = to.iter().any(|name| name == EVERYONE);
-    let (of, absent_of) = racers(suite, of);
-    let (to, absent_to) = racers(suite, to);
+    let (of, absent_of) = available(suite, of);
+    let (to, absent_to) = available(suite, to);
     if of.is_empty() || to.is_empty() {
         return Err(cannot(&absent_of, &absent_to));
     }
-    let mut compared: Vec<(&Member, Racer<'_>, Racer<'_>)> = Vec::new();
+    let mut compared: Vec<(&Member, Available<'_>, Available<'_>)> = Vec::new();
     for member in in_scope(suite, members, scope)? {
         for one in &of {
             let others = to.iter().filter(|other| other.1 != one.1);
@@ -64,7 +64,7 @@ pub(super) fn compared<'a>(
     }
     compared.retain(|(member, one, other)| takes_part(member, one) && takes_part(member, other));
     // Of everyone, those count whose rows do; one that is named and failed leaves the claim open.
-    let counts = |member: &Member, one: &Racer<'_>| member.result.row(one.1).is_some();
+    let counts = |member: &Member, one: &Available<'_>| member.result.row(one.1).is_some();
     compared.retain(|(member, _, other)| !of_everyone || counts(member, other));
     let family = |member: &Member| match scope.family {
         Family::Claim => compared.len(),
@@ -73,7 +73,7 @@ pub(super) fn compared<'a>(
             own.count()
         }
     };
-    let part = |(member, one, other): &(&Member, Racer<'a>, Racer<'a>)| {
+    let part = |(member, one, other): &(&Member, Available<'a>, Available<'a>)| {
         let both = [one.1, other.1];
         let found = || {
             for name in both {
@@ -142,7 +142,7 @@ fn each<F>(
 where
     F: Fn(&Member, &str) -> Result<Interval, String>,
 {
-    let (of, absent) = racers(suite, of);
+    let (of, absent) = available(suite, of);
     if of.is_empty() {
         return cannot(&absent, &[]);
     }
@@ -157,7 +157,7 @@ where
         .filter(|(member, one)| takes_part(member, one))
         .collect();
     let find = rule(all.len().max(1));
-    let part = |(member, one): &(&Member, Racer<'_>)| Part {
+    let part = |(member, one): &(&Member, Available<'_>)| Part {
         label: format!("{} in {}", one.0.name, place(member)),
         found: find(member, one.1),
         range: Range::default(),
@@ -176,7 +176,7 @@ pub(super) fn degradations(
     range: Range,
     of: &[String],
 ) -> Found {
-    let (of, absent) = racers(suite, of);
+    let (of, absent) = available(suite, of);
     if of.is_empty() {
         return cannot(&absent, &[]);
     }
@@ -184,7 +184,7 @@ pub(super) fn degradations(
         return not_run(&[&between.large, &between.small]);
     };
     let confidence = 1.0 - ALPHA / of.len() as f64;
-    let part = |one: &Racer<'_>| Part {
+    let part = |one: &Available<'_>| Part {
         label: format!("degradation of {}", one.0.name),
         found: degradation(both, one.1, ratio, confidence)
             .ok_or_else(|| "it has too few runs in one of the cells".to_owned()),
@@ -288,14 +288,14 @@ pub(super) fn unrun<'a>(suite: &'a Suite, members: &[&Member], test: &'a Test) -
     let runs = |cell: &String| of_cell(members, &suite.name, cell);
     let cells = scope.cells.iter().filter(|cell| runs(cell).is_empty());
     let run: Vec<&Member> = scope.cells.iter().flat_map(runs).collect();
-    let (named, _) = racers(
+    let (named, _) = available(
         suite,
         &test.entrants().into_iter().cloned().collect::<Vec<_>>(),
     );
     let out = named
         .into_iter()
-        .filter(|racer| !run.iter().any(|it| takes_part(it, racer)));
-    let names = out.map(|(contender, _)| contender.name.as_str());
+        .filter(|entrant| !run.iter().any(|it| takes_part(it, entrant)));
+    let names = out.map(|(entrant, _)| entrant.name.as_str());
     cells.map(String::as_str).chain(names).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::SuiteError;
 
-/// A kind of misuse, as `lab/catalogue/checks` commits it.
+/// A kind of misuse, as `lab/registry/checks` commits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Its name, and the head of its column.

@@ -1,22 +1,24 @@
 //! Tables of one allocator against its rivals.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 use heapdrome_statistics::Interval;
 
 use super::sweep::{failures, name};
 use super::{NONE, Parts, interval, number};
 use crate::Suite;
 use crate::claim::{Range, Side};
+use crate::entrants::{
+    Available, Mean, Pair, available, figure_of, mean_over_least, pairs, takes_part,
+};
 use crate::figures::{missing, of_cell};
-use crate::racers::{Mean, Pair, Racer, figure_of, mean_over_least, pairs, racers, takes_part};
 use crate::table_plan::Against;
 
 impl Against {
     /// The allocator itself, its rivals, and the races.
     fn cast<'a>(&'a self, suite: &'a Suite, members: &[&'a Member]) -> Option<Cast<'a>> {
-        let (of, _) = racers(suite, std::slice::from_ref(&self.of));
+        let (of, _) = available(suite, std::slice::from_ref(&self.of));
         let of = *of.first()?;
-        let (mut to, _) = racers(suite, &self.to);
+        let (mut to, _) = available(suite, &self.to);
         to.retain(|one| one.1 != of.1);
         let cells = self.cells.iter();
         let races = cells.flat_map(|cell| of_cell(members, &suite.name, cell));
@@ -63,8 +65,8 @@ fn word(side: Side) -> &'static str {
 }
 
 struct Cast<'a> {
-    of: Racer<'a>,
-    to: Vec<Racer<'a>>,
+    of: Available<'a>,
+    to: Vec<Available<'a>>,
     races: Vec<&'a Member>,
 }
 
@@ -73,7 +75,7 @@ pub(super) fn ratios(suite: &Suite, plan: &Against, members: &[&Member]) -> Opti
     let cast = plan.cast(suite, members)?;
     let compare = |race: &&Member| pairs(race, cast.of.1, &cast.to, &plan.figure);
     let compared: Vec<Vec<Pair<'_>>> = cast.races.iter().map(compare).collect();
-    let row = |rival: &Racer<'_>| {
+    let row = |rival: &Available<'_>| {
         let of_rival = |pairs: &Vec<Pair<'_>>| {
             let own = pairs.iter().find(|pair| pair.other.1 == rival.1);
             own.map(|pair| plan.tell(pair))
@@ -146,7 +148,7 @@ fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>>
 /// for, that to whichever of them has the least in each race, which the target is about then.
 pub(super) fn means(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
-    let mean = |to: &[Racer<'_>], comparisons: usize| {
+    let mean = |to: &[Available<'_>], comparisons: usize| {
         mean_over_least(&cast.races, cast.of.1, to, &plan.figure, comparisons)
     };
     let row = |label: String, mean: Mean, aimed_at: bool| {
@@ -160,7 +162,7 @@ pub(super) fn means(suite: &Suite, plan: &Against, members: &[&Member]) -> Optio
         };
         vec![label, text, mean.races.to_string(), mark.to_owned()]
     };
-    let each = |rival: &Racer<'_>| {
+    let each = |rival: &Available<'_>| {
         let found = mean(std::slice::from_ref(rival), cast.to.len())?;
         Some(row(rival.0.label(), found, !plan.least))
     };

@@ -1,12 +1,12 @@
 //! What more parallel work costs besides being more work.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 use heapdrome_statistics::{Interval, mean, ratio_of_means};
 
 use super::{Parts, interval, number, racing};
 use crate::Suite;
+use crate::entrants::{ALPHA, figure_of, first_rounds_of};
 use crate::figures::of_cell;
-use crate::racers::{ALPHA, figure_of, first_rounds_of};
 
 /// How much more data the large cell has: sizes as the runs measured them, under whichever
 /// allocator counts in both.
@@ -50,10 +50,10 @@ pub(super) fn table(
 ) -> Option<Parts> {
     let pair = pair(suite, cells.map(String::as_str), members)?;
     let ratio = data_ratio(suite, pair, size)?;
-    let row = |(contender, allocator): (&crate::Contender, &str)| {
+    let row = |(entrant, allocator): (&crate::Entrant, &str)| {
         let found = degradation(pair, allocator, ratio, 1.0 - ALPHA)?;
         let cell = interval(found.estimate, found.low, found.high);
-        Some(vec![contender.label(), cell])
+        Some(vec![entrant.label(), cell])
     };
     let rows = racing(suite).filter_map(row).collect();
     let note = format!(

@@ -1,6 +1,6 @@
 //! Several figures of one race.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 
 use super::sweep::failures;
 use super::{NONE, Parts, racing, rule_of};
@@ -20,14 +20,14 @@ pub(super) fn table(
     let rule = rule_of(member);
     let head = |figure: &String| figure.trim_end_matches("_bytes").replace('_', " ");
     let heads = std::iter::once("allocator".to_owned()).chain(figures.iter().map(head));
-    let row = |(contender, allocator): (&crate::Contender, &str)| {
+    let row = |(entrant, allocator): (&crate::Entrant, &str)| {
         let of = |figure: &String| shown.cell(member, &rule, allocator, figure);
         let cells: Vec<Option<String>> = figures.iter().map(of).collect();
         let any = cells.iter().any(Option::is_some);
         let cells = cells
             .into_iter()
             .map(|cell| cell.unwrap_or(NONE.to_owned()));
-        any.then(|| std::iter::once(contender.label()).chain(cells).collect())
+        any.then(|| std::iter::once(entrant.label()).chain(cells).collect())
     };
     let rows = racing(suite).filter_map(row).collect();
     Some((heads.collect(), rows, failures(suite, &[member])))

@@ -8,12 +8,12 @@ mod runs;
 mod sweep;
 mod text;
 
-use heapdrome_record::{Member, MisuseRun, Table};
+use heapdrome_schema::{Member, MisuseRun, Table};
 use heapdrome_statistics::Rule;
 
-use crate::racers::{Span, compare, figure_of, rule};
+use crate::entrants::{Span, compare, figure_of, rule};
 use crate::table_plan::{Makes, TablePlan};
-use crate::{Contender, PublishedTable, Suite, misuse};
+use crate::{Entrant, PublishedTable, Suite, misuse};
 
 pub(crate) use degradation::{data_ratio, degradation, pair};
 pub(crate) use text::{NONE, interval, number};
@@ -107,7 +107,7 @@ fn one(suite: &Suite, plan: &TablePlan, members: &[&Member], runs: &[MisuseRun])
 type Parts = (Vec<String>, Vec<Vec<String>>, Vec<String>);
 
 /// The entrants of a suite that have an allocator, the document's first.
-fn racing(suite: &Suite) -> impl Iterator<Item = (&Contender, &str)> {
+fn racing(suite: &Suite) -> impl Iterator<Item = (&Entrant, &str)> {
     let own = |added| {
         let entrants = suite.entrants.iter();
         entrants.filter(move |one| one.added == added)

@@ -1,12 +1,12 @@
 //! Tables of one race: its runs summarised.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 use heapdrome_statistics::{mean, standard_deviation};
 
 use super::{NONE, Parts, interval, number, racing, rule_of};
 use crate::Suite;
+use crate::entrants::{Span, compare, figure_of};
 use crate::figures::of_cell;
-use crate::racers::{Span, compare, figure_of};
 use crate::table_plan::Unit;
 
 /// Mean, deviation, user, system, least, greatest: what hyperfine prints.
@@ -22,13 +22,13 @@ pub(super) fn runs(suite: &Suite, cell: &str, members: &[&Member]) -> Option<Par
         "max [s]",
         "runs",
     ];
-    let row = |(contender, allocator): (&crate::Contender, &str)| {
+    let row = |(entrant, allocator): (&crate::Entrant, &str)| {
         let wall = figure_of(member, allocator, "wall_s")?;
         let of_mean = |figure| figure_of(member, allocator, figure).and_then(|all| mean(&all));
         let known = || wall.iter().copied().filter(|sample| sample.is_finite());
         let cell = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), number);
         Some(vec![
-            contender.label(),
+            entrant.label(),
             cell(mean(&wall)),
             cell(standard_deviation(&wall)),
             cell(of_mean("user_s")),
@@ -58,13 +58,13 @@ pub(super) fn variance(
         format!("variance [{sign}²]"),
         "runs".to_owned(),
     ];
-    let row = |(contender, allocator): (&crate::Contender, &str)| {
+    let row = |(entrant, allocator): (&crate::Entrant, &str)| {
         let own = figure_of(member, allocator, figure)?;
         let own: Vec<f64> = own.iter().map(|sample| sample / unit.size()).collect();
         let variance = standard_deviation(&own).map(|deviation| deviation * deviation);
         let runs = own.iter().filter(|sample| sample.is_finite()).count();
         Some(vec![
-            contender.label(),
+            entrant.label(),
             number(mean(&own)?),
             variance.map_or_else(|| NONE.to_owned(), number),
             runs.to_string(),
@@ -105,10 +105,10 @@ pub(super) fn savings(
     let mut heads = vec!["allocator".to_owned()];
     heads.extend(figures.iter().map(head));
     let rivals = racing(suite).filter(|(_, allocator)| allocator != baseline);
-    let row = |(contender, allocator): (&crate::Contender, &str)| {
+    let row = |(entrant, allocator): (&crate::Entrant, &str)| {
         member.result.row(allocator)?;
         let cells = figures.iter().map(|figure| saved(allocator, figure));
-        let mut row = vec![contender.label()];
+        let mut row = vec![entrant.label()];
         row.extend(cells.map(|cell| cell.unwrap_or_else(|| NONE.to_owned())));
         Some(row)
     };

@@ -1,12 +1,12 @@
 //! Tables of several races: allocators against what varies between them.
 
-use heapdrome_record::Member;
+use heapdrome_schema::Member;
 use heapdrome_statistics::{Rule, mean};
 
 use super::{NONE, Parts, number, racing, ratio_cell, rule_of};
 use crate::Suite;
+use crate::entrants::figure_of;
 use crate::figures::{missing, of_cell};
-use crate::racers::figure_of;
 use crate::table_plan::{Shown, Unit};
 
 /// Allocators against the values of a cell's parameter.
@@ -27,7 +27,7 @@ pub(super) fn sweep(
     let heads = heads.chain(of_cell.iter().map(head)).collect();
     let rules: Vec<Rule> = of_cell.iter().map(|member| rule_of(member)).collect();
     let mut rows = Vec::new();
-    for (contender, allocator) in racing(suite) {
+    for (entrant, allocator) in racing(suite) {
         let own = of_cell.iter().zip(&rules);
         let cells: Vec<Option<String>> = own
             .map(|(member, rule)| shown.cell(member, rule, allocator, figure))
@@ -36,7 +36,7 @@ pub(super) fn sweep(
             let cells = cells
                 .into_iter()
                 .map(|cell| cell.unwrap_or(NONE.to_owned()));
-            rows.push(std::iter::once(contender.label()).chain(cells).collect());
+            rows.push(std::iter::once(entrant.label()).chain(cells).collect());
         }
     }
     Some((heads, rows, failures(suite, &of_cell)))
@@ -61,7 +61,7 @@ pub(super) fn cells(
         })
         .collect();
     let heads = std::iter::once(String::new());
-    let heads = heads.chain(entrants.iter().map(|(contender, _)| contender.label()));
+    let heads = heads.chain(entrants.iter().map(|(entrant, _)| entrant.label()));
     let mut rows = Vec::new();
     for member in &found {
         let rule = rule_of(member);
@@ -92,7 +92,7 @@ pub(super) fn largest(
     let heads = std::iter::once("allocator".to_owned());
     let heads = heads.chain(found.iter().map(|(cell, _)| format!("{cell} [{sign}]")));
     let mut rows = Vec::new();
-    for (contender, allocator) in racing(suite) {
+    for (entrant, allocator) in racing(suite) {
         let cell = |member: &Member| {
             let own = figure_of(member, allocator, figure)?;
             let known = own.into_iter().filter(|sample| sample.is_finite());
@@ -109,7 +109,7 @@ pub(super) fn largest(
             let cells = cells
                 .into_iter()
                 .map(|cell| cell.unwrap_or(NONE.to_owned()));
-            rows.push(std::iter::once(contender.label()).chain(cells).collect());
+            rows.push(std::iter::once(entrant.label()).chain(cells).collect());
         }
     }
     Some((heads.collect(), rows, Vec::new()))
@@ -149,15 +149,15 @@ pub(super) fn name(member: &Member) -> String {
 pub(super) fn failures(suite: &Suite, members: &[&Member]) -> Vec<String> {
     let mut notes = Vec::new();
     for member in members {
-        for (contender, allocator) in racing(suite) {
+        for (entrant, allocator) in racing(suite) {
             let raced = member.result.entrants.iter();
             let out = raced.filter(|row| row.allocator == allocator);
             if out
                 .into_iter()
-                .any(|row| row.status != heapdrome_record::Status::Ok)
+                .any(|row| row.status != heapdrome_schema::Status::Ok)
             {
                 let why = missing(&member.result, allocator);
-                notes.push(format!("{} {why} in {}", contender.label(), name(member)));
+                notes.push(format!("{} {why} in {}", entrant.label(), name(member)));
             }
         }
     }

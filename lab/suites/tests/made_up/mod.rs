@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // Each test program uses another part of it.
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Collection, EntrantResult, Machine, Member, Options, RaceResult, Role, SCHEMA, Scale, Series,
     Status,
 };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use heapdrome_record::{Entrant, Role};
+use heapdrome_schema::{Entrant, Role};
 use heapdrome_witness::{Report, Request, Witness, WitnessError};
 
 pub struct Bench {

@@ -1,7 +1,7 @@
 //! What the witness counts from inside.
 
 use crate::bench::{Bench, forced, system};
-use heapdrome_record::{Coverage, Ending, Entrant, Proof};
+use heapdrome_schema::{Coverage, Ending, Entrant, Proof};
 
 /// What the program itself causes to be counted: every program here takes its number of rounds, so that
 /// the difference of two runs is free of what the C library allocates at its start.

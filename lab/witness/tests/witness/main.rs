@@ -1,9 +1,9 @@
 //! The witness on small programs that are compiled for each test.
 
 mod bench;
+mod blocks;
 mod counts;
-mod ending;
-mod following;
+mod end;
 mod requests;
 mod tree;
 mod uncounted;

@@ -1,7 +1,7 @@
 //! What keeps a proof from being taken, and what makes one void.
 
 use crate::bench::{Bench, system};
-use heapdrome_record::Ending;
+use heapdrome_schema::Ending;
 use heapdrome_witness::{Witness, WitnessError};
 
 #[test]

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use crate::bench::{Bench, forced, system};
-use heapdrome_record::{Coverage, Ending, UnservedReason};
+use heapdrome_schema::{Coverage, Ending, UnservedReason};
 use heapdrome_witness::Report;
 
 /// Allocates, and works long enough for its share of the CPU time to be the greatest.

@@ -1,6 +1,6 @@
 //! What only a run in exactly the environment of the measured ones shows.
 
-use heapdrome_record::{Coverage, Ending, Entrant, UnservedReason};
+use heapdrome_schema::{Coverage, Ending, Entrant, UnservedReason};
 use heapdrome_witness::{Witness, add_uncounted};
 
 use crate::bench::{Bench, system};
@@ -9,7 +9,7 @@ const PROGRAM: &str = "#include <stdlib.h>
     int main() { for (int i = 0; i < 100000; i++) free(malloc(9)); }";
 
 /// The proof of `system` for `command`, with what the uncounted run adds.
-fn proven(bench: &Bench, command: &[&str]) -> heapdrome_record::Proof {
+fn proven(bench: &Bench, command: &[&str]) -> heapdrome_schema::Proof {
     let entrant = system();
     let request = bench.request(&entrant, command);
     assert!(request.preloads_nothing());

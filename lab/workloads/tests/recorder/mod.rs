@@ -7,7 +7,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 use heapdrome_workloads::{Failure, Heap, Libc, Parameters, find, run};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

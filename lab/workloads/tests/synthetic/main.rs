@@ -8,7 +8,7 @@ mod shbench;
 mod statistics;
 mod threadtest;
 
-use heapdrome_record::WorkloadReport;
+use heapdrome_schema::WorkloadReport;
 use heapdrome_workloads::{BATCH, Failure, Heap, Parameters, find};
 
 use recorder::Recorder;

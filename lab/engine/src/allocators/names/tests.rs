@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use heapdrome_catalogue::{Catalogue, Source};
 use heapdrome_packages::Cache;
-use heapdrome_record::{CPU, EntrantResult, RaceResult, Role, Saved, WALL, read_saved};
+use heapdrome_registry::{Registry, Source};
+use heapdrome_schema::{CPU, EntrantResult, RaceResult, Role, Saved, WALL, read_saved};
 use heapdrome_statistics::median;
 
 use super::*;
@@ -67,9 +67,9 @@ fn expanded(asked: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let folders = Folders::below(folder.path()).expect("folders");
     let engine = Engine::apart(folders, Silent);
-    let catalogue = engine.catalogue().expect("a catalogue");
+    let registry = engine.registry().expect("a registry");
     let asked: Vec<String> = asked.iter().map(|name| (*name).to_owned()).collect();
-    let names = Names::new(&catalogue, &engine).expand(&asked);
+    let names = Names::new(&registry, &engine).expand(&asked);
     names.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -111,11 +111,11 @@ fn groups_hold_what_is_here_and_what_can_be_had() {
 fn a_distributions_old_library_stands_for_no_default_entrant() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = Cache::at(folder.path()).expect("a cache");
-    let catalogue = Catalogue::load(&cache, folder.path()).expect("a catalogue");
+    let registry = Registry::load(&cache, folder.path()).expect("a registry");
     for name in expanded(&[]) {
-        let entry = catalogue.find(&name).expect("an entry");
+        let entry = registry.find(&name).expect("an entry");
         assert!(!matches!(entry.source, Source::System(_)), "{name}");
     }
-    let debian = catalogue.find("mimalloc-debian").expect("an entry");
+    let debian = registry.find("mimalloc-debian").expect("an entry");
     assert!(matches!(debian.source, Source::System(_)));
 }

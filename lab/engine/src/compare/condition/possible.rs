@@ -1,11 +1,11 @@
 //! Whether anything in two results could confirm a condition. One that nothing can is refused: as a check it could
 //! never fail, and would look green for ever.
 
-use heapdrome_record::EntrantResult;
+use heapdrome_schema::EntrantResult;
 use heapdrome_statistics::FEWEST_ROUNDS;
 
 use super::{ANY, Condition, short_name};
-use crate::compare::pairing::{Pair, Pairs};
+use crate::compare::pairs::{Pair, Pairs};
 use crate::race::Kind;
 
 /// The figure that is read in untimed runs of its own, of which a race makes one where nothing is said.

@@ -5,7 +5,7 @@ mod scaling;
 mod turns;
 mod whole;
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Better, Collection, Member, Metric, Options, RaceResult, SCHEMA, Status, Stopping,
     SweptParameter,
 };

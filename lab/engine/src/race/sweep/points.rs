@@ -1,6 +1,6 @@
 //! The races of a sweep: every combination of the values, put where each belongs.
 
-use heapdrome_record::{Options, SweptParameter};
+use heapdrome_schema::{Options, SweptParameter};
 
 use crate::failure::Failure;
 use crate::placement;

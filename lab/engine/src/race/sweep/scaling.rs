@@ -1,6 +1,6 @@
 //! How the time of each allocator grew over a sweep: degradation, and the knee of its curve.
 
-use heapdrome_record::{
+use heapdrome_schema::{
     Collection, EntrantResult, Factor, Knee, Member, Role, ScalingCurve, ScalingPoint, Status,
     SweepResult, SweptParameter,
 };

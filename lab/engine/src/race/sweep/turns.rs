@@ -3,7 +3,7 @@
 
 use heapdrome_measure::schedule;
 use heapdrome_packages::Lock;
-use heapdrome_record::RaceResult;
+use heapdrome_schema::RaceResult;
 
 use crate::engine::Engine;
 use crate::event::Event;

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use heapdrome_measure::journal;
-use heapdrome_record::{Plan, Stopping};
+use heapdrome_schema::{Plan, Stopping};
 
 use crate::engine::Engine;
 use crate::event::{Event, GoingOn, RoundsDone};
 use crate::failure::Failure;
 use crate::program;
 use crate::race::contest::unused_name;
-use crate::race::planning::seed_from_clock;
+use crate::race::plan::seed_from_clock;
 
 /// A sweep that begins or goes on.
 pub struct Whole {

@@ -3,7 +3,7 @@
 //! Every race is judged by the rule and the stopping that judge real races. See docs/statistics.md.
 
 mod conditions;
-mod counting;
+mod counts;
 mod noise;
 mod race;
 mod table;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use clap::Parser;
 
 use conditions::conditions;
-use counting::{Job, Wanted};
+use counts::{Job, Wanted};
 use table::{Rate, Tables};
 
 /// Counts false verdicts over simulated races of equals.

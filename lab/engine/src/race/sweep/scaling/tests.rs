@@ -1,4 +1,4 @@
-use heapdrome_record::{Machine, Options};
+use heapdrome_schema::{Machine, Options};
 use serde_json::json;
 
 use super::*;

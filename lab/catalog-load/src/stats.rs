@@ -1,0 +1,111 @@
+//! Counts of all allocations, in builds with the feature `stats`.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use heapdrome_schema::Bytes;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
+
+/// The system's allocator, counted by `stats_alloc`, with the peak of the bytes requested, which
+/// that crate does not keep.
+pub(crate) struct Counted {
+    inner: &'static StatsAlloc<System>,
+    live: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+pub(crate) static INNER: Counted = Counted {
+    inner: &INSTRUMENTED_SYSTEM,
+    live: AtomicUsize::new(0),
+    peak: AtomicUsize::new(0),
+};
+
+impl Counted {
+    // Relaxed throughout: the counters stand for themselves and publish nothing. Between two
+    // threads the peak may miss a block or two that lived at the same moment.
+    fn grow(&self, bytes: usize) {
+        let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if live > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(live, Ordering::Relaxed);
+        }
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.live.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: every call is passed on as it came, and what it returned is returned.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        self.grow(layout.size());
+        // SAFETY: the caller's promises are the same as those asked for here.
+        unsafe { self.inner.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        self.grow(layout.size());
+        // SAFETY: the caller's promises are the same as those asked for here.
+        unsafe { self.inner.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the block came from the inner allocator with this layout.
+        unsafe { self.inner.dealloc(block, layout) };
+        self.shrink(layout.size());
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // Grown first: a block that moves exists twice for a moment, but is requested once.
+        self.grow(size.saturating_sub(layout.size()));
+        // SAFETY: as for `dealloc`; the new size is checked by the caller.
+        let moved = unsafe { self.inner.realloc(block, layout, size) };
+        self.shrink(layout.size().saturating_sub(size));
+        moved
+    }
+}
+
+/// What was allocated in a part of the run.
+pub(crate) struct Counts(Region<'static, System>);
+
+impl Counts {
+    /// Counts from now on.
+    pub(crate) fn start() -> Self {
+        Self(Region::new(INNER.inner))
+    }
+
+    /// What was counted so far.
+    pub(crate) fn so_far(&self) -> Stats {
+        self.0.change()
+    }
+}
+
+/// The peak of the bytes requested and not given back, of the whole process.
+pub(crate) fn peak_requested() -> Bytes {
+    Bytes(INNER.peak.load(Ordering::Relaxed) as u64)
+}
+
+/// Tells a person and a report what was counted.
+pub(crate) fn tell(stats: &Stats, figures: &mut BTreeMap<String, f64>) {
+    let peak = peak_requested();
+    eprintln!(
+        "heapdrome-catalog: {} allocations of {}, {} deallocations of {}, {} reallocations; {} \
+         requested at the peak",
+        stats.allocations,
+        Bytes(stats.bytes_allocated as u64),
+        stats.deallocations,
+        Bytes(stats.bytes_deallocated as u64),
+        stats.reallocations,
+        peak
+    );
+    let counted = [
+        ("allocations", stats.allocations as f64),
+        ("deallocations", stats.deallocations as f64),
+        ("reallocations", stats.reallocations as f64),
+        ("allocated_bytes", stats.bytes_allocated as f64),
+        ("deallocated_bytes", stats.bytes_deallocated as f64),
+        ("counted_peak_requested_bytes", peak.as_f64()),
+    ];
+    figures.extend(counted.map(|(name, value)| (name.to_owned(), value)));
+}

@@ -1,0 +1,30 @@
+//! How many threads can work on data sets at the same time.
+
+use heapdrome_schema::Bytes;
+use heapdrome_system::room;
+
+use crate::error::CatalogError;
+use crate::settings::require;
+
+/// As many as there are processors, jobs, and memory for, `each` taking that much.
+///
+/// # Errors
+/// When the memory would not do for one.
+pub(crate) fn threads(jobs: usize, each: Bytes, what: &str) -> Result<usize, CatalogError> {
+    require(what, each)?;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let fitting = room::available().map_or(1, |room| (room.bytes.0 / each.0.max(1)) as usize);
+    Ok(processors.min(jobs).min(fitting).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_no_more_threads_than_jobs_and_none_without_memory() {
+        assert_eq!(threads(1, Bytes(1), "x").expect("fits"), 1);
+        assert!(threads(9, Bytes(1), "x").expect("fits") >= 1);
+        assert!(threads(9, Bytes(u64::MAX), "x").is_err());
+    }
+}

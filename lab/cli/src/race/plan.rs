@@ -1,0 +1,52 @@
+//! From the command line to a plan.
+
+use heapdrome_engine::race::{Planned, Wanted, check_command, plan, seed_from_clock};
+use heapdrome_engine::workload::Asked;
+use heapdrome_engine::{Engine, placement};
+
+use super::options::options;
+use super::placeholders;
+use super::stop::{Aim, stopping};
+use crate::arguments::RaceArguments;
+use crate::failure::Failure;
+
+/// Makes the plan.
+///
+/// # Errors
+/// When an option, a name or a file is wrong, or an allocator that was asked for cannot be built.
+pub fn planned(arguments: &RaceArguments, engine: &Engine) -> Result<Planned, Failure> {
+    let stopping = stopping(&arguments.stopping, arguments.quick, Aim::Decide)?;
+    let mut options = options(arguments)?;
+    let mut workload = workload(arguments)?;
+    if let [threads] = arguments.threads[..] {
+        workload = workload.map(|one| one.with_threads(threads)).transpose()?;
+        options.pin = placement::processors(threads);
+    }
+    if let (Some(first), None) = (arguments.command.first(), &workload) {
+        check_command(first, &options)?;
+    }
+    placeholders::hint(arguments);
+    let wanted = Wanted {
+        command: &arguments.command,
+        workload: workload.as_ref(),
+        allocators: &arguments.allocators,
+        baseline: arguments.baseline(),
+        options,
+        stopping,
+        seed: arguments.seed.unwrap_or_else(seed_from_clock),
+        asked: arguments.asked(),
+        part: None,
+    };
+    plan(wanted, engine)
+}
+
+/// The workload that the command line asks for, with its parameters.
+fn workload(arguments: &RaceArguments) -> Result<Option<Asked>, Failure> {
+    match &arguments.workload {
+        Some(name) => Asked::parse(name, &arguments.command, arguments.quick).map(Some),
+        None if arguments.command.is_empty() => Err(Failure::usage(
+            "there is no command to race; write: heapdrome race -- COMMAND, or -w WORKLOAD",
+        )),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,187 @@
+//! How a launcher ends what it started, and nothing else.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use heapdrome_schema::Ending;
+
+use super::message::Usage;
+use super::wait::{self, Reaped, Reaping};
+use crate::tree::{self, Earlier, Process};
+
+/// How long a detached descendant has between SIGTERM and SIGKILL.
+const SWEEP_GRACE: Duration = Duration::from_secs(1);
+/// How long killed processes have to be gone.
+const KILL_GRACE: Duration = Duration::from_secs(5);
+
+/// Why a request has no answer.
+pub(super) enum Halt {
+    /// The client is gone, or speaks another language.
+    Hangup,
+    /// Some processes did not die; these are their names.
+    Immortal(String),
+    /// The kernel refuses what a launcher needs; in words.
+    Unable(String),
+}
+
+/// A process that is being waited for, and all that it started.
+pub(super) struct Running {
+    pid: libc::pid_t,
+    /// Its end, once it is known.
+    reaped: Option<Reaped>,
+    /// The cost of orphans.
+    orphans: Usage,
+    timed_out: bool,
+    /// What ran before it was started, and outlives it.
+    earlier: Earlier,
+}
+
+impl Running {
+    pub(super) fn new(pid: libc::pid_t, earlier: Earlier) -> Self {
+        Self {
+            pid,
+            reaped: None,
+            orphans: Usage::default(),
+            timed_out: false,
+            earlier,
+        }
+    }
+
+    /// No process at all: whatever is there was left by those before.
+    pub(super) fn nothing() -> Self {
+        Self::new(0, Earlier::default())
+    }
+
+    pub(super) fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
+    /// All that is left of what was started so far.
+    pub(super) fn left(mut self) -> Earlier {
+        if self.reap() {
+            Earlier::default()
+        } else {
+            Earlier::below(tree::own_pid())
+        }
+    }
+
+    /// Waits for its end.
+    pub(super) fn wait_for(&mut self) -> io::Result<()> {
+        self.reaped = Some(wait::wait_for(self.pid)?);
+        Ok(())
+    }
+
+    /// What it cost, with its orphans if asked, and how it ended; nothing while it runs.
+    pub(super) fn cost(self, with_orphans: bool) -> Option<(Usage, Ending)> {
+        let reaped = self.reaped?;
+        let usage = match with_orphans {
+            true => reaped.usage.plus(self.orphans),
+            false => reaped.usage,
+        };
+        let ending = match self.timed_out {
+            true => Ending::TimedOut,
+            false => reaped.ending,
+        };
+        Some((usage, ending))
+    }
+
+    /// Reaps whatever has ended; whether no child is left, earlier ones included.
+    pub(super) fn reap(&mut self) -> bool {
+        loop {
+            match wait::reap_any() {
+                Reaping::Ended(reaped) if reaped.pid == self.pid => self.reaped = Some(reaped),
+                Reaping::Ended(reaped) => self.orphans = self.orphans.plus(reaped.usage),
+                Reaping::AllLive => return false,
+                Reaping::Childless => return true,
+            }
+        }
+    }
+
+    /// Reaps until nothing is left or `patience` is over; whether nothing is left.
+    fn reap_within(&mut self, patience: Duration) -> bool {
+        let started = Instant::now();
+        while !self.reap() {
+            if started.elapsed() >= patience {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
+
+    /// Kills it and all that it started because its time is over.
+    pub(super) fn time_out(&mut self) -> Result<(), Halt> {
+        self.timed_out = true;
+        self.kill_tree()
+    }
+
+    /// Kills it with every descendant that is not an earlier one, and reaps them.
+    pub(super) fn kill_tree(&mut self) -> Result<(), Halt> {
+        let started = Instant::now();
+        // A list of processes misses those that start while it is made, so that one empty list
+        // proves nothing. Where no earlier ones live, having no child does.
+        let mut empty_lists = 0;
+        while !self.reap() {
+            let left = self.descendants();
+            let is_over = self.pid == 0 || self.reaped.is_some();
+            empty_lists = if left.is_empty() { empty_lists + 1 } else { 0 };
+            if is_over && empty_lists > 1 && !self.earlier.is_empty() {
+                return Ok(());
+            }
+            if started.elapsed() >= KILL_GRACE {
+                return Err(Halt::Immortal(described(&left)));
+            }
+            self.send(&left, libc::SIGKILL);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Stops whatever outlived the process that was waited for; its names.
+    pub(super) fn sweep(&mut self) -> Result<Vec<String>, Halt> {
+        if self.reap() {
+            return Ok(Vec::new());
+        }
+        let left = self.descendants();
+        let mut names: Vec<String> = left
+            .iter()
+            .filter_map(|process| tree::name_of_live(process.pid))
+            .collect();
+        names.sort();
+        self.send(&left, libc::SIGTERM);
+        if !self.reap_within(SWEEP_GRACE) {
+            self.kill_tree()?;
+        }
+        Ok(names)
+    }
+
+    fn descendants(&self) -> Vec<Process> {
+        tree::processes_below(tree::own_pid(), &self.earlier)
+    }
+
+    /// Sends `signal` to those of `processes` that are still there. Since they were listed, some
+    /// may have ended and their ids been given to strangers: a descriptor holds on to one process
+    /// while it is looked at again, and only that one gets the signal.
+    fn send(&self, processes: &[Process], signal: libc::c_int) {
+        for process in processes {
+            let pidfd = wait::pidfd(process.pid);
+            if !tree::is_below(process, tree::own_pid(), &self.earlier) {
+                continue;
+            }
+            let sent = pidfd.and_then(|pidfd| wait::send_to(pidfd.as_fd(), signal));
+            if sent.is_err() {
+                // No descriptors, or none to be had: what was just seen is the best there is.
+                wait::send(process.pid, signal);
+            }
+        }
+    }
+}
+
+fn described(processes: &[Process]) -> String {
+    let described = processes.iter().map(|&Process { pid, .. }| {
+        let name = tree::name_of_live(pid).unwrap_or_else(|| "unnamed".to_owned());
+        format!("{name} ({pid})")
+    });
+    described.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,37 @@
+//! Plans for tests.
+
+use heapdrome_schema::{Entrant, Nanoseconds, Options, Plan, Role, Stopping};
+
+/// A plan that runs `command` under `entrants` entrants that all are the system's allocator.
+pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
+    let entrant = |place: usize| Entrant {
+        name: format!("entrant-{place}"),
+        role: if place == 0 {
+            Role::Baseline
+        } else {
+            Role::Rival
+        },
+        version: "1".to_owned(),
+        ..Entrant::default()
+    };
+    Plan {
+        command: command.iter().map(|&word| word.to_owned()).collect(),
+        asked: Vec::new(),
+        part: None,
+        started_in: "/".into(),
+        started: String::new(),
+        notes: Vec::new(),
+        entrants: (0..entrants).map(entrant).collect(),
+        seed: 1,
+        options: Options {
+            timeout: Some(Nanoseconds(20_000_000_000)),
+            ..Options::default()
+        },
+        stopping: Stopping {
+            min_rounds: 1,
+            max_rounds: 3,
+            ..Stopping::default()
+        },
+        alpha: 0.05,
+    }
+}

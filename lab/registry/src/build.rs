@@ -1,0 +1,202 @@
+//! Builds an entry from its recipe, in a staging folder that is renamed into place.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use heapdrome_packages::{Cache, Shelf, fetch_crate, fetch_debian_source, sha256_of_bytes};
+
+use heapdrome_system::FileError;
+
+use crate::entry::{Entry, OPTIMISATION, Recipe, Source};
+use crate::{RegistryError, embedded};
+
+mod compile;
+mod steps;
+
+use steps::Work;
+pub(crate) use steps::telling_line;
+
+/// The log's name beside the library.
+const LOG: &str = "build.log";
+
+/// What a build tells while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuildEvent {
+    /// The sources are being fetched, or taken from the cache.
+    Fetching {
+        /// The package.
+        package: String,
+    },
+    /// A step begins; a compile step has one for each file.
+    Step {
+        /// Its number, counted from 1.
+        n: usize,
+        /// How many there are.
+        of: usize,
+        /// What it does.
+        what: String,
+    },
+    /// The library is in place.
+    Finished {
+        /// The library.
+        path: PathBuf,
+        /// How long it all took.
+        took: Duration,
+    },
+}
+
+/// A library that is in the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// The library.
+    pub path: PathBuf,
+    /// Its upstream version.
+    pub version: String,
+    /// How long the build took; `None` if nothing had to be built.
+    pub seconds: Option<u64>,
+}
+
+/// The recipe of an entry that is built, and a text that names the pinned sources.
+fn recipe_of(entry: &Entry) -> Option<(&Recipe, String)> {
+    match &entry.source {
+        Source::Crate { pin, recipe } => Some((recipe, format!("{pin:?}"))),
+        Source::Debian { pin, recipe } => Some((recipe, format!("{pin:?}"))),
+        Source::Own { recipe } => Some((recipe, "own".to_owned())),
+        _ => None,
+    }
+}
+
+/// The folder of an entry's build. Its name changes with the sources, the recipe and the glue, so
+/// that a library is never taken for one that was built otherwise.
+fn folder_of(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
+    let (recipe, pin) = recipe_of(entry)?;
+    let steps = format!("{recipe:?}");
+    let mut glue = embedded::glue_files().to_vec();
+    glue.retain(|(name, _)| steps.contains(&format!("{{glue}}/{}", top_folder(name))));
+    let what = format!("{pin} {steps} {OPTIMISATION:?} {glue:?}");
+    let key = &sha256_of_bytes(what.as_bytes())[..10];
+    let name = entry.base.as_ref().unwrap_or(&entry.name);
+    Some(cache.path(Shelf::Allocators).join(format!("{name}-{key}")))
+}
+
+/// The first folder of a relative path.
+fn top_folder(path: &str) -> &str {
+    path.split('/').next().unwrap_or(path)
+}
+
+/// An entry's library, if it has been built.
+pub(crate) fn installed(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
+    let (recipe, _) = recipe_of(entry)?;
+    let path = folder_of(cache, entry)?.join(file_name(recipe));
+    path.is_file().then_some(path)
+}
+
+/// The library's name without the folders of the build.
+fn file_name(recipe: &Recipe) -> &str {
+    recipe.library.rsplit('/').next().unwrap_or(&recipe.library)
+}
+
+/// Removes an entry's build, and says which folder went.
+pub(crate) fn remove(cache: &Cache, entry: &Entry) -> Result<Option<PathBuf>, RegistryError> {
+    let Some(folder) = folder_of(cache, entry).filter(|folder| folder.exists()) else {
+        return Ok(None);
+    };
+    let lock = cache.lock(&entry.name)?;
+    // Renamed first, so that nobody finds half a build; the staging folder goes when dropped.
+    let staging = lock.staging()?;
+    lock.place(&folder, &staging.path().join("removed"))?;
+    Ok(Some(folder))
+}
+
+/// Fetches, builds and places an entry's library, unless another heapdrome did so meanwhile.
+pub(crate) fn install(
+    cache: &Cache,
+    entry: &Entry,
+    observe: &mut dyn FnMut(BuildEvent),
+) -> Result<Installed, RegistryError> {
+    let started = Instant::now();
+    let version = entry.version.clone().unwrap_or_default();
+    let (Some((recipe, _)), Some(folder)) = (recipe_of(entry), folder_of(cache, entry)) else {
+        return Err(RegistryError::NotInstalled {
+            name: entry.name.clone(),
+        });
+    };
+    let lock = cache.lock(&entry.name)?;
+    if let Some(path) = installed(cache, entry) {
+        return Ok(Installed {
+            path,
+            version,
+            seconds: None,
+        });
+    }
+    let staging = lock.staging()?;
+    let source = match &entry.source {
+        // Its files are all glue.
+        Source::Own { .. } => staging.path().to_owned(),
+        _ => fetch(cache, entry, observe)?,
+    };
+    let log = cache
+        .shelf(Shelf::Logs)?
+        .join(format!("build-{}.log", entry.name));
+    start_log(&log, entry)?;
+    let work = Work::new(cache, entry, recipe, &source, staging.path(), &log)?;
+    work.run(observe)?;
+    let library = work.finished_library(file_name(recipe))?;
+    cache.shelf(Shelf::Allocators)?;
+    let result = staging.path().join("result");
+    std::fs::create_dir(&result).map_err(FileError::of("make the folder", &result))?;
+    move_into(&library, &result.join(file_name(recipe)))?;
+    let kept = result.join(LOG);
+    std::fs::copy(&log, &kept).map_err(FileError::of("write", &kept))?;
+    lock.place(&result, &folder)?;
+    let path = folder.join(file_name(recipe));
+    let took = started.elapsed();
+    observe(BuildEvent::Finished {
+        path: path.clone(),
+        took,
+    });
+    Ok(Installed {
+        path,
+        version,
+        seconds: Some(took.as_secs()),
+    })
+}
+
+fn fetch(
+    cache: &Cache,
+    entry: &Entry,
+    observe: &mut dyn FnMut(BuildEvent),
+) -> Result<PathBuf, RegistryError> {
+    Ok(match &entry.source {
+        Source::Crate { pin, .. } => {
+            observe(BuildEvent::Fetching {
+                package: pin.label(),
+            });
+            fetch_crate(cache, pin)?
+        }
+        Source::Debian { pin, .. } => {
+            observe(BuildEvent::Fetching {
+                package: pin.label(),
+            });
+            fetch_debian_source(cache, pin)?
+        }
+        _ => {
+            return Err(RegistryError::NotInstalled {
+                name: entry.name.clone(),
+            });
+        }
+    })
+}
+
+fn start_log(log: &Path, entry: &Entry) -> Result<(), FileError> {
+    let version = entry.version.as_deref().unwrap_or_default();
+    let flags = OPTIMISATION.join(" ");
+    let text = format!("{} {version}, optimised with {flags}\n", entry.name);
+    std::fs::write(log, text).map_err(FileError::of("write", log))
+}
+
+/// Moves the library itself where a build leaves a link to it.
+fn move_into(from: &Path, to: &Path) -> Result<(), FileError> {
+    let real = std::fs::canonicalize(from).map_err(FileError::of("read", from))?;
+    std::fs::rename(&real, to).map_err(FileError::of("move", real))
+}

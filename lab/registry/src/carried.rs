@@ -1,0 +1,70 @@
+//! heapdrome's own libraries: carried inside the binary, and written into the cache to be preloaded.
+
+use std::path::PathBuf;
+
+use heapdrome_packages::{Cache, Shelf, sha256_of_bytes};
+
+use heapdrome_system::FileError;
+
+use crate::RegistryError;
+use crate::build::Installed;
+use crate::entry::Entry;
+
+/// The folder of a library. Its name changes with the contents, so that a heapdrome of another
+/// version never takes this one's.
+fn folder_of(cache: &Cache, file: &str) -> Option<PathBuf> {
+    let library = heapdrome_libraries::find(file).filter(|library| !library.bytes.is_empty())?;
+    let key = &sha256_of_bytes(library.bytes)[..10];
+    let name = file.trim_start_matches("lib").trim_end_matches(".so");
+    Some(cache.path(Shelf::Allocators).join(format!("{name}-{key}")))
+}
+
+/// The library, if it has been written.
+pub(crate) fn installed(cache: &Cache, file: &str) -> Option<PathBuf> {
+    let path = folder_of(cache, file)?.join(file);
+    path.is_file().then_some(path)
+}
+
+/// Writes the library, unless another heapdrome did so meanwhile.
+pub(crate) fn install(
+    cache: &Cache,
+    entry: &Entry,
+    file: &str,
+) -> Result<Installed, RegistryError> {
+    let missing = || RegistryError::Unavailable {
+        name: entry.name.clone(),
+        why: "heapdrome was built without it, for want of a linker for this machine".to_owned(),
+    };
+    let library = heapdrome_libraries::find(file).ok_or_else(missing)?;
+    let folder = folder_of(cache, file).ok_or_else(missing)?;
+    let lock = cache.lock(&entry.name)?;
+    if installed(cache, file).is_none() {
+        let staging = lock.staging()?;
+        let result = staging.path().join("result");
+        std::fs::create_dir(&result).map_err(FileError::of("make the folder", &result))?;
+        let path = result.join(file);
+        std::fs::write(&path, library.bytes).map_err(FileError::of("write", &path))?;
+        cache.shelf(Shelf::Allocators)?;
+        lock.place(&result, &folder)?;
+    }
+    Ok(Installed {
+        path: folder.join(file),
+        version: entry.version.clone().unwrap_or_default(),
+        seconds: None,
+    })
+}
+
+/// Removes the library from the cache, and says which folder went.
+pub(crate) fn remove(
+    cache: &Cache,
+    entry: &Entry,
+    file: &str,
+) -> Result<Option<PathBuf>, RegistryError> {
+    let Some(folder) = folder_of(cache, file).filter(|folder| folder.exists()) else {
+        return Ok(None);
+    };
+    let lock = cache.lock(&entry.name)?;
+    let staging = lock.staging()?;
+    lock.place(&folder, &staging.path().join("removed"))?;
+    Ok(Some(folder))
+}

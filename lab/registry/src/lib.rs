@@ -1,0 +1,43 @@
+//! Every allocator that heapdrome knows: where it is found, how it is built, how it is checked.
+//!
+//! An allocator is an entry, and an entry is data: a file in `allocators/`, or a few lines in the
+//! user's own `allocators.toml`. This crate reads the entries, looks for their libraries on this
+//! machine, builds what can be built into the cache, and hands a race its entrants.
+//!
+//! ```no_run
+//! use heapdrome_registry::{Registry, RegistryError};
+//! use heapdrome_packages::Cache;
+//!
+//! let cache = Cache::open()?;
+//! let registry = Registry::load(&cache, std::path::Path::new("/home/me/.config/heapdrome"))?;
+//! let entrant = match registry.entrant("mimalloc3") {
+//!     Err(RegistryError::NotInstalled { name }) => {
+//!         registry.install(&name, &mut |event| eprintln!("{event:?}"))?;
+//!         registry.entrant(&name)?
+//!     }
+//!     other => other?,
+//! };
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod build;
+mod carried;
+mod check;
+mod config;
+mod embedded;
+mod entry;
+mod error;
+mod library;
+mod misuse;
+mod registry;
+mod requires;
+mod system;
+
+pub use build::{BuildEvent, Installed};
+pub use check::{CheckOutcome, CheckResult, Checks};
+pub use entry::{Adoption, Entry, OPTIMISATION, Source};
+pub use error::{LibraryFault, RegistryError};
+pub use misuse::Misuses;
+pub use registry::{Listing, Registry, State};
+pub use requires::Requires;
+pub use system::{package_of, system_libc};

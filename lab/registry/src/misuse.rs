@@ -1,0 +1,139 @@
+//! Misuses an allocator on purpose, and says what it did about it.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use heapdrome_packages::Cache;
+use heapdrome_schema::{Bytes, Ending, Entrant, MisuseOutcome, MisuseRun};
+use heapdrome_system::FileError;
+use heapdrome_system::child::{Ended, Limits};
+
+use crate::RegistryError;
+use crate::check::compiled::{Compiled, PAUSE, Program, Set};
+use crate::check::{COMMON, OTHER_ALLOCATOR};
+use crate::entry::Language;
+
+mod output;
+
+const LIMITS: Limits = Limits {
+    time: Some(Misuses::TIME),
+    memory: Some(Misuses::MEMORY),
+    pause: PAUSE,
+};
+
+/// The kind that is no misuse: where it does not end well, nothing can be said of the others.
+const CONTROL: &str = "none";
+
+/// Kinds whose names begin so are committed by the program in C++.
+const OPERATORS: &str = "delete-";
+
+static PROGRAMS: Set = Set {
+    name: "misuse",
+    what: "the programs that misuse allocators",
+    shared: &[COMMON, ("misuse.h", include_str!("../checks/misuse.h"))],
+    programs: &[IN_C, IN_CPP],
+    // A compiler that optimises may leave out what can be seen to be wrong.
+    optimisation: "-O0",
+};
+
+const IN_C: Program = Program {
+    name: "misuse",
+    file: "misuse.c",
+    text: include_str!("../checks/misuse.c"),
+    language: Language::C,
+};
+
+const IN_CPP: Program = Program {
+    name: "delete",
+    file: "delete.cpp",
+    text: include_str!("../checks/delete.cpp"),
+    language: Language::Cpp,
+};
+
+/// The programs, compiled.
+#[derive(Debug)]
+pub struct Misuses(Compiled);
+
+impl Misuses {
+    /// The wall time after which a program counts as hung; it takes a fraction of a second unless it
+    /// runs wild.
+    pub const TIME: Duration = Duration::from_secs(20);
+
+    /// The resident memory above which it does; it takes a few dozen MiB unless it runs wild.
+    pub const MEMORY: Bytes = Bytes(1 << 30);
+
+    /// Compiles the programs into the cache, unless they are there.
+    ///
+    /// # Errors
+    /// When a compiler is missing or the cache cannot be written to.
+    pub fn prepare(cache: &Cache) -> Result<Self, RegistryError> {
+        PROGRAMS.compiled(cache).map(Self)
+    }
+
+    /// Commits no misuse. Returns why nothing can be said of this entrant: another library served
+    /// malloc, or it fails even so; `None` where all is well.
+    ///
+    /// # Errors
+    /// When the program cannot be started, or the person asked heapdrome to stop.
+    pub fn control(&self, entrant: &Entrant) -> Result<Option<String>, RegistryError> {
+        let run = self.run(entrant, CONTROL)?;
+        let why = run.said.or(run.harm);
+        let why = why.unwrap_or_else(|| run.ending.to_string());
+        Ok(match (run.outcome, run.ending) {
+            (MisuseOutcome::Unharmed, _) => None,
+            (_, Ending::Exited(OTHER_ALLOCATOR)) => Some(format!("it does not serve: {why}")),
+            _ => Some(format!(
+                "a program without any misuse fails under it: {why}"
+            )),
+        })
+    }
+
+    /// Commits one kind of misuse under an entrant.
+    ///
+    /// # Errors
+    /// When the program cannot be started, or the person asked heapdrome to stop.
+    pub fn run(&self, entrant: &Entrant, kind: &str) -> Result<MisuseRun, RegistryError> {
+        let program = if kind.starts_with(OPERATORS) {
+            &IN_CPP
+        } else {
+            &IN_C
+        };
+        let scratch = tempfile::tempdir().map_err(FileError::of("make a folder in", "/tmp"))?;
+        let output = scratch.path().join("output");
+        // Both streams append to one file, so that its lines stand in the order of the events.
+        let open = || {
+            let mut options = std::fs::OpenOptions::new();
+            let file = options.create(true).append(true).open(&output);
+            file.map_err(FileError::of("write", &output))
+        };
+        let mut command = self.0.command(program, entrant, scratch.path());
+        command.arg(kind).stdout(open()?).stderr(open()?);
+        // Some versions of glibc speak to the terminal otherwise.
+        command.env("LIBC_FATAL_STDERR_", "1");
+        let ended = self.0.run(&mut command, &entrant.name, LIMITS)?;
+        let text = std::fs::read(&output).map_err(FileError::of("read", &output))?;
+        let ending = ending_of(ended);
+        let found = output::read(&String::from_utf8_lossy(&text), ending);
+        Ok(MisuseRun {
+            allocator: entrant.name.clone(),
+            kind: kind.to_owned(),
+            outcome: found.outcome,
+            stage: found.stage,
+            ending,
+            said: found.said,
+            harm: found.harm,
+        })
+    }
+}
+
+fn ending_of(ended: Ended) -> Ending {
+    let by_itself = |status: ExitStatus| match status.code() {
+        Some(code) => Ending::Exited(code),
+        None => Ending::Killed(status.signal().unwrap_or_default()),
+    };
+    match ended {
+        Ended::Itself(status) => by_itself(status),
+        Ended::OverLimit => Ending::TimedOut,
+    }
+}

@@ -1,0 +1,183 @@
+//! The child process that runs one synthetic workload and says in one line what came of it.
+//!
+//! It links no allocator: what is preloaded, or else the C library's, serves. With
+//! `--heap cheapest` the workload runs on [`Lifo`](heapdrome_workloads::Lifo) instead, which shows
+//! what the workload itself costs.
+
+mod cost;
+mod words;
+
+use std::process::ExitCode;
+
+use heapdrome_schema::WorkloadReport;
+use heapdrome_system::companion;
+use heapdrome_workloads::{Failure, Libc, Lifo, Parameters, fits, fits_bytes};
+
+use words::{HeapName, Words};
+
+/// Why the process ends without a result, and with which status.
+enum Ending {
+    /// The allocator is at fault: status 1.
+    Failed(String),
+    /// The parameters are, or the machine has too little for them: status 2.
+    Refused(String),
+}
+
+/// The process's whole life: `heapdrome-runner WORKLOAD [PARAMETER...] [--heap libc|cheapest]`, or
+/// with `--cost [PAIRS]` the cost of the workload itself.
+///
+/// Prints the [`WorkloadReport`] as one line of JSON and returns 0; or one line on standard error
+/// and 1 where the allocator failed, 2 where the parameters did.
+pub fn main() -> ExitCode {
+    let printed = run(&companion::words()).and_then(|line| {
+        let failed = |error| Ending::Failed(format!("cannot write the result: {error}"));
+        companion::print(&line).map_err(failed)
+    });
+    let outcome = printed.map_err(|ending| match ending {
+        Ending::Failed(reason) => (1, reason),
+        Ending::Refused(reason) => (2, reason),
+    });
+    companion::end("heapdrome-runner", outcome)
+}
+
+fn run(words: &[String]) -> Result<String, Ending> {
+    let words = Words::read(words).map_err(Ending::Refused)?;
+    let parameters = words.parameters().map_err(Ending::Refused)?;
+    fits(&parameters).map_err(|refusal| Ending::Refused(refusal.to_string()))?;
+    if words.pairs.is_some() || words.heap == HeapName::Cheapest {
+        let fits = fits_bytes(&parameters, memory_for(&parameters));
+        fits.map_err(|refusal| Ending::Refused(refusal.to_string()))?;
+    }
+    if let Some(pairs) = words.pairs {
+        let seconds = |heap| cost::of_child(&words, heap);
+        return cost::table(&words.title(), pairs, seconds).map_err(Ending::Failed);
+    }
+    let report = report(&parameters, words.heap)?;
+    serde_json::to_string(&report).map_err(|error| Ending::Failed(error.to_string()))
+}
+
+/// Whose fault a failure is.
+fn ending(failure: Failure) -> Ending {
+    match failure {
+        // What the system denies the workload itself is no fault of the allocator.
+        Failure::Bookkeeping { .. } | Failure::Thread(_) | Failure::Elsewhere(_) => {
+            Ending::Refused(failure.to_string())
+        }
+        _ => Ending::Failed(failure.to_string()),
+    }
+}
+
+fn report(parameters: &Parameters, heap: HeapName) -> Result<WorkloadReport, Ending> {
+    match heap {
+        HeapName::Libc => heapdrome_workloads::run(parameters, &Libc).map_err(ending),
+        HeapName::Cheapest => {
+            let heap = Lifo::new(memory_for(parameters)).map_err(ending)?;
+            let mut report = heapdrome_workloads::run(parameters, &heap).map_err(ending)?;
+            let mut figure = |name: &str, value: u64| {
+                report.figures.insert(name.to_owned(), value as f64);
+            };
+            figure("cheapest_used_bytes", heap.used_bytes());
+            figure("cheapest_touched_bytes", heap.touched_bytes());
+            Ok(report)
+        }
+    }
+}
+
+/// What the cheapest heap writes beforehand: it never reuses a block for another size and cuts each
+/// thread's blocks from parts of its own, so that it needs more than was requested.
+fn memory_for(parameters: &Parameters) -> u64 {
+    const OF_EACH_THREAD: u64 = 16 << 20;
+    let needed = (parameters.description().needs)(parameters);
+    let threads = parameters.get("threads").unwrap_or(1);
+    let slack = threads.saturating_add(1).saturating_mul(OF_EACH_THREAD);
+    needed.saturating_mul(2).saturating_add(slack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(words: &[&str]) -> Result<String, (u8, String)> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        run(&words).map_err(|ending| match ending {
+            Ending::Failed(reason) => (1, reason),
+            Ending::Refused(reason) => (2, reason),
+        })
+    }
+
+    #[test]
+    fn both_heaps_do_the_same_work() {
+        let line = |heap| {
+            let words = ["shbench", "iterations=20", "kept=100", "--heap", heap];
+            let line = outcome(&words).unwrap();
+            assert_eq!(line.lines().count(), 1);
+            serde_json::from_str::<WorkloadReport>(&line).unwrap()
+        };
+        let (libc, cheapest) = (line("libc"), line("cheapest"));
+        assert_eq!(libc.checksum, cheapest.checksum);
+        assert_eq!(libc.operations, cheapest.operations);
+        assert_eq!(libc.parameters, cheapest.parameters);
+        assert!(cheapest.figures["cheapest_used_bytes"] > 0.0);
+        assert!(!libc.figures.contains_key("cheapest_used_bytes"));
+    }
+
+    /// A run that fits may not fit on the cheapest heap, which writes more beforehand.
+    #[test]
+    fn the_cheapest_heap_is_refused_where_its_memory_is_not_there() {
+        let parameters = |objects: u64| {
+            let words = format!("objects={objects} size=1000000 iterations=1");
+            let words: Vec<_> = words.split_whitespace().collect();
+            let description = heapdrome_workloads::find("threadtest").unwrap();
+            Parameters::parse(description, &words).unwrap()
+        };
+        // Twice as many blocks do not fit, and the cheapest heap needs room for as many.
+        let powers = (0..30).rev().map(|power| parameters(1 << power));
+        let largest = powers.into_iter().find(|one| fits(one).is_ok()).unwrap();
+        let words = largest.words();
+        for last in [&["--heap", "cheapest"], &["--cost", "3"]] {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let (status, reason) =
+                outcome(&[&["threadtest"], &words[..], last].concat()).unwrap_err();
+            assert_eq!(status, 2);
+            assert!(reason.contains("are free"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_the_system_denies_is_not_the_allocators_fault() {
+        let denied = Failure::Thread("no".to_owned());
+        assert!(matches!(ending(denied), Ending::Refused(_)));
+        let null = Failure::NoMemory {
+            size: 1,
+            requested: 2,
+        };
+        assert!(matches!(ending(null), Ending::Failed(_)));
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused_in_one_line() {
+        for words in [
+            &[][..],
+            &["no-such"],
+            &["threadtest", "no-such"],
+            &["threadtest", "threads=0"],
+            &["threadtest", "threads=3", "objects=2"],
+            &["threadtest", "size=18446744073709551616"],
+            &["threadtest", "size=-1"],
+            &["threadtest", "objects=1000000000000", "size=1000000000000"],
+            &["shbench", "min=9", "max=8"],
+            &["shbench", "lifo=60", "fifo=60"],
+            &["malloctest", "1", "1", "1", "9", "8"],
+            &["malloctest", "iterations=1000000000"],
+            &["threadtest", "--heap"],
+            &["threadtest", "--heap", "no-such"],
+            &["threadtest", "--no-such"],
+            &["threadtest", "--cost", "1"],
+            &["prodcons", "queue=65537"],
+        ] {
+            let (status, reason) = outcome(words).unwrap_err();
+            assert_eq!(status, 2, "{words:?}");
+            assert_eq!(reason.lines().count(), 1, "{reason}");
+        }
+    }
+}
