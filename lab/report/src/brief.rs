@@ -102,7 +102,7 @@ fn glance(page: &mut Page, sheet: &Sheet<'_>) {
     page.line(&legend);
 }
 
-/// In how many processes the allocators served, such as `12 of 12 processes under each`.
+/// In how many processes the allocators served: `each allocator served malloc in 12 of 12 processes.`
 fn proof(sheet: &Sheet<'_>) -> Option<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for row in &sheet.rows {
@@ -110,11 +110,11 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
             Some(proof) => {
                 let all = words::count(proof.processes, "process");
                 format!(
-                    "malloc served in {} of {all}",
+                    "served malloc in {} of {all}",
                     words::grouped(proof.served_processes)
                 )
             }
-            None => "not proven".to_owned(),
+            None => "without proof".to_owned(),
         };
         let name = foreign::name(&row.entrant.allocator);
         match groups.iter_mut().find(|(known, _)| *known == served) {
@@ -124,11 +124,11 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
     }
     match groups.as_slice() {
         [] => None,
-        [(served, _)] => Some(format!("{served} under each allocator.")),
+        [(served, _)] => Some(format!("each allocator {served}.")),
         groups => {
             let told = groups
                 .iter()
-                .map(|(served, names)| format!("{served} under {}", listed(names)));
+                .map(|(served, names)| format!("{} {served}", listed(names)));
             Some(format!("{}.", told.collect::<Vec<_>>().join("; ")))
         }
     }

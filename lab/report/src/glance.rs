@@ -1,9 +1,8 @@
 //! The table of the default output: each judged figure with its ratio to the baseline, in few columns.
 
-use heapdrome_schema::{Comparison, EntrantResult, PEAK_RSS, Role, Series, Verdict};
+use heapdrome_schema::{Comparison, EntrantResult, Role, Series, Verdict};
 
 use crate::conclusion::Figure;
-use crate::entrant::cpu;
 use crate::foreign;
 use crate::paint::Tone;
 use crate::sheet::Sheet;
@@ -76,27 +75,27 @@ pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
 /// Explains the signs of the table.
 pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
     let baseline = sheet.baseline();
-    let interval = if shape.intervals {
-        " with its interval"
-    } else {
-        ""
-    };
-    let value = match shape.values {
-        true => "median, then ",
+    let interval = match shape.intervals {
+        true => " with interval",
         false => "",
     };
-    format!("{value}ratio to {baseline}{interval}; {NO_CLEAR_DIFFERENCE} no clear difference")
+    let value = match shape.values {
+        true => "median, ",
+        false => "",
+    };
+    format!(
+        "{value}ratio to {baseline}{interval}, less is better; {NO_CLEAR_DIFFERENCE} no clear difference"
+    )
 }
 
 /// One figure: its median, its ratio, the interval; `None` where no entrant has it.
 fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
     let unit = Unit::of(sheet, figure)?;
     let cells = sheet.rows.iter().map(|row| {
-        let value = unit.told(series(sheet, figure, row.entrant).as_ref());
+        let value = unit.told(figure.series(sheet, row.entrant).as_ref());
         let compared = figure.versus(sheet, row.entrant);
         let (value, ratio) = match (row.entrant.role, compared) {
-            (Role::Baseline, _) if shape.has_values(figure) => (value, " 1.00".to_owned()),
-            (Role::Baseline, _) => (String::new(), format!(" {value}")),
+            (Role::Baseline, _) => (value, " 1.00".to_owned()),
             (_, Some(compared)) => (value, ratio(compared, shape)),
             (_, None) => (value, format!(" {NONE}")),
         };
@@ -112,14 +111,12 @@ fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
         Cell { text, tone }
     });
     let name = match figure {
-        Figure::Processor if !shape.has_values(figure) => "processor".to_owned(),
         Figure::Memory if !shape.intervals => "peak".to_owned(),
         figure => figure.name(sheet),
     };
-    let unit = unit.name;
     let head = match shape.has_values(figure) {
-        true => format!("{name}, {unit}"),
-        false => format!(" {name}, {unit}"),
+        true => format!("{name}, {}", unit.name),
+        false => format!(" {name}"),
     };
     Some(Column::text(head, joined.collect()))
 }
@@ -146,16 +143,6 @@ fn ratio(compared: &Comparison, shape: Shape) -> String {
     }
 }
 
-fn series(sheet: &Sheet<'_>, figure: Figure, entrant: &EntrantResult) -> Option<Series> {
-    match figure {
-        Figure::Metric => entrant.metrics.get(figure.key(sheet)).cloned(),
-        Figure::Wall => entrant.wall_s.clone(),
-        Figure::Processor => cpu(entrant),
-        Figure::Memory if sheet.peak() == PEAK_RSS => entrant.peak_rss_bytes.clone(),
-        Figure::Memory => entrant.peak_tree_bytes.clone(),
-    }
-}
-
 /// The unit of a column.
 struct Unit {
     name: &'static str,
@@ -166,7 +153,7 @@ impl Unit {
     /// The unit in which the baseline's median, or else the first that is known, reads well.
     fn of(sheet: &Sheet<'_>, figure: Figure) -> Option<Self> {
         let median = |entrant: &EntrantResult| {
-            let median = series(sheet, figure, entrant)?.median;
+            let median = figure.series(sheet, entrant)?.median;
             (median.is_finite() && median > 0.0).then_some(median)
         };
         let rows = || sheet.rows.iter().map(|row| row.entrant);

@@ -36,7 +36,10 @@ pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
     let smallest = smallest_differences(result);
     let shows = match smallest.is_empty() {
         true => "not known after so few rounds".to_owned(),
-        false => format!("shows {} or more", told_differences(&smallest)),
+        false => format!(
+            "differences under {} may go unseen",
+            told_differences(&smallest)
+        ),
     };
     let itself = words::plain_ratio(&noise.baseline_again);
     let name = foreign::short_name(&result.baseline, 14);

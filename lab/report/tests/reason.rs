@@ -236,7 +236,15 @@ fn places_of_blocks_are_named_where_most_time_is_saved_outside_of_calls_and_the_
     assert!(why(0.010).contains("about 90% of"), "{}", why(0.010));
     assert!(why(0.004).starts_with("x spends 4.00 ms in allocator calls"));
     // Neither calls nor places are enough.
-    let mut result = race(vec![rival("x", 0.8, &Figures { user: 0.019, system: 0.026, ..in_own_code })]);
+    let mut result = race(vec![rival(
+        "x",
+        0.8,
+        &Figures {
+            user: 0.019,
+            system: 0.026,
+            ..in_own_code
+        },
+    )]);
     result.entrants[0].evidence = Some(time(0.008));
     result.entrants[1].evidence = Some(time(0.007));
     assert!(said(&result).starts_with("nothing that was recorded explains"));

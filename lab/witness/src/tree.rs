@@ -45,7 +45,13 @@ pub(crate) struct Image {
 
 impl Image {
     /// An image that begins now.
-    pub(crate) fn begin(id: usize, origin: Option<usize>, pid: i32, program: Arc<Program>, cpu: u64) -> Self {
+    pub(crate) fn begin(
+        id: usize,
+        origin: Option<usize>,
+        pid: i32,
+        program: Arc<Program>,
+        cpu: u64,
+    ) -> Self {
         Self {
             id,
             origin,

@@ -1,5 +1,7 @@
 //! The entrant that a race recommends.
 
+use heapdrome_schema::{Bytes, Role};
+
 use super::rivals::{Figure, Rival, Standing};
 use super::{Advice, Conclusion, is_as_is, sees_time, twin};
 use crate::entrant::settings;
@@ -94,7 +96,7 @@ impl<'a> Choice<'a> {
             },
             what: match is_as_is(self.rival.entrant) {
                 true => format!("Stay with {}, as the command runs today.", self.named()),
-                false => format!("Take {}{}.", self.named(), self.price()),
+                false => format!("Take {}{}.", self.named(), self.price(sheet)),
             },
             why: format!("Against {baseline}: {}{equals}.", self.rival.figures(sheet)),
             sure: self.sure(sheet),
@@ -110,8 +112,8 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The price on other figures: ` if 12% more memory is acceptable`.
-    fn price(&self) -> String {
+    /// The price on other figures: ` if 12% more memory (1.4 MiB) is acceptable`.
+    fn price(&self, sheet: &Sheet<'_>) -> String {
         let costs = |figure: Figure| self.rival.standing(figure) == Standing::Worse;
         let mut prices = Vec::new();
         if let Some(compared) = self.rival.on(Figure::Processor)
@@ -125,7 +127,10 @@ impl<'a> Choice<'a> {
         if let Some(compared) = self.rival.on(Figure::Memory)
             && costs(Figure::Memory)
         {
-            prices.push(format!("{} memory", words::comparison(compared, false)));
+            let absolute = more_memory(sheet, compared.ratio);
+            let absolute = absolute.map_or_else(String::new, |more| format!(" ({more})"));
+            let more = words::comparison(compared, false);
+            prices.push(format!("{more} memory{absolute}"));
         }
         match prices.len() {
             0 => String::new(),
@@ -140,23 +145,21 @@ impl<'a> Choice<'a> {
         if names.is_empty() {
             return String::new();
         }
-        let verb = if names.len() == 1 { "is" } else { "are" };
-        let good = match self.gain {
-            Figure::Memory => "small",
-            _ => "fast",
+        let verb = if names.len() == 1 { "was" } else { "were" };
+        let worse = match self.gain {
+            Figure::Memory => "to take more",
+            _ => "to be slower",
         };
-        let told = format!("; {} {verb} as {good} within the noise", listed(&names));
+        let told = format!("; {} {verb} not shown {worse} than that", listed(&names));
         let smaller = self
             .equals
             .iter()
             .filter(|one| one.is_below(&self.rival, Figure::Memory));
-        let smaller = smaller.min_by(|one, other| {
-            one.ratio(Figure::Memory)
-                .total_cmp(&other.ratio(Figure::Memory))
-        });
-        match smaller {
-            Some(smaller) => format!("{told}, and {} takes less memory", smaller.name()),
-            None => told,
+        let smaller: Vec<String> = smaller.map(Rival::name).collect();
+        match smaller.len() {
+            0 => told,
+            1 => format!("{told}, and {} takes less memory", smaller[0]),
+            _ => format!("{told}, and {} take less memory", listed(&smaller)),
         }
     }
 
@@ -187,7 +190,10 @@ impl<'a> Choice<'a> {
         if self.gain == Figure::Wall
             && noise.is_some_and(|noise| lead < Some(noise.smallest_difference))
         {
-            doubts.push("its lead is smaller than what this race was sure to show".to_owned());
+            doubts.push(
+                "its lead is near the least that this race could show, so that the true one may be smaller"
+                    .to_owned(),
+            );
         }
         if row.output == "different" {
             doubts.push(format!("its output differs from that under {baseline}"));
@@ -200,8 +206,19 @@ impl<'a> Choice<'a> {
         }
         if !row.known_faults.is_empty() {
             let faults = words::count(row.known_faults.len() as u64, "known fault");
-            doubts.push(format!("it has {faults}"));
+            let name = self.rival.name();
+            doubts.push(format!(
+                "{name} has {faults} (heapdrome allocators show {name})"
+            ));
         }
         doubts
     }
+}
+
+/// How many bytes a share more than the baseline's peak is, where that is known.
+fn more_memory(sheet: &Sheet<'_>, ratio: f64) -> Option<Bytes> {
+    let mut rows = sheet.rows.iter().map(|row| row.entrant);
+    let baseline = rows.find(|row| row.role == Role::Baseline)?;
+    let peak = Figure::Memory.series(sheet, baseline)?.median;
+    Some(Bytes((peak * (ratio - 1.0)) as u64))
 }

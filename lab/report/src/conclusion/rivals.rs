@@ -1,10 +1,10 @@
 //! The rivals of a race, and how each stands beside the baseline on the judged figures.
 
 use heapdrome_schema::{
-    Better, CPU, Comparison, EntrantResult, PEAK_RSS, Role, Verdict, WALL, spoken,
+    Better, CPU, Comparison, EntrantResult, PEAK_RSS, Role, Series, Verdict, WALL, spoken,
 };
 
-use crate::entrant::{PEAK_TREE, versus};
+use crate::entrant::{PEAK_TREE, cpu, versus};
 use crate::foreign;
 use crate::sheet::Sheet;
 use crate::words;
@@ -63,6 +63,17 @@ impl Figure {
         entrant: &'a EntrantResult,
     ) -> Option<&'a Comparison> {
         versus(entrant, self.key(sheet))
+    }
+
+    /// What was measured of `entrant` on this figure.
+    pub(crate) fn series(self, sheet: &Sheet<'_>, entrant: &EntrantResult) -> Option<Series> {
+        match self {
+            Self::Metric => entrant.metrics.get(self.key(sheet)).cloned(),
+            Self::Wall => entrant.wall_s.clone(),
+            Self::Processor => cpu(entrant),
+            Self::Memory if sheet.peak() == PEAK_RSS => entrant.peak_rss_bytes.clone(),
+            Self::Memory => entrant.peak_tree_bytes.clone(),
+        }
     }
 
     /// Whether verdicts on it may decide. Memory has a level of its own where it does not share that of the others.

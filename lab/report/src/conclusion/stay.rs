@@ -137,8 +137,8 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     if !larger.is_empty() {
         worse.push(does(&larger, ["takes more memory", "take more memory"]));
     }
-    let none = little(sheet, rivals)
-        .unwrap_or_else(|| format!("None was shown to beat {baseline}"));
+    let none =
+        little(sheet, rivals).unwrap_or_else(|| format!("None was shown to beat {baseline}"));
     match worse.is_empty() {
         true => format!("{none}."),
         false => format!("{none}; {}.", worse.join("; ")),

@@ -114,7 +114,8 @@ fn operators(take: &str) -> String {
     )
 }
 
-const FROM_POOL: &str = "used = (used + size + 15) % sizeof area & ~(size_t)15; return area + used;";
+const FROM_POOL: &str =
+    "used = (used + size + 15) % sizeof area & ~(size_t)15; return area + used;";
 const FROM_MALLOC: &str = "return std::malloc(size);";
 const IN_CHUNKS: &str = r#"
     static char *chunk; static size_t left;
