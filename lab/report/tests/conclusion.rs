@@ -135,6 +135,73 @@ fn what_is_level_and_what_is_undecided_are_told_apart() {
     ]);
 }
 
+/// Shown to be less, and within 2% of the baseline.
+const LITTLE: (f64, f64) = (0.99, 0.002);
+
+#[test]
+fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
+    let one = |ratios, others| race(&[("mimalloc2", ratios)], others);
+    let told = |result: &RaceResult| Conclusion::of(result).to_string();
+    advises([
+        ("Stay", one([EVEN, EVEN, LITTLE], MANY)),
+        ("Stay", one([LITTLE, LITTLE, EVEN], MANY)),
+        ("NoneMatters", one([SAME, SAME, LITTLE], [SAME, SAME, EVEN])),
+        (
+            "NoneMatters",
+            with_noise(
+                one([UNSEEN[0], SAME, LITTLE], [UNSEEN[0], SAME, EVEN]),
+                0.46,
+            ),
+        ),
+        // One figure gains too little, another enough.
+        (
+            "mimalloc2 for Memory",
+            one([LITTLE, LITTLE, (0.8, 0.02)], MANY),
+        ),
+        (
+            "mimalloc2 for Processor",
+            one([LITTLE, (0.9, 0.02), EVEN], MANY),
+        ),
+    ]);
+    for (ratios, others, expected) in [
+        (
+            [EVEN, EVEN, LITTLE],
+            MANY,
+            "Stay with system. mimalloc2 takes 1.0% less memory than system, too little to act on.",
+        ),
+        (
+            [LITTLE, LITTLE, LITTLE],
+            [SAME, SAME, EVEN],
+            "Every rival takes system's time within 2%; mimalloc2 is 1.01x faster in wall time and mimalloc2 \
+             takes 1.0% less memory than system, too little to act on.",
+        ),
+        (
+            [UNSEEN[0], SAME, LITTLE],
+            [UNSEEN[0], SAME, EVEN],
+            "Every rival takes system's processor time within 2%; mimalloc2 takes 1.0% less memory than \
+             system, too little to act on.",
+        ),
+    ] {
+        let text = told(&one(ratios, others));
+        assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("one was shown"), "{text}");
+    }
+    // Less memory in more time is no gain.
+    let slower = told(&race(&[], [(1.2, 0.05), (1.2, 0.05), LITTLE]));
+    assert!(
+        slower.contains("None was shown to beat system;"),
+        "{slower}"
+    );
+}
+
+#[test]
+fn a_price_too_small_to_matter_is_no_condition() {
+    let more = (1.007, 0.005);
+    let result = race(&[("mimalloc2", [FAST[0], FAST[1], more])], MANY);
+    let what = Conclusion::of(&result).what;
+    assert_eq!(what, "Take mimalloc2.");
+}
+
 #[test]
 fn nothing_that_the_baseline_beats_is_ever_taken() {
     let values = [0.8, 1.0, 1.25];

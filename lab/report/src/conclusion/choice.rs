@@ -1,7 +1,7 @@
 //! The entrant that a race recommends.
 
 use super::rivals::{Figure, Rival, Standing};
-use super::{Advice, Conclusion, is_as_is, no_speed_differs, sees_time, twin};
+use super::{Advice, Conclusion, is_as_is, sees_time, twin};
 use crate::entrant::settings;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
@@ -37,20 +37,20 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
     })
 }
 
-/// Those that the baseline does not beat and that were shown to be better, and the figure on which they were.
+/// Those that the baseline does not beat and that were shown to be better by as much as matters, and the figure on
+/// which they were.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
-    let matters = !no_speed_differs(rivals);
     let is_good = |one: &Rival<'_>, gain: Figure| {
         let gains = one.standing(gain) == Standing::Better && one.entrant.proof.is_some();
         gains
             && match gain {
-                Figure::Metric | Figure::Wall => matters,
-                Figure::Processor => matters && one.standing(Figure::Wall) != Standing::Worse,
+                Figure::Metric | Figure::Wall => true,
+                Figure::Processor => one.standing(Figure::Wall) != Standing::Worse,
                 Figure::Memory => {
                     !one.is_slower()
                         && (sees_time(sheet)
                             || one.is_as_fast_as_the_baseline()
-                            || one.is_near(Figure::Processor))
+                            || one.standing(Figure::Processor) == Standing::Same)
                 }
             }
     };

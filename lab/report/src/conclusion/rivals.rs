@@ -101,11 +101,11 @@ impl<'a> Sheet<'a> {
 /// How a rival stands beside the baseline on one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Shown to be better.
+    /// Shown to be better, and not shown to be within [`NEAR`].
     Better,
-    /// Shown to be worse.
+    /// Shown to be worse, and not shown to be within [`NEAR`].
     Worse,
-    /// Not shown to differ, and within [`NEAR`] of the baseline.
+    /// Within [`NEAR`] of the baseline, so that a difference does not matter, even one that was shown.
     Same,
     /// Not shown to differ, and not shown to be near.
     Open,
@@ -178,35 +178,37 @@ impl<'a> Rival<'a> {
 
     pub(super) fn standing(&self, figure: Figure) -> Standing {
         let known = self.on(figure).filter(|_| self.judged[figure as usize]);
-        let Some(compared) = known else {
-            return Standing::Unknown;
-        };
-        let turned = figure == Figure::Metric && self.wants_more;
-        match (compared.verdict, turned) {
-            (Verdict::Undecided, _) if is_near(compared) => Standing::Same,
-            (Verdict::Undecided, _) => Standing::Open,
-            (Verdict::Faster, _) | (Verdict::Less, false) | (Verdict::More, true) => {
-                Standing::Better
-            }
-            _ => Standing::Worse,
+        match known {
+            None => Standing::Unknown,
+            Some(compared) if is_near(compared) => Standing::Same,
+            Some(compared) if compared.verdict == Verdict::Undecided => Standing::Open,
+            Some(_) if self.is_better(figure) => Standing::Better,
+            Some(_) => Standing::Worse,
         }
+    }
+
+    /// Whether a judged figure was shown to be better, by however little.
+    pub(super) fn is_better(&self, figure: Figure) -> bool {
+        let known = self.on(figure).filter(|_| self.judged[figure as usize]);
+        let turned = figure == Figure::Metric && self.wants_more;
+        known.is_some_and(|compared| match compared.verdict {
+            Verdict::Faster => true,
+            Verdict::Less => !turned,
+            Verdict::More => turned,
+            Verdict::Slower | Verdict::Undecided => false,
+        })
     }
 
     /// Whether no judged interval of a speed reaches further than [`NEAR`] from the baseline.
     pub(super) fn is_as_fast_as_the_baseline(&self) -> bool {
-        self.speeds().all(|speed| self.is_near(speed))
-    }
-
-    /// Whether the interval of a judged figure reaches no further than [`NEAR`] from the baseline.
-    pub(super) fn is_near(&self, figure: Figure) -> bool {
-        let known = self.on(figure).filter(|_| self.judged[figure as usize]);
-        known.is_some_and(is_near)
+        self.speeds()
+            .all(|speed| self.standing(speed) == Standing::Same)
     }
 
     /// Whether it was shown to be slower than the baseline, by as much as matters.
     pub(super) fn is_slower(&self) -> bool {
         self.speeds()
-            .any(|speed| self.standing(speed) == Standing::Worse && !self.is_near(speed))
+            .any(|speed| self.standing(speed) == Standing::Worse)
     }
 
     /// Whether it was shown to take less of this figure than the other, both compared with the baseline.

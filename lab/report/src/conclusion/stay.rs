@@ -26,11 +26,20 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
     } else if no_speed_differs(rivals) {
         let what = format!("Stay with {baseline}: no allocator matters here.");
         (Advice::NoneMatters, what, nearness(sheet, rivals))
-    } else if rivals.iter().all(|one| one.is_near(Figure::Processor)) {
+    } else if rivals
+        .iter()
+        .all(|one| one.standing(Figure::Processor) == Standing::Same)
+    {
         let what = format!("Stay with {baseline}: no allocator changes its processor time.");
+        let less = little(sheet, rivals).map_or_else(
+            || {
+                ", and none was shown to take less wall time, or less memory in the same time"
+                    .to_owned()
+            },
+            |little| format!("; {little}"),
+        );
         let why = format!(
-            "Every rival takes {baseline}'s processor time within {}, and none was shown to take less wall \
-             time, or less memory in the same time.",
+            "Every rival takes {baseline}'s processor time within {}{less}.",
             near()
         );
         (Advice::NoneMatters, what, why)
@@ -60,15 +69,40 @@ fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
         _ => "Every rival".to_owned(),
     };
     let compared = rivals.iter().any(|one| one.on(Figure::Memory).is_some());
-    let memory = match (compared, rivals.len()) {
-        (false, _) => "",
-        (true, 1) => ", and was not shown to take less memory",
-        (true, _) => ", and none was shown to take less memory",
+    let memory = match (little(sheet, rivals), compared, rivals.len()) {
+        (Some(little), ..) => format!("; {little}"),
+        (None, false, _) => String::new(),
+        (None, true, 1) => ", and was not shown to take less memory".to_owned(),
+        (None, true, _) => ", and none was shown to take less memory".to_owned(),
     };
     format!(
         "{who} takes {}'s time within {near}{memory}.",
         sheet.baseline()
     )
+}
+
+/// The rivals that were shown to be better by too little to act on, one for time and one for memory; `None` where there
+/// is none. One that is slower is no gain.
+fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
+    let best = |figure: Figure| {
+        let better = rivals.iter().filter(move |one| {
+            one.is_better(figure) && one.standing(figure) == Standing::Same && !one.is_slower()
+        });
+        better.min_by(|one, other| one.ratio(figure).total_cmp(&other.ratio(figure)))
+    };
+    let told = |figure: Figure| {
+        let one = best(figure)?;
+        let shown = words::comparison(one.on(figure)?, false);
+        let (name, noun) = (one.name(), figure.name(sheet));
+        Some(match figure {
+            Figure::Metric => format!("{name} shows {shown} {noun}"),
+            Figure::Wall | Figure::Processor => format!("{name} is {shown} in {noun}"),
+            Figure::Memory => format!("{name} takes {shown} memory than {}", sheet.baseline()),
+        })
+    };
+    let time = Figure::SPEEDS.into_iter().find_map(told);
+    let told: Vec<String> = time.into_iter().chain(told(Figure::Memory)).collect();
+    (!told.is_empty()).then(|| format!("{}, too little to act on", listed(&told)))
 }
 
 /// Who was shown to be worse, and that none was shown to be better.
@@ -103,7 +137,8 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     if !larger.is_empty() {
         worse.push(does(&larger, ["takes more memory", "take more memory"]));
     }
-    let none = format!("None was shown to beat {baseline}");
+    let none =
+        little(sheet, rivals).unwrap_or_else(|| format!("None was shown to beat {baseline}"));
     match worse.is_empty() {
         true => format!("{none}."),
         false => format!("{none}; {}.", worse.join("; ")),
