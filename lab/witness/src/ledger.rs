@@ -42,6 +42,8 @@ pub(crate) struct Ledger {
     pub(crate) operator_new: bool,
     /// What following every block showed, where it did.
     pub(crate) followed: Option<Followed>,
+    /// Whether the kernel refused to let it trace a process.
+    pub(crate) traces: bool,
 }
 
 /// The calls that one object served.
@@ -115,6 +117,7 @@ impl Ledger {
             }
         }
         ledger.followed = followed(&word)?;
+        ledger.traces = word(std::mem::offset_of!(Record, refused_traces))? > 0;
         Some(ledger)
     }
 

@@ -30,17 +30,6 @@ pub struct ImageReport {
     pub unserved: Option<UnservedReason>,
 }
 
-/// Programs that cannot do their work while another tracer holds them.
-const TRACERS: [&str; 7] = [
-    "gdb",
-    "lldb",
-    "strace",
-    "ltrace",
-    "rr",
-    "perf-trace",
-    "bpftrace",
-];
-
 /// The proof, and the report of each image.
 pub(crate) fn conclude(
     images: &[Image],
@@ -116,6 +105,14 @@ fn report(image: &Image, verdict: &Verdict) -> ImageReport {
     }
 }
 
+/// The first program that the kernel did not let trace another.
+pub(crate) fn refused_tracer(images: &[Image]) -> Option<String> {
+    let mut images = images.iter();
+    let traces = |image: &&Image| image.ledger.as_ref().is_some_and(|ledger| ledger.traces);
+    let found = images.find(traces)?;
+    Some(found.program.path.to_string_lossy().into_owned())
+}
+
 /// The records of all programs that left one.
 fn ledgers(images: &[Image]) -> impl Iterator<Item = &Ledger> {
     images.iter().flat_map(|image| &image.ledger)
@@ -188,7 +185,7 @@ fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
                  there reaches no other allocator and is not counted.",
                 program.path.display()
             )
-        } else if TRACERS.contains(&program.name()) {
+        } else if image.ledger.as_ref().is_some_and(|ledger| ledger.traces) {
             format!(
                 "{} traces programs itself, which the kernel refuses while the witness watches \
                  them: the proof cannot cover it.",

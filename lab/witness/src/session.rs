@@ -13,7 +13,7 @@ use crate::home::Home;
 use crate::judge::Expected;
 use crate::launch::Launch;
 use crate::objects::Objects;
-use crate::proof::{ImageReport, conclude};
+use crate::proof::{ImageReport, conclude, refused_tracer};
 use crate::ticks::Reading;
 use crate::tracer;
 use crate::tree::Tree;
@@ -47,6 +47,9 @@ pub struct Report {
     pub images: Vec<ImageReport>,
     /// What following every block showed, where that was asked for.
     pub evidence: Option<Evidence>,
+    /// A program that the kernel did not let trace another, because the witness traces all of them: it did other work
+    /// than it does by itself.
+    pub refused_tracer: Option<String>,
 }
 
 /// What a run is watched for.
@@ -206,12 +209,14 @@ impl Run {
         }
         let ending = ending?;
         let evidence = evidence::conclude(&self.tree.ended, reading.rate());
+        let refused_tracer = refused_tracer(&self.tree.ended);
         let (proof, images) = conclude(&self.tree.ended, &self.expected, self.key);
         Ok(Report {
             proof,
             ending,
             images,
             evidence,
+            refused_tracer,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt as _;
 
 use serde_json::Value;
 
-use crate::support::{Outcome, Site, allocator, program};
+use crate::support::{Outcome, Site, allocator, baseline, program};
 
 /// Makes the kernel refuse ptrace to this process and all that it starts, as containers do.
 fn forbid_ptrace() -> std::io::Result<()> {
@@ -91,6 +91,22 @@ fn a_command_that_traces_is_raced_without_proof_where_asked() {
     let command = [&program(), "trace"];
     let (outcome, _) = site.race(&[&sound], &[], &command);
     outcome.says(3, &["one tracer", "--unproven"]);
+    let (outcome, result) = Site::new().race(&[&sound], &["--unproven"], &command);
+    is_raced_without_proof(&outcome, &result);
+}
+
+#[test]
+fn a_command_that_traces_and_goes_on_without_is_not_raced_on_a_proof_of_other_work() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let command = [&program(), "trace-child"];
+    let (outcome, result) = site.race(&[&sound], &[], &command);
+    outcome.says(3, &["traces programs itself", "--unproven"]);
+    assert_eq!(result["rounds"], 0, "nothing was timed");
+    let allowed = ["--allow-different-work"];
+    let (outcome, result) = Site::new().race(&[&sound], &allowed, &command);
+    outcome.ends_with(0);
+    let warnings = baseline(&result)["proof"]["warnings"].to_string();
+    assert!(warnings.contains("traces programs itself"), "{warnings}");
     let (outcome, result) = Site::new().race(&[&sound], &["--unproven"], &command);
     is_raced_without_proof(&outcome, &result);
 }

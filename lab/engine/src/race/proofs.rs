@@ -48,6 +48,7 @@ impl Contest {
                     return self.failed_under_witness(&how).map(Some);
                 }
                 Shown::Failed { .. } => {}
+                Shown::Traces(program) => return Ok(Some(Ended::DifferentWork(traces(&program)))),
                 Shown::Proof(proof) => {
                     if let Some(chosen) = self.choice_of_command(entrant, &proof) {
                         let told = self.heed_choice(&chosen)?;
@@ -238,6 +239,15 @@ fn failed_with(ending: &str, stderr_tail: &str) -> String {
 
 fn baseline_failure(how: &str) -> String {
     format!("the command fails under the baseline {how}; fix that first")
+}
+
+/// Why a race ends whose command traces programs, and goes on where it may not.
+fn traces(program: &str) -> String {
+    format!(
+        "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
+         each process: timed runs would do other work than the proof shows; race the traced program itself, \
+         race without a proof by --unproven, or race it as it is with --allow-different-work"
+    )
 }
 
 /// Why a race ends whose command fails only where it is watched, as debuggers and sanitizers do.

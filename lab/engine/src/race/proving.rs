@@ -27,6 +27,8 @@ pub struct Prover {
 pub enum Shown {
     /// A proof.
     Proof(Proof),
+    /// This program traces others, which the kernel refused: the run did other work than timed ones do.
+    Traces(String),
     /// The command failed under this entrant, so that it proves nothing.
     Failed {
         /// How it ended.
@@ -126,6 +128,7 @@ impl Prover {
                 during: "the run under the witness".to_owned(),
                 stderr_tail: stderr_tail.clone(),
             },
+            Shown::Traces(_) => return Ok(shown),
         };
         race.record(line).map_err(Failure::machine)?;
         Ok(shown)
@@ -229,6 +232,10 @@ impl Prover {
         let Watched::Well(report) = counted else {
             return Ok(counted.into());
         };
+        let is_let = race.plan().options.allow_different_work;
+        if let Some(program) = report.refused_tracer.clone().filter(|_| !is_let) {
+            return Ok(Shown::Traces(program));
+        }
         let mut proof = Proof {
             key,
             ..report.proof

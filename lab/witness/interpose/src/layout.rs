@@ -136,4 +136,6 @@ pub struct Record {
     pub objects: [[u8; PATH_BYTES]; OBJECTS],
     /// What following every block showed; zeros where none is followed.
     pub followed: Followed,
+    /// Attempts to trace a process that the kernel refused.
+    pub refused_traces: u64,
 }

@@ -33,6 +33,7 @@ mod slots;
 mod strings;
 mod system;
 mod thread;
+mod trace;
 
 use core::ptr::null_mut;
 

@@ -10,6 +10,10 @@ pub const MAP_PRIVATE: c_int = 2;
 pub const MAP_ANONYMOUS: c_int = 0x20;
 pub const MAP_NORESERVE: c_int = 0x4000;
 pub const MADV_NOHUGEPAGE: c_int = 15;
+#[cfg(target_arch = "x86_64")]
+pub const SYS_PTRACE: c_long = 101;
+#[cfg(target_arch = "aarch64")]
+pub const SYS_PTRACE: c_long = 117;
 pub const PT_LOAD: u32 = 1;
 pub const PT_DYNAMIC: u32 = 2;
 
@@ -84,6 +88,7 @@ unsafe extern "C" {
     pub fn strlen(text: *const c_char) -> usize;
     pub fn strnlen(text: *const c_char, most: usize) -> usize;
     pub fn getpid() -> c_int;
+    pub fn syscall(number: c_long, ...) -> c_long;
     pub fn sched_yield() -> c_int;
     pub fn abort() -> !;
 }

@@ -1,0 +1,71 @@
+//! Tracing that the kernel refuses.
+//!
+//! One process has one tracer at most, and under the witness that is the witness. A debugger then cannot
+//! run its program, and may end as if nothing were wrong. The record says so.
+
+use core::ffi::{c_int, c_long, c_void};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::record;
+use crate::system;
+
+/// Requests that make the caller, or a process that it names, a tracee.
+const BEGINNINGS: [c_int; 3] = [TRACE_ME, ATTACH, SEIZE];
+const TRACE_ME: c_int = 0;
+const ATTACH: c_int = 16;
+const SEIZE: c_int = 0x4206;
+
+/// Requests that read a word: the kernel stores it, and the C library returns it.
+const READS: core::ops::RangeInclusive<c_int> = 1..=3;
+
+const EPERM: c_int = 1;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ptrace(
+    request: c_int,
+    process: c_int,
+    address: *mut c_void,
+    data: *mut c_void,
+) -> c_long {
+    let mut word: c_long = 0;
+    let reads = READS.contains(&request);
+    let data = if reads { (&raw mut word).cast() } else { data };
+    // SAFETY: the arguments are the caller's; a word that the kernel stores has room.
+    let done = unsafe {
+        system::syscall(
+            system::SYS_PTRACE,
+            c_long::from(request),
+            c_long::from(process),
+            address,
+            data,
+        )
+    };
+    // SAFETY: every thread has an errno.
+    let errno = unsafe { system::__errno_location() };
+    if done < 0 {
+        // SAFETY: as above.
+        if BEGINNINGS.contains(&request) && unsafe { *errno } == EPERM {
+            note_refusal();
+        }
+        return done;
+    }
+    if reads {
+        // A word may be -1, which is no error.
+        // SAFETY: as above.
+        unsafe { *errno = 0 };
+        return word;
+    }
+    done
+}
+
+/// Adds one to the record's count, and keeps errno.
+fn note_refusal() {
+    // SAFETY: every thread has an errno, and a record stays mapped; its count is only used as an atomic.
+    unsafe {
+        let errno = *system::__errno_location();
+        let record = record::current();
+        let count = AtomicU64::from_ptr(&raw mut (*record).refused_traces);
+        count.fetch_add(1, Ordering::Relaxed);
+        *system::__errno_location() = errno;
+    }
+}
