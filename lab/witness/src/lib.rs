@@ -15,6 +15,7 @@
 //! from each loaded object's relocations where its malloc leads. docs/proof.md tells the whole.
 
 mod advice;
+mod contents;
 mod error;
 mod evidence;
 mod families;

@@ -8,11 +8,25 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, Sym, SymbolTable};
+use object::read::elf::{
+    FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable,
+};
 use object::{Endianness, ReadCache, ReadRef};
 
 use crate::families::Search;
 use crate::layout::FUNCTIONS;
+
+/// Length of the longest of [`FUNCTIONS`].
+const LONGEST: usize = {
+    let (mut place, mut longest) = (0, 0);
+    while place < FUNCTIONS.len() {
+        if FUNCTIONS[place].len() > longest {
+            longest = FUNCTIONS[place].len();
+        }
+        place += 1;
+    }
+    longest
+};
 
 /// A place that a function has: where it is defined, or where its address is kept for calls.
 #[derive(Clone, Copy, Debug)]
@@ -156,13 +170,13 @@ fn read_tables<'a>(
     object: &mut Object,
 ) -> Option<()> {
     let sections = header.sections(endian, cache).ok()?;
-    let dynamic = sections.symbols(endian, cache, elf::SHT_DYNSYM).ok()?;
+    let dynamic = Symbols::read(&sections, endian, cache, elf::SHT_DYNSYM)?;
     let wanted = wanted_symbols(&dynamic, endian, object);
     for section in sections.iter() {
         let Ok(Some((entries, link))) = section.rela(endian, cache) else {
             continue;
         };
-        if link != dynamic.section() {
+        if link != dynamic.table.section() {
             continue;
         }
         for entry in entries {
@@ -176,13 +190,53 @@ fn read_tables<'a>(
     }
     if object.dynamic {
         // Only a program's full table is read: that of a library can be huge.
-        let all = sections.symbols(endian, cache, elf::SHT_SYMTAB).ok()?;
+        let all = Symbols::read(&sections, endian, cache, elf::SHT_SYMTAB)?;
         object.private_malloc = private_malloc([&dynamic, &all], endian);
     }
     Some(())
 }
 
-type Symbols<'a> = SymbolTable<'a, FileHeader64<Endianness>, Cache<'a>>;
+type Header = FileHeader64<Endianness>;
+
+/// A symbol table with its names, which are read in one piece: through the cache each name takes system calls of its
+/// own, and a program may have hundreds of thousands.
+struct Symbols<'a> {
+    table: SymbolTable<'a, Header, Cache<'a>>,
+    names: &'a [u8],
+}
+
+impl<'a> Symbols<'a> {
+    /// Reads the table of a kind; an empty one where the file has none.
+    fn read(
+        sections: &SectionTable<'a, Header, Cache<'a>>,
+        endian: Endianness,
+        cache: Cache<'a>,
+        kind: u32,
+    ) -> Option<Self> {
+        let table = sections.symbols(endian, cache, kind).ok()?;
+        let names = match table.is_empty() {
+            true => &[][..],
+            false => {
+                let section = sections.section(table.string_section()).ok()?;
+                section.data(endian, cache).ok()?
+            }
+        };
+        Some(Self { table, names })
+    }
+
+    /// The symbols with their places and names.
+    fn named(
+        &self,
+        endian: Endianness,
+    ) -> impl Iterator<Item = (usize, &'a elf::Sym64<Endianness>, &'a [u8])> {
+        let name = move |symbol: &elf::Sym64<Endianness>| {
+            let rest = self.names.get(symbol.st_name(endian) as usize..)?;
+            rest.split(|&byte| byte == 0).next()
+        };
+        let symbols = self.table.symbols().iter().enumerate();
+        symbols.filter_map(move |(place, symbol)| Some((place, symbol, name(symbol)?)))
+    }
+}
 
 /// The dynamic symbols that are allocation functions, and notes which of them are defined.
 fn wanted_symbols(
@@ -191,10 +245,8 @@ fn wanted_symbols(
     object: &mut Object,
 ) -> HashMap<u32, usize> {
     let mut wanted = HashMap::new();
-    for (place, symbol) in symbols.iter().enumerate() {
-        let Ok(name) = symbol.name(endian, symbols.strings()) else {
-            continue;
-        };
+    let known = symbols.named(endian);
+    for (place, symbol, name) in known.filter(|(.., name)| name.len() <= LONGEST) {
         let Some(function) = FUNCTIONS.iter().position(|known| known.as_bytes() == name) else {
             continue;
         };
@@ -213,11 +265,8 @@ fn wanted_symbols(
 fn private_malloc(tables: [&Symbols; 2], endian: Endianness) -> Option<String> {
     let mut search = Search::default();
     for symbols in tables {
-        let defined = symbols
-            .iter()
-            .filter(|symbol| symbol.st_shndx(endian) != elf::SHN_UNDEF);
-        for symbol in defined {
-            if let Ok(name) = symbol.name(endian, symbols.strings()) {
+        for (_, symbol, name) in symbols.named(endian) {
+            if symbol.st_shndx(endian) != elf::SHN_UNDEF {
                 search.see(name);
             }
         }

@@ -13,6 +13,7 @@ use heapdrome_record::{Entrant, merged_setting};
 use sha2::{Digest, Sha256};
 
 use crate::WitnessError;
+use crate::contents::Contents;
 use crate::home::{LIBRARY, speakable};
 
 /// A command that is to be run once under an entrant and watched.
@@ -127,8 +128,8 @@ impl Request {
         name.as_bytes().contains(&b'/').then(|| base.join(path))
     }
 
-    /// A hash over all that a proof of this request depends on.
-    pub(crate) fn key(&self) -> Result<String, WitnessError> {
+    /// A hash over all that a proof of this request depends on; `known` has the hashes of files.
+    pub(crate) fn key(&self, known: &Contents) -> Result<String, WitnessError> {
         let mut hash = Sha256::new();
         let mut part = |label: &str, bytes: &[u8]| {
             hash.update((label.len() as u64).to_le_bytes());
@@ -139,19 +140,19 @@ impl Request {
         let program = self.program()?;
         part("witness", LIBRARY);
         part("program", program.as_os_str().as_bytes());
-        part("program's contents", &contents(&program, "program")?);
+        part("program's contents", &known.of(&program, "program")?);
         for argument in &self.command {
             part("argument", argument.as_bytes());
         }
         for path in self.entrant.preload.iter().chain(&self.entrant.library) {
             part("library", path.as_os_str().as_bytes());
-            part("library's contents", &contents(path, "LD_PRELOAD")?);
+            part("library's contents", &known.of(path, "LD_PRELOAD")?);
         }
         for name in self.asked_preload() {
             part("preload", name.as_bytes());
             // The loader searches for a bare name, and only warns of what it does not find.
             if let Some(path) = self.preload_path(&name)
-                && let Ok(contents) = contents(&path, "LD_PRELOAD")
+                && let Ok(contents) = known.of(&path, "LD_PRELOAD")
             {
                 part("preload's contents", &contents);
             }
@@ -213,19 +214,6 @@ const BOOKKEEPING: [&str; 14] = [
 pub fn is_bookkeeping(name: &OsStr) -> bool {
     let told = name.as_bytes();
     told.starts_with(b"SSH_") || BOOKKEEPING.iter().any(|known| known.as_bytes() == told)
-}
-
-/// The hash of a file, as it stands for the file in a key.
-fn contents(path: &Path, purpose: &'static str) -> Result<Vec<u8>, WitnessError> {
-    let failed = |source| WitnessError::CannotOpen {
-        path: path.to_owned(),
-        purpose,
-        source,
-    };
-    let mut file = std::fs::File::open(path).map_err(failed)?;
-    let mut hash = Sha256::new();
-    std::io::copy(&mut file, &mut hash).map_err(failed)?;
-    Ok(hash.finalize().to_vec())
 }
 
 fn is_program(path: &Path) -> bool {

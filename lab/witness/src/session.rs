@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use heapdrome_record::{Ending, Evidence, Proof};
 
+use crate::contents::Contents;
 use crate::evidence;
 use crate::home::Home;
 use crate::judge::Expected;
@@ -25,6 +26,7 @@ use crate::{Request, WitnessError};
 pub struct Witness {
     folder: PathBuf,
     objects: Arc<Objects>,
+    contents: Contents,
 }
 
 /// A command that is running under the witness. Dropping it kills the whole tree.
@@ -74,6 +76,7 @@ impl Witness {
         Ok(Self {
             folder: folder.to_owned(),
             objects: Arc::default(),
+            contents: Contents::default(),
         })
     }
 
@@ -83,7 +86,7 @@ impl Witness {
     /// # Errors
     /// When the command or a library cannot be found or read.
     pub fn key(&self, request: &Request) -> Result<String, WitnessError> {
-        request.key()
+        request.key(&self.contents)
     }
 
     /// Starts the command with the counting library.
@@ -115,7 +118,7 @@ impl Witness {
 
     fn begin(&self, request: &Request, mode: Mode) -> Result<Session, WitnessError> {
         let home = Arc::new(Home::create(&self.folder)?);
-        let key = request.key()?;
+        let key = request.key(&self.contents)?;
         let library = home.library();
         let counting = (mode != Mode::Uncounted).then_some(library.as_path());
         let mut launch = Launch::prepare(request, request.preload(counting)?)?;
