@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Site, allocator, baseline, bundling_program, program, row, static_program};
+use crate::support::{
+    Site, allocator, baseline, bundling_program, news_program, program, row, static_program,
+};
 
 /// Calls of malloc and free that the program makes at least: 20,000 blocks are made and freed.
 const CALLS: u64 = 40_000;
@@ -234,4 +236,34 @@ fn an_allocator_of_the_users_own_is_kept_with_its_settings() {
     site.run(&["exec", "-a", "mine", "--", "true"])
         .complains(2, &["mine"]);
     assert!(sound.exists(), "only the name is forgotten");
+}
+
+/// Everything that is shown of a race of `program`, had the rival a fault of its `operator new`: it is added to the plan
+/// in the journal, from which the result is made again. Only entries of the catalogue have such faults, and none of
+/// them need be installed.
+fn shown_with_fault_of_new(program: &str) -> String {
+    let (site, sound) = (Site::new(), allocator(""));
+    let (outcome, _) = site.race(&[&sound], &[], &[program]);
+    outcome.ends_with(0);
+    let journal = site.journal().expect("a journal");
+    let text = site.journal_text();
+    let (plan, rest) = text.split_once('\n').expect("a plan");
+    let mut plan: Value = serde_json::from_str(plan).expect("JSON");
+    for entrant in plan["plan"]["entrants"].as_array_mut().expect("entrants") {
+        entrant["faults_of_new"] = serde_json::json!([FAULT]);
+    }
+    fs::write(journal, format!("{plan}\n{rest}")).expect("the site is ours");
+    let shown = site.run(&["show", "latest", "--full"]);
+    shown.ends_with(0);
+    shown.stdout
+}
+
+const FAULT: &str = "operator new aborts";
+
+#[test]
+fn faults_of_operator_new_are_told_of_programs_that_call_it_only() {
+    let shown = shown_with_fault_of_new(&program());
+    assert!(!shown.contains(FAULT), "{shown}");
+    let shown = shown_with_fault_of_new(&news_program());
+    assert!(shown.contains(FAULT), "{shown}");
 }

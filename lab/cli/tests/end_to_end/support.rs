@@ -378,6 +378,12 @@ pub fn linked_program(library: &Path) -> String {
     text_of(build("program-linked", &["program.c"], &flags))
 }
 
+/// A program that allocates by `operator new`.
+pub fn news_program() -> String {
+    let flags = ["-O1", "-Wl,--no-as-needed", "-lstdc++"];
+    text_of(build("news", &["news.c"], &flags))
+}
+
 /// A program that takes its memory past malloc, with an interface under these names.
 pub fn private_program(names: &str) -> String {
     let define = format!("-DNAMES_{}", names.to_uppercase());
