@@ -111,6 +111,15 @@ fn maps(map: &Mapped, segment: &Segment, base: u64) -> bool {
     map.range.start < end && start < map.range.end && moved == start.wrapping_sub(segment.offset)
 }
 
+/// What is added to a program's own numbering where the kernel has loaded it.
+pub(crate) fn base(pid: i32, path: &Path, object: &Object) -> Option<u64> {
+    let maps = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
+    let (offset, address) = object.first_segment;
+    let mut mapped = maps.split(|&byte| byte == b'\n').filter_map(mapping);
+    let first = mapped.find(|map| map.range.path == path && map.offset == page(offset))?;
+    Some(first.range.start.wrapping_sub(page(address)))
+}
+
 /// What one slot holds.
 struct Call<'a> {
     from: &'a Loaded,

@@ -69,18 +69,7 @@ fn program() -> Program {
 }
 
 fn image(id: usize, program: Program) -> Image {
-    Image {
-        id,
-        origin: None,
-        pid: id as i32,
-        program: Arc::new(program),
-        cpu: 0,
-        ledger: None,
-        inspection: None,
-        replaced: false,
-        system_calls: Default::default(),
-        huge: 0,
-    }
+    Image::begin(id, None, id as i32, Arc::new(program), 0)
 }
 
 fn ledger(malloc_to: &str) -> Option<Ledger> {

@@ -40,6 +40,10 @@ pub(crate) struct Ledger {
     pub(crate) counts: Vec<Counts>,
     /// Whether `operator new` was called.
     pub(crate) operator_new: bool,
+    /// Calls of `operator new`, by the object that served them.
+    pub(crate) news: Vec<Counts>,
+    /// Calls for memory of functions of C, whoever served them.
+    pub(crate) mallocs: u64,
     /// What following every block showed, where it did.
     pub(crate) followed: Option<Followed>,
     /// Whether the kernel refused to let it trace a process.
@@ -78,22 +82,7 @@ impl Ledger {
         if word(std::mem::offset_of!(Record, magic))? != MAGIC {
             return None;
         }
-        let object = |place: u64| {
-            let place = usize::try_from(place)
-                .ok()?
-                .checked_sub(1)
-                .filter(|&at| at < OBJECTS)?;
-            let start = std::mem::offset_of!(Record, objects) + place * PATH_BYTES;
-            let text = bytes
-                .get(start..start + PATH_BYTES)?
-                .split(|&byte| byte == 0)
-                .next()?;
-            Some(resolved(if text.is_empty() {
-                program.to_string_lossy().into_owned()
-            } else {
-                String::from_utf8_lossy(text).into_owned()
-            }))
-        };
+        let object = |place: u64| named(bytes, place, program);
         let functions = std::mem::offset_of!(Record, functions);
         let mut ledger = Self {
             first_malloc: object(word(std::mem::offset_of!(Record, first_malloc))?),
@@ -108,12 +97,15 @@ impl Ledger {
                 ledger.malloc_to.clone_from(&server);
             }
             if calls > 0 {
-                ledger.operator_new |= is_operator_new(name);
-                ledger.add(Counts {
-                    server: server.unwrap_or_default(),
-                    calls,
-                    bytes,
-                });
+                let server = server.unwrap_or_default();
+                ledger.add(
+                    name,
+                    Counts {
+                        server,
+                        calls,
+                        bytes,
+                    },
+                );
             }
         }
         ledger.followed = followed(&word)?;
@@ -121,27 +113,58 @@ impl Ledger {
         Some(ledger)
     }
 
-    fn add(&mut self, more: Counts) {
-        let mut known = self.counts.iter_mut();
-        match known.find(|known| known.server == more.server) {
-            Some(known) => {
-                known.calls += more.calls;
-                known.bytes += more.bytes;
-            }
-            None => self.counts.push(more),
+    /// Adds what was counted of one function.
+    fn add(&mut self, name: &str, counts: Counts) {
+        if is_operator_new(name) {
+            self.operator_new = true;
+            add(&mut self.news, counts.clone());
+        } else if takes_memory(name) {
+            self.mallocs += counts.calls;
         }
+        add(&mut self.counts, counts);
     }
 
     /// What the allocators served. The C++ runtime only passes calls on to malloc, where they count.
     pub(crate) fn of_allocators(&self) -> impl Iterator<Item = &Counts> {
-        let is_runtime = |server: &str| {
-            let names = ["/libstdc++.so", "/libc++.so"];
-            names.iter().any(|name| server.contains(name))
-        };
-        self.counts
-            .iter()
-            .filter(move |counts| !is_runtime(&counts.server))
+        let counts = self.counts.iter();
+        counts.filter(|counts| !is_runtime(&counts.server))
     }
+}
+
+/// Whether an object is the C++ runtime.
+pub(crate) fn is_runtime(path: &str) -> bool {
+    let names = ["/libstdc++.so", "/libc++.so"];
+    names.iter().any(|name| path.contains(name))
+}
+
+/// Adds to the counts of one server.
+fn add(counts: &mut Vec<Counts>, more: Counts) {
+    let mut known = counts.iter_mut();
+    match known.find(|known| known.server == more.server) {
+        Some(known) => {
+            known.calls += more.calls;
+            known.bytes += more.bytes;
+        }
+        None => counts.push(more),
+    }
+}
+
+/// Whether a function is one of C that gives memory.
+pub(crate) fn takes_memory(name: &str) -> bool {
+    !name.starts_with("_Z") && !name.contains("free") && name != "malloc_usable_size"
+}
+
+/// The path of the object at a place of a record, counted from one.
+fn named(bytes: &[u8], place: u64, program: &Path) -> Option<String> {
+    let place = usize::try_from(place).ok()?.checked_sub(1);
+    let place = place.filter(|&at| at < OBJECTS)?;
+    let start = std::mem::offset_of!(Record, objects) + place * PATH_BYTES;
+    let path = bytes.get(start..start + PATH_BYTES)?;
+    let text = path.split(|&byte| byte == 0).next()?;
+    Some(resolved(match text.is_empty() {
+        true => program.to_string_lossy().into_owned(),
+        false => String::from_utf8_lossy(text).into_owned(),
+    }))
 }
 
 /// Whether a function is a form of `operator new`, by its mangled name.

@@ -31,6 +31,7 @@ mod layout;
 mod ledger;
 mod look;
 mod objects;
+mod operators;
 mod program;
 mod proof;
 mod request;

@@ -65,6 +65,8 @@ pub(crate) struct Object {
     pub(crate) code: Vec<Segment>,
     /// A function of an allocator under a name of its own, such as `mi_malloc_aligned`.
     pub(crate) private_malloc: Option<String>,
+    /// Where a program has an `operator new(size_t)`, which the runtime's other forms call, in its own numbering.
+    pub(crate) own_new: Option<u64>,
 }
 
 impl Object {
@@ -192,6 +194,12 @@ fn read_tables<'a>(
         // Only a program's full table is read: that of a library can be huge.
         let all = Symbols::read(&sections, endian, cache, elf::SHT_SYMTAB)?;
         object.private_malloc = private_malloc([&dynamic, &all], endian);
+        let own_new = |symbols: &Symbols| {
+            let mut defined = symbols.defined(endian);
+            let (symbol, _) = defined.find(|(_, name)| *name == b"_Znwm")?;
+            Some(symbol.st_value(endian))
+        };
+        object.own_new = own_new(&dynamic).or_else(|| own_new(&all));
     }
     Some(())
 }
@@ -236,6 +244,15 @@ impl<'a> Symbols<'a> {
         let symbols = self.table.symbols().iter().enumerate();
         symbols.filter_map(move |(place, symbol)| Some((place, symbol, name(symbol)?)))
     }
+
+    /// The symbols that the file defines, with their names.
+    fn defined(
+        &self,
+        endian: Endianness,
+    ) -> impl Iterator<Item = (&'a elf::Sym64<Endianness>, &'a [u8])> {
+        let known = self.named(endian).map(|(_, symbol, name)| (symbol, name));
+        known.filter(move |(symbol, _)| symbol.st_shndx(endian) != elf::SHN_UNDEF)
+    }
 }
 
 /// The dynamic symbols that are allocation functions, and notes which of them are defined.
@@ -265,10 +282,8 @@ fn wanted_symbols(
 fn private_malloc(tables: [&Symbols; 2], endian: Endianness) -> Option<String> {
     let mut search = Search::default();
     for symbols in tables {
-        for (_, symbol, name) in symbols.named(endian) {
-            if symbol.st_shndx(endian) != elf::SHN_UNDEF {
-                search.see(name);
-            }
+        for (_, name) in symbols.defined(endian) {
+            search.see(name);
         }
     }
     search.found()

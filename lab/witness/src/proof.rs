@@ -6,7 +6,7 @@ use heapdrome_record::{Coverage, Nanoseconds, Proof, Unserved, UnservedReason};
 
 use crate::advice::advice;
 use crate::judge::{Expected, Verdict, judge};
-use crate::ledger::{Counts, Ledger};
+use crate::ledger::{Counts, Ledger, is_runtime};
 use crate::tree::Image;
 
 /// One program that one process of the tree ran.
@@ -69,7 +69,7 @@ pub(crate) fn conclude(
         served_processes: counted().filter(|(_, verdict)| served(verdict)).count() as u64,
         cpu: Nanoseconds(cpu),
         unserved,
-        warnings: warnings(images, cpu),
+        warnings: [warnings(images, cpu), own_operators(images, expected)].concat(),
         key,
         taken_in: None,
     };
@@ -207,6 +207,43 @@ fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// What is said of each `operator new` that belongs neither to the entrant nor to the C++ runtime, where it was seen to
+/// serve calls without malloc.
+fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
+    // Calls that were seen, and how many of them reached no malloc, by the object that defines the operator.
+    let mut seen: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let mut add = |object: String, calls: u64, apart: u64| {
+        let sum = seen.entry(object).or_default();
+        (sum.0, sum.1) = (sum.0 + calls, sum.1 + apart);
+    };
+    for image in images {
+        if let Some(own) = image.own_new.filter(|own| own.keeps_a_pool()) {
+            let path = image.program.path.to_string_lossy().into_owned();
+            add(path, u64::from(own.watched), u64::from(own.apart));
+        }
+        let Some(ledger) = &image.ledger else {
+            continue;
+        };
+        let foreign = ledger.news.iter();
+        let foreign =
+            foreign.filter(|one| !is_runtime(&one.server) && !expected.matches(&one.server));
+        for one in foreign {
+            // Had each of its calls reached malloc, there were as many of those at least.
+            let apart = one.calls.saturating_sub(ledger.mallocs);
+            if 2 * apart > one.calls {
+                add(one.server.clone(), one.calls, apart);
+            }
+        }
+    }
+    let told = |(object, (calls, apart)): (String, (u64, u64))| {
+        format!(
+            "{object} has an operator new of its own, and at least {apart} of {calls} calls that were seen \
+             of it reached no malloc: the race changes only what calls malloc."
+        )
+    };
+    seen.into_iter().map(told).collect()
 }
 
 fn is_python(image: &Image) -> bool {

@@ -130,8 +130,10 @@ impl Witness {
             launch.count_system_calls();
         }
         let mut tree = Tree::new(home, needed, self.objects.clone(), watch.clone());
-        if follows {
-            tree.follow_blocks();
+        match mode {
+            Mode::Counts => tree.watch_new(),
+            Mode::Follows => tree.follow_blocks(),
+            Mode::Uncounted => {}
         }
         let run = Run {
             launch,

@@ -138,6 +138,7 @@ fn stopped(thread: i32, stop: i32, tree: &mut Tree) {
                 return;
             }
         }
+        0 if signal == libc::SIGTRAP && tree.called_new(thread) => {}
         // Any other stop is a signal on its way to the program.
         _ => {
             request(libc::PTRACE_CONT, thread, signal);

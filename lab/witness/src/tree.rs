@@ -9,9 +9,11 @@ use heapdrome_record::SystemCalls;
 
 use crate::filter;
 use crate::home::Home;
-use crate::inspect::{Inspection, inspect};
+use crate::inspect::{Inspection, base, inspect};
+use crate::layout::MALLOC;
 use crate::ledger::Ledger;
 use crate::objects::Objects;
+use crate::operators::{NewWatch, OwnNew};
 use crate::program::Program;
 use crate::watchdog::Watch;
 
@@ -37,12 +39,41 @@ pub(crate) struct Image {
     pub(crate) system_calls: SystemCalls,
     /// Bytes in anonymous huge pages at its end, where blocks are followed.
     pub(crate) huge: u64,
+    /// Findings on the program's own `operator new`, where it has one.
+    pub(crate) own_new: Option<OwnNew>,
+}
+
+impl Image {
+    /// An image that begins now.
+    pub(crate) fn begin(
+        id: usize,
+        origin: Option<usize>,
+        pid: i32,
+        program: Arc<Program>,
+        cpu: u64,
+    ) -> Self {
+        Self {
+            id,
+            origin,
+            pid,
+            program,
+            cpu,
+            ledger: None,
+            inspection: None,
+            replaced: false,
+            system_calls: SystemCalls::default(),
+            huge: 0,
+            own_new: None,
+        }
+    }
 }
 
 #[derive(Debug)]
 struct Process {
     /// `None` in the command's own process until its exec.
     image: Option<Image>,
+    /// Where it stops at its own `operator new`.
+    new: Option<NewWatch>,
     threads: HashSet<i32>,
 }
 
@@ -55,6 +86,8 @@ pub(crate) struct Tree {
     watch: Arc<Watch>,
     /// Whether blocks are followed.
     follows: bool,
+    /// Whether programs stop at an `operator new` of their own.
+    watches_new: bool,
     processes: HashMap<i32, Process>,
     /// The process of each thread.
     owners: HashMap<i32, i32>,
@@ -77,11 +110,25 @@ impl Tree {
             objects,
             watch,
             follows: false,
+            watches_new: false,
             processes: HashMap::new(),
             owners: HashMap::new(),
             next_id: 0,
             ended: Vec::new(),
         }
+    }
+
+    /// Makes programs stop at an `operator new` of their own.
+    pub(crate) fn watch_new(&mut self) {
+        self.watches_new = true;
+    }
+
+    /// Whether a thread that SIGTRAP stopped has come to its program's own `operator new`.
+    pub(crate) fn called_new(&mut self, thread: i32) -> bool {
+        let record = self.home.record(thread);
+        let process = self.processes.get_mut(&thread);
+        let watch = process.and_then(|process| process.new.as_mut());
+        watch.is_some_and(|watch| watch.stopped(&record))
     }
 
     /// Looks for huge pages in each process that ends.
@@ -114,6 +161,7 @@ impl Tree {
             pid,
             Process {
                 image,
+                new: None,
                 threads: HashSet::from([pid]),
             },
         );
@@ -144,18 +192,8 @@ impl Tree {
             .processes
             .get(&owner)
             .and_then(|process| process.image.as_ref());
-        let image = image.map(|from| Image {
-            id,
-            origin: Some(from.id),
-            pid: child,
-            program: from.program.clone(),
-            cpu: 0,
-            ledger: None,
-            inspection: None,
-            replaced: false,
-            system_calls: SystemCalls::default(),
-            huge: 0,
-        });
+        let image =
+            image.map(|from| Image::begin(id, Some(from.id), child, from.program.clone(), 0));
         self.insert(child, image);
     }
 
@@ -183,18 +221,8 @@ impl Tree {
     /// A process whose parent is not known.
     fn found(&mut self, pid: i32) {
         let program = Program::observe(pid, &self.preload, &self.objects);
-        let image = Image {
-            id: self.identity(),
-            origin: Some(UNKNOWN),
-            pid,
-            program: Arc::new(program),
-            cpu: 0,
-            ledger: None,
-            inspection: None,
-            replaced: false,
-            system_calls: SystemCalls::default(),
-            huge: 0,
-        };
+        let id = self.identity();
+        let image = Image::begin(id, Some(UNKNOWN), pid, Arc::new(program), 0);
         self.insert(pid, Some(image));
     }
 
@@ -213,21 +241,13 @@ impl Tree {
         }
         process.threads.insert(pid);
         self.owners.insert(pid, pid);
-        let image = Image {
-            id,
-            origin: None,
-            pid,
-            program: Arc::new(program),
-            cpu: now,
-            ledger: None,
-            inspection: None,
-            replaced: false,
-            system_calls: SystemCalls::default(),
-            huge: 0,
-        };
+        let watched = self.watches_new.then(|| watch_new(pid, &program)).flatten();
+        let watched = std::mem::replace(&mut process.new, watched);
+        let image = Image::begin(id, None, pid, Arc::new(program), now);
         if let Some(mut old) = process.image.replace(image) {
             old.ledger = Ledger::take(&record, &old.program.path);
             old.cpu = now.saturating_sub(old.cpu);
+            old.own_new = watched.map(|watched| watched.found());
             old.replaced = true;
             self.ended.push(old);
         }
@@ -277,10 +297,20 @@ impl Tree {
             let now = cpu_clock(owner).unwrap_or(image.cpu);
             image.cpu = now.saturating_sub(image.cpu);
             image.ledger = Ledger::take(&self.home.record(owner), &image.program.path);
+            image.own_new = process.new.map(|watched| watched.found());
             image.inspection = image.inspection.or(last_look);
             self.ended.push(image);
         }
     }
+}
+
+/// Makes a program that has just been loaded stop at its own `operator new`, if it has one and calls malloc besides.
+/// One that never does, and one that defines malloc, too, are known from their bindings.
+fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
+    let object = program.object.as_ref()?;
+    let uses_malloc = object.calls(MALLOC) && !object.defines(MALLOC);
+    let address = object.own_new.filter(|_| uses_malloc)?;
+    NewWatch::begin(pid, base(pid, &program.path, object)?.wrapping_add(address))
 }
 
 /// Bytes of a process that stand in anonymous huge pages.

@@ -99,6 +99,84 @@ fn a_program_with_its_own_operator_new_is_named() {
     }
 }
 
+/// An `operator new`, whose body is `take`, of a program or library that may also call malloc.
+fn operators(take: &str) -> String {
+    format!(
+        r#"
+        #include <cstdlib>
+        #include <new>
+        static char area[1 << 20];
+        static size_t used;
+        void *operator new(size_t size) {{ {take} }}
+        void operator delete(void *) noexcept {{}}
+        void operator delete(void *, size_t) noexcept {{}}
+        "#
+    )
+}
+
+const FROM_POOL: &str =
+    "used = (used + size + 15) % sizeof area & ~(size_t)15; return area + used;";
+const FROM_MALLOC: &str = "return std::malloc(size);";
+const IN_CHUNKS: &str = r#"
+    static char *chunk; static size_t left;
+    if (left < size) { chunk = (char *)std::malloc(left = 65536); }
+    left -= size; return chunk + left;
+"#;
+
+/// The program allocates by both, and each of its own calls is one by `operator new`.
+const BOTH: &str = r#"
+    #include <cstdlib>
+    int main() {
+        for (int i = 0; i < 3000; i++) ::operator new(64);
+        for (int i = 0; i < 500; i++) std::free(std::malloc(100));
+    }
+"#;
+
+/// The warnings on an `operator new` of its own that a run under the test's allocator gives.
+fn own_operator_warnings(bench: &Bench, program: &str) -> Vec<String> {
+    let mut warnings = bench.run(&bench.bump(), &[program]).proof.warnings;
+    warnings.retain(|warning| warning.contains("operator new of its own"));
+    warnings
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn an_operator_new_that_takes_its_memory_elsewhere_is_told_beside_calls_of_malloc() {
+    let bench = Bench::new();
+    for (name, take, is_told) in [
+        ("pool", FROM_POOL, true),
+        ("chunks", IN_CHUNKS, true),
+        ("wrapper", FROM_MALLOC, false),
+    ] {
+        for flags in [&["-no-pie"][..], &["-pie", "-fPIE"]] {
+            let source = [&operators(take), BOTH].concat();
+            let program = bench.cxx(name, &source, flags);
+            let warnings = own_operator_warnings(&bench, &program);
+            assert_eq!(warnings.len(), usize::from(is_told), "{name}: {warnings:?}");
+        }
+    }
+    let warnings = own_operator_warnings(&bench, &bench.text("chunks"));
+    assert!(warnings[0].contains("of 1000 calls"), "{warnings:?}");
+}
+
+#[test]
+fn an_operator_new_of_a_library_is_told_where_it_serves_more_than_malloc() {
+    let bench = Bench::new();
+    for (name, take, is_told) in [
+        ("libpool.so", FROM_POOL, true),
+        ("libwrapper.so", FROM_MALLOC, false),
+    ] {
+        let library = bench.cxx(name, &operators(take), &["-shared", "-fPIC"]);
+        let folder = bench.folder.path().to_str().expect("a plain path");
+        let flags = [&library, "-Wl,-rpath", folder];
+        let program = bench.cxx("user", BOTH, &flags);
+        let warnings = own_operator_warnings(&bench, &program);
+        assert_eq!(warnings.len(), usize::from(is_told), "{name}: {warnings:?}");
+        let told = warnings.iter().all(|told| told.contains("of 3000 calls"));
+        assert!(told, "{warnings:?}");
+    }
+}
+
 #[test]
 fn a_program_linked_with_another_allocator_is_seen_and_can_be_forced() {
     let bench = Bench::new();

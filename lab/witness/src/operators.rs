@@ -1,0 +1,153 @@
+//! Whether a program's own `operator new` takes its memory from malloc.
+//!
+//! A program that defines `operator new` calls it past the counting library. If that passes on to malloc, as most do,
+//! each call counts there. If it keeps a pool, no allocator that is raced serves what comes from it. So the processor stops
+//! the program's first thread at the beginning of that function (a hardware breakpoint), some hundred times: a call
+//! after which the library has counted nothing until the next one reached no malloc.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::layout::{FUNCTIONS, Function, Record};
+use crate::ledger::takes_memory;
+
+/// Calls that are watched; each takes about 10 µs.
+const MOST: u32 = 1_000;
+
+/// Fewer calls than this say nothing.
+const FEWEST: u32 = 20;
+
+/// Findings on a program's own `operator new`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OwnNew {
+    /// Calls that were watched until the next one.
+    pub(crate) watched: u32,
+    /// How many of them reached no malloc.
+    pub(crate) apart: u32,
+}
+
+impl OwnNew {
+    /// Whether it serves most of its calls itself.
+    pub(crate) fn keeps_a_pool(self) -> bool {
+        self.watched >= FEWEST && 2 * self.apart > self.watched
+    }
+}
+
+/// A process that stops at its own `operator new`.
+#[derive(Debug)]
+pub(crate) struct NewWatch {
+    pid: i32,
+    address: u64,
+    record: Option<File>,
+    /// Calls that were counted by the latest stop.
+    counted: Option<u64>,
+    found: OwnNew,
+}
+
+impl NewWatch {
+    /// Makes a process stop whenever its first thread comes to `address`; `None` where the processor or the kernel cannot.
+    pub(crate) fn begin(pid: i32, address: u64) -> Option<Self> {
+        breakpoint::set(pid, address).then_some(Self {
+            pid,
+            address,
+            record: None,
+            counted: None,
+            found: OwnNew::default(),
+        })
+    }
+
+    /// Notes a stop of the first thread by SIGTRAP, and says whether it was one of these. `record` is the path of the
+    /// process's record.
+    pub(crate) fn stopped(&mut self, record: &Path) -> bool {
+        if !breakpoint::is_cause(self.pid, self.address) {
+            return false;
+        }
+        if self.record.is_none() {
+            self.record = File::open(record).ok();
+        }
+        let counted = self.record.as_ref().and_then(counted);
+        if let (Some(before), Some(now)) = (self.counted, counted) {
+            self.found.watched += 1;
+            self.found.apart += u32::from(before == now);
+        }
+        self.counted = counted;
+        if self.found.watched >= MOST {
+            breakpoint::clear(self.pid);
+        }
+        true
+    }
+
+    pub(crate) fn found(&self) -> OwnNew {
+        self.found
+    }
+}
+
+/// Calls for memory that a record has counted so far, of all threads.
+fn counted(record: &File) -> Option<u64> {
+    const SIZE: usize = FUNCTIONS.len() * size_of::<Function>();
+    let mut bytes = [0; SIZE];
+    let start = std::mem::offset_of!(Record, functions) as u64;
+    record.read_exact_at(&mut bytes, start).ok()?;
+    let functions = bytes.chunks_exact(size_of::<Function>()).zip(FUNCTIONS);
+    let calls = functions.filter(|(_, name)| takes_memory(name));
+    let calls = calls.filter_map(|(function, _)| {
+        let at = std::mem::offset_of!(Function, calls);
+        let word = function.get(at..at + 8)?.try_into().ok()?;
+        Some(u64::from_ne_bytes(word))
+    });
+    Some(calls.sum())
+}
+
+#[cfg(target_arch = "x86_64")]
+mod breakpoint {
+    use std::mem::offset_of;
+
+    /// The kind of a SIGTRAP that a hardware breakpoint raised.
+    const BY_HARDWARE: i32 = 4;
+
+    /// The debug register that holds the address, and the one that switches it on.
+    const ADDRESS: usize = 0;
+    const CONTROL: usize = 7;
+
+    /// The bit of the latter that stops this thread where it executes that address.
+    const EXECUTED: u64 = 1;
+
+    fn write(thread: i32, register: usize, value: u64) -> bool {
+        let place = offset_of!(libc::user, u_debugreg) + register * size_of::<u64>();
+        // SAFETY: the kernel writes to its own copy of the thread's registers, and fails where it is no tracee of ours.
+        unsafe { libc::ptrace(libc::PTRACE_POKEUSER, thread, place, value) == 0 }
+    }
+
+    pub(super) fn set(thread: i32, address: u64) -> bool {
+        write(thread, ADDRESS, address) && write(thread, CONTROL, EXECUTED)
+    }
+
+    pub(super) fn clear(thread: i32) {
+        write(thread, CONTROL, 0);
+    }
+
+    /// Whether a stopped thread has come to `address`. The kernel lets it pass when it goes on.
+    pub(super) fn is_cause(thread: i32, address: u64) -> bool {
+        // SAFETY: the structure outlives the call and is filled in when the call succeeds; a SIGTRAP that the processor
+        // raised has an address.
+        unsafe {
+            let mut signal: libc::siginfo_t = std::mem::zeroed();
+            let known = libc::ptrace(libc::PTRACE_GETSIGINFO, thread, 0, &raw mut signal) == 0;
+            known && signal.si_code == BY_HARDWARE && signal.si_addr() as u64 == address
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod breakpoint {
+    pub(super) fn set(_: i32, _: u64) -> bool {
+        false
+    }
+
+    pub(super) fn clear(_: i32) {}
+
+    pub(super) fn is_cause(_: i32, _: u64) -> bool {
+        false
+    }
+}
