@@ -130,7 +130,7 @@ fn no_cause_is_named_that_its_figures_do_not_support() {
             row.evidence = Some(Evidence::default());
         }
         let why = reason(&result).expect("one is faster");
-        assert_eq!(why.cause, Cause::Unexplained, "{why}");
+        assert_eq!(why.cause, Cause::Unexplained { in_calls: None }, "{why}");
         assert!(
             why.to_string()
                 .starts_with("nothing that was recorded explains"),
@@ -203,6 +203,39 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
         "x spends 8.00 ms in allocator calls in place of 20.0 ms, about 71% of the processor time that \
          it saves"
     );
+}
+
+#[test]
+fn time_in_calls_is_told_where_it_accounts_for_some_of_the_gain_only() {
+    let time = |spent_s| Evidence {
+        call_time: Some(CallTime {
+            spent_s,
+            calls: 1_000,
+            timed: 200,
+        }),
+        ..Evidence::default()
+    };
+    // 10 ms are saved.
+    let less = Figures {
+        user: 0.014,
+        ..BASELINE
+    };
+    for (calls, told) in [
+        (0.006, "nor time in calls, which accounts for about 20% of"),
+        (0.0079, "nor time in calls"),
+        (0.010, "nor time in calls"),
+        (
+            0.004,
+            "x spends 4.00 ms in allocator calls in place of 8.00 ms, about 40% of",
+        ),
+    ] {
+        let mut result = race(vec![rival("x", 0.8, &less)]);
+        result.entrants[0].evidence = Some(time(0.008));
+        result.entrants[1].evidence = Some(time(calls));
+        let why = said(&result);
+        assert!(why.contains(told), "{why}");
+        assert_eq!(why.contains("% of"), told.contains("% of"), "{why}");
+    }
 }
 
 #[test]
