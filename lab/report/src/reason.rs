@@ -21,7 +21,10 @@ const CPU: &str = "cpu_s";
 /// that a program does takes longer than the page faults from which the cost of one is known.
 const ENOUGH: f64 = 1.0 / 3.0;
 
-/// Share of a gain that a setting must bring to be named, and the places of blocks by elimination.
+/// Share of a gain below which a figure accounts for nothing to speak of.
+const LITTLE: f64 = 0.05;
+
+/// Share of a gain that a setting must bring to be named.
 const HALF: f64 = 0.5;
 
 /// How many times less of something is a cause, and not a matter of chance.
@@ -85,12 +88,6 @@ pub enum Cause {
         /// Share of the processor time saved, from 0 to 1.
         share: f64,
     },
-    /// Less time in the program's own code, outside of the kernel and of the allocator's calls: an allocator changes
-    /// nothing there but where blocks lie.
-    Places {
-        /// Share of the processor time saved, from 0 to 1.
-        share: f64,
-    },
     /// Less memory for the same live bytes.
     Fragmentation {
         /// Bytes resident for each live byte under the entrant.
@@ -99,7 +96,10 @@ pub enum Cause {
         baseline: f64,
     },
     /// Nothing that was recorded accounts for it.
-    Unexplained,
+    Unexplained {
+        /// Share of the processor time saved that less time in calls accounts for, where it is some.
+        in_calls: Option<f64>,
+    },
     /// The timed runs do not account for it, and no other run was made.
     Unfollowed,
 }
@@ -151,7 +151,9 @@ pub fn reason_for(result: &RaceResult, allocator: &str) -> Option<Reason> {
         gain,
         cause: cause.unwrap_or(
             match [row, baseline].iter().all(|row| row.evidence.is_some()) {
-                true => Cause::Unexplained,
+                true => Cause::Unexplained {
+                    in_calls: calls_share([row, baseline]),
+                },
                 false => Cause::Unfollowed,
             },
         ),
@@ -181,10 +183,7 @@ fn more(of: impl Fn(&EntrantResult) -> Option<f64>, rows: [&EntrantResult; 2]) -
 /// them.
 fn of_time(result: &RaceResult, row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
     let rows = [row, baseline];
-    let saved = more(
-        |row| Some(median(&row.user_s)? + median(&row.system_s)?),
-        rows,
-    )?;
+    let saved = more(processor, rows)?;
     // An entrant that waits less saves no processor time.
     if saved <= 0.0 {
         return None;
@@ -194,7 +193,6 @@ fn of_time(result: &RaceResult, row: &EntrantResult, baseline: &EntrantResult) -
     page_faults(result, rows, saved, in_kernel)
         .or_else(|| system_calls(rows, kernel_share))
         .or_else(|| call_time(rows, saved))
-        .or_else(|| places(rows, saved, in_kernel))
 }
 
 fn page_faults(
@@ -246,12 +244,15 @@ fn in_calls(row: &EntrantResult) -> Option<f64> {
     Some(row.evidence.as_ref()?.call_time?.spent_s)
 }
 
-/// What is left of the time saved without the kernel's part and that of calls, where that is most of it. Page faults
-/// within calls are in both parts, so that the rest is rather too small.
-fn places(rows: [&EntrantResult; 2], saved: f64, in_kernel: f64) -> Option<Cause> {
-    let calls = more(in_calls, rows)?;
-    let share = (saved - in_kernel.max(0.0) - calls.max(0.0)) / saved;
-    (share >= HALF).then_some(Cause::Places { share })
+/// User and system time together.
+fn processor(row: &EntrantResult) -> Option<f64> {
+    Some(median(&row.user_s)? + median(&row.system_s)?)
+}
+
+/// Share of the processor time saved that less time in calls accounts for; `None` where it is nothing to speak of.
+fn calls_share(rows: [&EntrantResult; 2]) -> Option<f64> {
+    let share = more(in_calls, rows)? / more(processor, rows).filter(|saved| *saved > 0.0)?;
+    (LITTLE..ENOUGH).contains(&share).then_some(share)
 }
 
 fn call_time(rows: [&EntrantResult; 2], saved: f64) -> Option<Cause> {
@@ -340,17 +341,12 @@ impl Reason {
                 Nanoseconds::from_seconds(*baseline),
                 part(*share)
             ),
-            Cause::Places { share } => format!(
-                "lets the program's own code run faster, about {}: outside of the kernel and of allocator \
-                 calls only the places of blocks differ",
-                part(*share)
-            ),
             Cause::Fragmentation { ratio, baseline } => format!(
                 "keeps {} bytes resident for each live byte in place of {}",
                 words::bare_ratio(*ratio),
                 words::bare_ratio(*baseline)
             ),
-            Cause::Unexplained | Cause::Unfollowed => return None,
+            Cause::Unexplained { .. } | Cause::Unfollowed => return None,
         })
     }
 }
@@ -368,11 +364,22 @@ impl fmt::Display for Reason {
                 out,
                 "no run followed the blocks of {name} to explain why it takes less memory"
             )?,
-            (None, Gain::Time(_)) => write!(
-                out,
-                "nothing that was recorded explains why {name} is faster: neither page faults nor calls \
-                 to the system nor time in calls"
-            )?,
+            (None, Gain::Time(_)) => {
+                let in_calls = match self.cause {
+                    Cause::Unexplained {
+                        in_calls: Some(share),
+                    } => format!(
+                        ", which accounts for about {:.0}% of the processor time that it saves",
+                        100.0 * share
+                    ),
+                    _ => String::new(),
+                };
+                write!(
+                    out,
+                    "nothing that was recorded explains why {name} is faster: neither page faults nor calls \
+                     to the system nor time in calls{in_calls}"
+                )?;
+            }
             (None, Gain::Memory(_)) => write!(
                 out,
                 "nothing that was recorded explains why {name} takes less memory"

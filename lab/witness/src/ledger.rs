@@ -82,22 +82,7 @@ impl Ledger {
         if word(std::mem::offset_of!(Record, magic))? != MAGIC {
             return None;
         }
-        let object = |place: u64| {
-            let place = usize::try_from(place)
-                .ok()?
-                .checked_sub(1)
-                .filter(|&at| at < OBJECTS)?;
-            let start = std::mem::offset_of!(Record, objects) + place * PATH_BYTES;
-            let text = bytes
-                .get(start..start + PATH_BYTES)?
-                .split(|&byte| byte == 0)
-                .next()?;
-            Some(resolved(if text.is_empty() {
-                program.to_string_lossy().into_owned()
-            } else {
-                String::from_utf8_lossy(text).into_owned()
-            }))
-        };
+        let object = |place: u64| named(bytes, place, program);
         let functions = std::mem::offset_of!(Record, functions);
         let mut ledger = Self {
             first_malloc: object(word(std::mem::offset_of!(Record, first_malloc))?),
@@ -112,23 +97,31 @@ impl Ledger {
                 ledger.malloc_to.clone_from(&server);
             }
             if calls > 0 {
-                let counts = Counts {
-                    server: server.unwrap_or_default(),
-                    calls,
-                    bytes,
-                };
-                if is_operator_new(name) {
-                    ledger.operator_new = true;
-                    add(&mut ledger.news, counts.clone());
-                } else if takes_memory(name) {
-                    ledger.mallocs += calls;
-                }
-                add(&mut ledger.counts, counts);
+                let server = server.unwrap_or_default();
+                ledger.add(
+                    name,
+                    Counts {
+                        server,
+                        calls,
+                        bytes,
+                    },
+                );
             }
         }
         ledger.followed = followed(&word)?;
         ledger.traces = word(std::mem::offset_of!(Record, refused_traces))? > 0;
         Some(ledger)
+    }
+
+    /// Adds what was counted of one function.
+    fn add(&mut self, name: &str, counts: Counts) {
+        if is_operator_new(name) {
+            self.operator_new = true;
+            add(&mut self.news, counts.clone());
+        } else if takes_memory(name) {
+            self.mallocs += counts.calls;
+        }
+        add(&mut self.counts, counts);
     }
 
     /// What the allocators served. The C++ runtime only passes calls on to malloc, where they count.
@@ -159,6 +152,19 @@ fn add(counts: &mut Vec<Counts>, more: Counts) {
 /// Whether a function is one of C that gives memory.
 pub(crate) fn takes_memory(name: &str) -> bool {
     !name.starts_with("_Z") && !name.contains("free") && name != "malloc_usable_size"
+}
+
+/// The path of the object at a place of a record, counted from one.
+fn named(bytes: &[u8], place: u64, program: &Path) -> Option<String> {
+    let place = usize::try_from(place).ok()?.checked_sub(1);
+    let place = place.filter(|&at| at < OBJECTS)?;
+    let start = std::mem::offset_of!(Record, objects) + place * PATH_BYTES;
+    let path = bytes.get(start..start + PATH_BYTES)?;
+    let text = path.split(|&byte| byte == 0).next()?;
+    Some(resolved(match text.is_empty() {
+        true => program.to_string_lossy().into_owned(),
+        false => String::from_utf8_lossy(text).into_owned(),
+    }))
 }
 
 /// Whether a function is a form of `operator new`, by its mangled name.

@@ -239,7 +239,7 @@ fn an_allocator_of_the_users_own_is_kept_with_its_settings() {
 }
 
 /// Everything that is shown of a race of `program`, had the rival a fault of its `operator new`: it is added to the plan
-/// in the journal, from which the result is made again. Only entries of the catalogue have such faults, and none of
+/// in the journal, from which the result is made again. Only entries of the registry have such faults, and none of
 /// them need be installed.
 fn shown_with_fault_of_new(program: &str) -> String {
     let (site, sound) = (Site::new(), allocator(""));
