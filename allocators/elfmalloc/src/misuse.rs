@@ -2,7 +2,7 @@
 
 use heapdrome_pages::system::{abort, write_error};
 
-use crate::slab::Misuse;
+use crate::slabs::slab::Misuse;
 
 /// Names the address, and ends the process.
 pub fn report(misuse: Misuse) -> ! {

@@ -110,7 +110,7 @@ fn parse(text: &CStr) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front_end::{FrontEnd, Magazines};
+    use crate::heap::front_end::{FrontEnd, Magazines};
     use std::ffi::CString;
     use std::string::String;
     use std::vec::Vec;

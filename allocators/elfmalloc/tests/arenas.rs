@@ -3,10 +3,10 @@
 use std::ptr::{NonNull, null, null_mut};
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::pool::{LARGEST_RUN, Run};
+use heapdrome_elfmalloc::heap::backend::Backend;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_elfmalloc::units::pool::{LARGEST_RUN, Run};
 use heapdrome_pages::{Access, Pages, Placed, Simulated};
 
 /// A back-end of small arenas, in so many bytes of address space.

@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use std::ptr::NonNull;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::ThreadHeap;
-use heapdrome_elfmalloc::local_cache::LocalCache;
+use heapdrome_elfmalloc::heap::backend::Backend;
+use heapdrome_elfmalloc::heap::front::ThreadHeap;
+use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::local_cache::LocalCache;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{CLASSES, UNIT};
-use heapdrome_elfmalloc::slab::Misuse;
+use heapdrome_elfmalloc::slabs::slab::Misuse;
 use heapdrome_pages::Simulated;
 
 const SMALL_ARENAS: Settings = Settings {

@@ -4,9 +4,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::heap::backend::Backend;
+use heapdrome_elfmalloc::heap::front::ThreadHeap;
+use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_pages::Simulated;
 

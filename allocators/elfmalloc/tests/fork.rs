@@ -3,7 +3,7 @@
 use std::mem::forget;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::heap::backend::Backend;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_pages::Simulated;
 

@@ -5,10 +5,10 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::bin::Bin;
+use heapdrome_elfmalloc::heap::backend::Backend;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_elfmalloc::slabs::bin::Bin;
 use heapdrome_pages::Simulated;
 
 /// Far more than it takes, for machines with much else to do.

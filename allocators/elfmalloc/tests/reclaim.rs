@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::arena::HUGE;
-use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::heap::backend::Backend;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_elfmalloc::units::arena::HUGE;
 use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
 
 type Hook = Box<dyn FnOnce() + Send>;

@@ -3,10 +3,10 @@
 mod paths;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::FEWEST_TICKS;
-use heapdrome_elfmalloc::local_cache::LocalCache;
+use heapdrome_elfmalloc::heap::backend::Backend;
+use heapdrome_elfmalloc::heap::front::FEWEST_TICKS;
+use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::local_cache::LocalCache;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{UNIT, UNIT_SHIFT};
 use heapdrome_pages::Simulated;

@@ -4,8 +4,8 @@ use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::heap::backend::Backend;
+use heapdrome_elfmalloc::heap::front::ThreadHeap;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_pages::Simulated;
 

@@ -3,9 +3,9 @@
 use std::ptr::NonNull;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::FrontEnd;
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::heap::backend::Backend;
+use heapdrome_elfmalloc::heap::front::ThreadHeap;
+use heapdrome_elfmalloc::heap::front_end::FrontEnd;
 use heapdrome_pages::Simulated;
 
 /// A block; null where there is no memory. The heap is the calling thread's.

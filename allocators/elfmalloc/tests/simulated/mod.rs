@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 
 use heapdrome_conformance::{Program, Subject, execute};
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::FrontEnd;
-use heapdrome_elfmalloc::heap::ThreadHeap;
-use heapdrome_elfmalloc::large::Large;
+use heapdrome_elfmalloc::heap::backend::Backend;
+use heapdrome_elfmalloc::heap::front::ThreadHeap;
+use heapdrome_elfmalloc::heap::front_end::FrontEnd;
+use heapdrome_elfmalloc::heap::large::Large;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{LARGEST, UNIT};
 use heapdrome_malloc_abi::MallocAbi;

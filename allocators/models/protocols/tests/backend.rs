@@ -4,9 +4,9 @@
 use std::ptr::NonNull;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::arena::Arena;
-use heapdrome_elfmalloc::class_map::ClassMap;
-use heapdrome_elfmalloc::directory::Directory;
+use heapdrome_elfmalloc::units::arena::Arena;
+use heapdrome_elfmalloc::units::class_map::ClassMap;
+use heapdrome_elfmalloc::units::directory::Directory;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, backend, give, new_backend, small, take};

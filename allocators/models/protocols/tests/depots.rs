@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::heap::backend::Backend;
+use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::front::ThreadHeap;
 use heapdrome_models::scene::{Sent, Shared, backend, give, many, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Simulated;

@@ -3,8 +3,8 @@
 
 use std::ptr::NonNull;
 
-use heapdrome_elfmalloc::bin::Bin;
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::slabs::bin::Bin;
+use heapdrome_elfmalloc::heap::front::ThreadHeap;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, new_backend, small, take};
 use heapdrome_models::{join, model, nothing_in_advance, spawn};

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::{NonNull, without_provenance_mut};
 
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::front::ThreadHeap;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, give, many, new_backend};
 use heapdrome_models::thread_exit::ThreadExit;
 use heapdrome_models::{end_of_thread, join, keys, model, spawn};

@@ -1,0 +1,76 @@
+//! Large blocks of the hardened variant: mappings of their own, between pages that cannot be touched.
+
+use core::ptr::NonNull;
+
+use heapdrome_pages::Pages;
+
+use crate::hardened::canary::{guard, is_guarded};
+use crate::heap::large::Large;
+use crate::misuse::report;
+use crate::process::BACKEND;
+use crate::slabs::slab::Misuse;
+
+/// A block with its own mapping, between guard pages; or one without, where the system allows for no
+/// more mappings or addresses.
+pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
+    let Some(block) = BACKEND.map_guarded(size, alignment) else {
+        return BACKEND.allocate_large(size, alignment);
+    };
+    // SAFETY: the mapping has whole pages.
+    unsafe { guard(block, size, BACKEND.pages.page_size()) };
+    Some(Large { block, clean: true })
+}
+
+/// Leaves a block that is no slab's `size` bytes, which are fewer than it has, without moving it.
+///
+/// # Safety
+///
+/// The block is the caller's.
+pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
+    let entry = BACKEND.mapped.lock().find(block.addr().get());
+    // SAFETY: the caller's promise.
+    unsafe {
+        match entry {
+            Some(entry) if entry.block != entry.base => {
+                look_at_edges(block, entry.size);
+                BACKEND.shrink_guarded(block.addr().get(), size);
+                guard(block, size, BACKEND.pages.page_size());
+            }
+            // It has no guard pages. Where the system does not let it shrink, it stays as large as it is.
+            _ => {
+                BACKEND.resize(block, size);
+            }
+        }
+    }
+}
+
+/// Ends the process if something was written around a guarded block.
+///
+/// # Safety
+///
+/// The block is the caller's, and has `size` bytes.
+unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise.
+    if unsafe { !is_guarded(block, size, BACKEND.pages.page_size()) } {
+        report(Misuse::Around(block.addr().get()));
+    }
+}
+
+/// Takes a guarded block back; false if there is none at `address`.
+///
+/// # Safety
+///
+/// The caller gives it up.
+pub(crate) unsafe fn free_guarded(block: NonNull<u8>) -> bool {
+    let address = block.addr().get();
+    let Some(entry) = BACKEND.mapped.lock().find(address) else {
+        return false;
+    };
+    // SAFETY: the block was the caller's.
+    unsafe {
+        if entry.block != entry.base {
+            look_at_edges(block, entry.size);
+        }
+        BACKEND.free_mapped(address)
+    }
+}

@@ -1,0 +1,433 @@
+//! Thread heaps and the fast path.
+//!
+//! A magazine is a stack of free blocks of one class. Before its first slot lies null, after its
+//! last the word [`FULL`]: the fast path reads the slot that it is about to use, and needs no count.
+//!
+//! ```text
+//!            front.tops[class] --------+
+//!                                      v
+//!   [ null | block | block | block |      |      |      | FULL ]
+//!            slots[0]                                     slots[capacity]
+//! ```
+
+use core::cell::Cell;
+use core::ptr::{NonNull, null_mut, without_provenance_mut};
+use heapdrome_pages::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering::Acquire};
+
+use heapdrome_malloc_abi::Presence;
+use heapdrome_pages::Lock;
+
+use crate::heap::coalescer::Coalescer;
+use crate::heap::depot::Depot;
+use crate::heap::drain::Outflow;
+use crate::heap::magazine::Magazine;
+use crate::heap::quarantine::Quarantine;
+use crate::size_class::{CLASSES, FIRST_SHARED, LARGEST, SMALL, SMALL_CLASSES, SizeClass};
+use crate::slabs::bin::{Bin, Slabs};
+use crate::units::class_map::{ClassMap, Window};
+use crate::units::metadata::ThreadMetadata;
+
+/// What stands behind the last slot of a magazine.
+pub const FULL: *mut u8 = without_provenance_mut(1);
+/// Entries of a front: classes, and those numbers that no slab serves.
+const ENTRIES: usize = 96;
+/// After so many frees, a new thread looks at the clock.
+pub const FEWEST_TICKS: i32 = 16;
+/// The most frees after which a thread looks at the clock.
+pub const MOST_TICKS: i32 = 4096;
+/// The same for a thread that has been giving blocks back: it may soon do little, and memory be idle.
+pub const MOST_TICKS_GIVING: i32 = 256;
+
+/// Fetches the start of a block ahead, to be written to. Any address will do, and null.
+///
+/// Whoever gets a block writes to it, and it may lie in the cache of the processor that freed it. `prefetchw` takes that
+/// line over at once, where a plain prefetch would share it and the write would have to ask again. The compiler's own
+/// intrinsics do not emit it unless told that the processor has it; one that lacks it treats it as a no-operation, but for
+/// the first 64-bit ones of Intel (2004), which have no `prefetchw` and would fault.
+#[inline(always)]
+pub(crate) fn will_be_used(block: *mut u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch touches nothing.
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) block, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = block;
+}
+
+/// A static that threads share. No thread writes to it, its atomics aside.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Shared<T>(pub(crate) T);
+
+// SAFETY: the words are pointers that nobody follows, and the static of this type is never written to.
+unsafe impl Sync for Shared<[*mut u8; 2]> {}
+// SAFETY: the cells in statics of this type are never written to: in their magazines nothing can be put, and frees of
+// threads without a heap are not counted there. The presence is atomic.
+unsafe impl Sync for Shared<Front> {}
+
+/// A magazine that is empty and full: every use of it takes the slow path.
+static NO_SLOTS: Shared<[*mut u8; 2]> = Shared([null_mut(), FULL]);
+
+/// The top of a magazine without slots.
+#[must_use]
+pub const fn no_slots() -> *mut *mut u8 {
+    // SAFETY: the second word of the array.
+    unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
+}
+
+/// The slab that a thread last took blocks of a class from. It may be another's by now, or gone: this
+/// says what to keep at hand, and nothing else relies on it.
+#[derive(Debug)]
+#[repr(C)]
+struct Own {
+    base: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
+/// All that the fast path uses of a heap.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Front {
+    tops: [Cell<*mut *mut u8>; ENTRIES],
+    /// Where the class map is.
+    window: Cell<Window>,
+    ticks: Cell<i32>,
+    /// Whether the thread is on a slow path. A thread that forks reads it.
+    presence: Presence,
+    /// The class of each 16-byte step to [`SMALL`]: here, since no instruction has to say where it is then.
+    /// Never changed.
+    small: [SizeClass; SMALL / 16 + 1],
+    /// For the front-end that keeps only blocks of these.
+    own: [Own; ENTRIES],
+}
+
+/// The front of threads without a heap.
+pub(crate) static NO_HEAP: Shared<Front> = Shared(Front::of_many());
+/// The front of threads that are about to end.
+pub(crate) static ENDED: Shared<Front> = Shared(Front::of_many());
+
+impl Front {
+    /// A front whose every use takes the slow path.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            tops: [const { Cell::new(no_slots()) }; ENTRIES],
+            window: Cell::new(Window::NONE),
+            ticks: Cell::new(FEWEST_TICKS),
+            presence: Presence::of_one(),
+            small: SMALL_CLASSES,
+            own: [const {
+                Own {
+                    base: Cell::new(0),
+                    bytes: Cell::new(0),
+                }
+            }; ENTRIES],
+        }
+    }
+
+    /// Another front whose every use takes the slow path, for any number of threads.
+    const fn of_many() -> Self {
+        Self {
+            presence: Presence::of_many(),
+            ..Self::new()
+        }
+    }
+
+    /// Whether the thread, or one of the threads, is on a slow path.
+    #[inline(always)]
+    pub(crate) const fn presence(&self) -> &Presence {
+        &self.presence
+    }
+
+    /// That of a front that another thread may be using.
+    ///
+    /// # Safety
+    ///
+    /// The front is one.
+    pub(crate) unsafe fn presence_of(front: NonNull<Self>) -> *const Presence {
+        // SAFETY: the caller's promise. No reference to the whole front is made.
+        unsafe { &raw const (*front.as_ptr()).presence }
+    }
+
+    /// Says where the class map is, so that frees can take the fast path.
+    pub(crate) fn set_map(&self, map: &ClassMap) {
+        self.window.set(map.window());
+    }
+
+    /// Where the next block of `class` would be put.
+    #[inline(always)]
+    #[must_use]
+    pub fn top(&self, class: SizeClass) -> *mut *mut u8 {
+        debug_assert!(class.number() < ENTRIES);
+        // SAFETY: numbers of classes are below ENTRIES.
+        unsafe { self.tops.get_unchecked(class.number()) }.get()
+    }
+
+    /// Sets the top.
+    ///
+    /// # Safety
+    ///
+    /// `top` is a slot of a magazine of `class`, or the [`FULL`] behind its last; the slots before it hold blocks of the
+    /// class that nobody uses, down to the null before the first; and the thread whose front this is calls.
+    #[inline(always)]
+    pub unsafe fn set_top(&self, class: SizeClass, top: *mut *mut u8) {
+        debug_assert!(class.number() < ENTRIES);
+        // SAFETY: as above.
+        unsafe { self.tops.get_unchecked(class.number()) }.set(top);
+    }
+
+    /// Whether it is time to look at the clock.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.ticks.get() < 0
+    }
+
+    /// Counts frees that took the slow path, or blocks of a refill.
+    pub fn count(&self, blocks: usize) {
+        self.ticks
+            .set(self.ticks.get().saturating_sub(blocks as i32));
+    }
+
+    /// Says which slab the thread takes blocks of `class` from: `bytes` from `base` on; none of them
+    /// means none.
+    pub fn set_own(&self, class: SizeClass, base: usize, bytes: usize) {
+        let own = &self.own[class.number()];
+        own.base.set(base);
+        own.bytes.set(bytes);
+    }
+
+    /// Whether `address` lies in the slab that the thread last took blocks of `class` from.
+    #[inline(always)]
+    #[must_use]
+    pub fn owns(&self, class: SizeClass, address: usize) -> bool {
+        debug_assert!(class.number() < ENTRIES);
+        // SAFETY: numbers of classes are below ENTRIES.
+        let own = unsafe { self.own.get_unchecked(class.number()) };
+        address.wrapping_sub(own.base.get()) < own.bytes.get()
+    }
+
+    /// Says after how many frees the clock is to be looked at again.
+    pub fn set_ticks(&self, ticks: i32) {
+        self.ticks.set(ticks);
+    }
+
+    /// Says after how many frees it is to be at the latest.
+    pub fn limit_ticks(&self, most: i32) {
+        self.ticks.set(self.ticks.get().min(most));
+    }
+
+    /// The class of blocks of `size` bytes, at most [`SMALL`].
+    #[inline(always)]
+    pub(crate) fn class_of_small(&self, size: usize) -> SizeClass {
+        debug_assert!(size <= SMALL);
+        // SAFETY: the size is at most SMALL.
+        unsafe { *self.small.get_unchecked((size + 15) >> 4) }
+    }
+
+    /// A block of at least `size` bytes; null where that takes the slow path.
+    #[inline(always)]
+    #[must_use]
+    pub fn allocate(&self, size: usize) -> *mut u8 {
+        if size <= SMALL {
+            return self.pop(self.class_of_small(size));
+        }
+        if size <= LARGEST {
+            return self.pop(SizeClass::of(size));
+        }
+        null_mut()
+    }
+
+    /// A block of `class`; null where its magazine is empty.
+    #[inline(always)]
+    pub(crate) fn pop(&self, class: SizeClass) -> *mut u8 {
+        let top = self.top(class);
+        // SAFETY: before a top there is always a slot, or the null before the first.
+        let block = unsafe { *top.sub(1) };
+        if !block.is_null() {
+            // SAFETY: the slot before the top held a block, so that before it there is another, or the null.
+            unsafe {
+                will_be_used(*top.sub(2));
+                self.set_top(class, top.sub(1));
+            }
+        }
+        block
+    }
+
+    /// Puts a block into the magazine of its class; false where that takes the slow path, and then
+    /// nothing has happened.
+    ///
+    /// # Safety
+    ///
+    /// `block` is null or was allocated, and is used no more.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn free(&self, block: *mut u8) -> bool {
+        let Some(class) = self.window.get().find(block.addr()) else {
+            return false;
+        };
+        // SAFETY: the caller's promise, and the map's.
+        unsafe { self.push(class, block) }
+    }
+
+    /// The same for a block of the thread's own slab of its class; false for all others.
+    ///
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free).
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn free_own(&self, block: *mut u8) -> bool {
+        let Some(class) = self.window.get().find(block.addr()) else {
+            return false;
+        };
+        // SAFETY: as above.
+        self.owns(class, block.addr()) && unsafe { self.push(class, block) }
+    }
+
+    /// # Safety
+    ///
+    /// `block` is one of `class` that nobody uses, or `class` has no magazine.
+    #[inline(always)]
+    pub(crate) unsafe fn push(&self, class: SizeClass, block: *mut u8) -> bool {
+        let top = self.top(class);
+        // SAFETY: a top points to a slot, or to the FULL behind the last.
+        if unsafe { *top } == FULL {
+            return false;
+        }
+        let ticks = self.ticks.get() - 1;
+        self.ticks.set(ticks);
+        if ticks < 0 {
+            return false;
+        }
+        // SAFETY: the slot is free, and this thread's; behind a slot there is another, or the FULL.
+        unsafe {
+            *top = block;
+            self.set_top(class, top.add(1));
+        }
+        true
+    }
+}
+
+impl Default for Front {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What follows begins a line of the cache: other threads read it, and are not to wait for what the owner writes.
+#[derive(Debug)]
+#[repr(align(64))]
+struct CacheLine;
+
+/// What one thread has for itself. Heaps are never freed; a thread that begins takes over one whose
+/// thread has ended.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ThreadHeap {
+    /// The part that the fast path uses; a pointer to it is one to the heap.
+    pub front: Front,
+    /// By class: the magazines.
+    pub magazines: [Magazine; CLASSES + 1],
+    /// Where their slots are.
+    pub metadata: ThreadMetadata,
+    /// By class, for small blocks: the slabs of its guests, and of threads on the processors that it serves.
+    pub bins: [Bin; FIRST_SHARED],
+    /// By class: how many blocks the magazine held after its last slow path. Others may read it.
+    pub cached: [AtomicU16; CLASSES + 1],
+    /// What magazines have no room for. Any thread may use it.
+    pub depot: Lock<Depot>,
+    /// Blocks on their way to slabs of others; null where there never were any.
+    pub coalescer: *mut Coalescer,
+    /// Freed blocks that are kept from use; null where there never were any.
+    pub quarantine: *mut Quarantine,
+    /// Bytes by which magazines may still grow.
+    pub budget: usize,
+    /// When the magazines were last looked through, in milliseconds.
+    pub looked: u64,
+    /// When the thread last looked at the clock, in milliseconds, and how many frees later it is to.
+    pub clock: (u64, i32),
+    /// Whether blocks have left the heap since then.
+    pub giving: bool,
+    /// When most of what the thread had has been given back.
+    pub outflow: Outflow,
+    others: [CacheLine; 0],
+    /// The heap whose guest this one's thread is; it uses the bins of that, or of its processor's host. Others may
+    /// read it, and be late: any answer was right once, and every bin will do.
+    pub(crate) host: AtomicPtr<ThreadHeap>,
+    /// How many threads are guests here. Changed under the lock of the lists of heaps, read by guests without.
+    pub(crate) guests: AtomicUsize,
+    /// Whether the heap is in the list of hosts. The same lock guards it.
+    pub(crate) is_host: AtomicBool,
+    /// The next heap that is a host.
+    pub(crate) next_host: *mut ThreadHeap,
+    /// The next heap without a thread.
+    pub(crate) next_idle: *mut ThreadHeap,
+    /// The next of all heaps.
+    pub(crate) next: *mut ThreadHeap,
+}
+
+// A heap lies in one block of the allocator's own memory, and those are powers of two.
+const _: () = assert!(size_of::<ThreadHeap>() <= 16384);
+
+impl ThreadHeap {
+    /// A heap without blocks, in `memory`.
+    ///
+    /// # Safety
+    ///
+    /// `memory` is large enough for a heap, aligned for one, and nobody else's.
+    pub unsafe fn write(memory: NonNull<u8>, budget: usize) -> NonNull<Self> {
+        let heap: NonNull<Self> = memory.cast();
+        // SAFETY: the caller's promise; each part is written before anything reads it.
+        unsafe {
+            let place = heap.as_ptr();
+            (&raw mut (*place).front).write(Front::new());
+            for class in 0..=CLASSES {
+                (&raw mut (*place).magazines[class]).write(Magazine::NONE);
+                (&raw mut (*place).cached[class]).write(AtomicU16::new(0));
+            }
+            for class in 0..FIRST_SHARED {
+                (&raw mut (*place).bins[class]).write(Lock::new(Slabs::new()));
+            }
+            (&raw mut (*place).metadata).write(ThreadMetadata::new());
+            (&raw mut (*place).host).write(AtomicPtr::new(place));
+            (&raw mut (*place).guests).write(AtomicUsize::new(0));
+            (&raw mut (*place).is_host).write(AtomicBool::new(false));
+            (&raw mut (*place).next_host).write(null_mut());
+            (&raw mut (*place).depot).write(Lock::new(Depot::new()));
+            (&raw mut (*place).coalescer).write(null_mut());
+            (&raw mut (*place).quarantine).write(null_mut());
+            (&raw mut (*place).budget).write(budget);
+            (&raw mut (*place).outflow).write(Outflow::NONE);
+            (&raw mut (*place).looked).write(0);
+            (&raw mut (*place).clock).write((0, FEWEST_TICKS));
+            (&raw mut (*place).giving).write(false);
+            (&raw mut (*place).next_idle).write(null_mut());
+            (&raw mut (*place).next).write(null_mut());
+        }
+        heap
+    }
+
+    /// The host whose guest the thread of `heap` is.
+    ///
+    /// # Safety
+    ///
+    /// The heap is one.
+    #[inline]
+    pub(crate) unsafe fn host_of(heap: NonNull<Self>) -> NonNull<Self> {
+        // SAFETY: heaps live for ever, and each has a host from the beginning. Acquire: pairs with the release in
+        // `Heaps::enter`, since the host may be younger than the heap.
+        unsafe { NonNull::new_unchecked((*heap.as_ptr()).host.load(Acquire)) }
+    }
+
+    /// The bins of that host.
+    ///
+    /// # Safety
+    ///
+    /// The heap is one.
+    #[inline]
+    pub(crate) unsafe fn bins_of<'a>(heap: NonNull<Self>) -> &'a [Bin; FIRST_SHARED] {
+        // SAFETY: the caller's promise; heaps live for ever, and bins may be used by any thread.
+        unsafe { &(*Self::host_of(heap).as_ptr()).bins }
+    }
+}
