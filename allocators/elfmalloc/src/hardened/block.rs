@@ -5,11 +5,10 @@ use heapdrome_pages::Pages;
 
 use crate::hardened::canary;
 use crate::hardened::fill::{fill, is_filled, is_filled_or_purged};
-use crate::misuse::report;
-use crate::process::{BACKEND, want_states};
+use crate::misuse::{Misuse, report};
+use crate::process::{HEAPS, want_states};
 use crate::size_class::SizeClass;
 use crate::slabs::shape::{Shape, is_long};
-use crate::slabs::slab::{Misuse, Slab};
 use crate::slabs::states::{Any, MOST_SHORT, State};
 
 /// Does what must be done before the first block.
@@ -22,10 +21,9 @@ pub(crate) fn prepare() {
 
 /// Whether a block of `class` begins at `address`, which lies in a slab.
 fn begins(address: usize, class: SizeClass) -> bool {
-    let slab: *mut Slab = BACKEND.slab_of(address);
-    // SAFETY: the address lies in a slab.
-    let offset = address - unsafe { (*slab).base.addr() };
-    class.geometry().block_at(offset).is_some()
+    let run = HEAPS.memory().run_of(address);
+    let offset = run.map(|run| address.wrapping_sub(run.base().addr()));
+    offset.is_some_and(|offset| class.geometry().block_at(offset).is_some())
 }
 
 /// Ends the process: no block that the program has begins at `address`.
@@ -41,7 +39,7 @@ fn no_block(address: usize, class: SizeClass) -> ! {
 /// The state of the block at `address`, which lies in a slab of `class`, and how much slack it has; ends the process
 /// if the program has no block there.
 pub(crate) fn state_or_report(address: usize, class: SizeClass) -> (Any, usize) {
-    let state = Any::find(address, Shape::of(class));
+    let state = Any::find(HEAPS.memory().directory(), address, Shape::of(class));
     let found = state.and_then(|state| Some((state, state.slack()?)));
     found.unwrap_or_else(|| no_block(address, class))
 }
@@ -112,13 +110,13 @@ pub(crate) unsafe fn hand_out_fast<S: State>(
 /// The block is a slab's, of `class`, has more than that many bytes, and nobody has it.
 pub(crate) unsafe fn hand_out(block: NonNull<u8>, class: SizeClass, size: usize) {
     let address = block.addr().get();
-    let Some(state) = Any::find(address, Shape::of(class)) else {
+    let Some(state) = Any::find(HEAPS.memory().directory(), address, Shape::of(class)) else {
         report(Misuse::NotABlock(address));
     };
     let slack = slack_for(class, size);
     // SAFETY: the block is the caller's.
     unsafe {
-        let page = BACKEND.pages.page_size();
+        let page = HEAPS.memory().pages.page_size();
         if state.is_freed() && !is_filled_or_purged(block, class.size(), page) {
             report(Misuse::WrittenAfterFree(address));
         }

@@ -1,7 +1,6 @@
 //! What the hardened variant writes over freed blocks, and how it sees later that nobody else wrote there.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::slabs::shape::{PIECE, Shape};
 
@@ -9,21 +8,6 @@ use crate::slabs::shape::{PIECE, Shape};
 const FILL: u8 = 0xdb;
 /// As many bytes of a block are looked at again when it is handed out again.
 const LOOKED_AT: usize = 64;
-/// Whether whole blocks are overwritten; said before the first block is handed out.
-static WHOLE: AtomicBool = AtomicBool::new(false);
-
-/// Says whether whole blocks are to be overwritten.
-pub(crate) fn want_whole(whole: bool) {
-    // Relaxed: whoever has a block to free got it, or the address of it, from a thread that came after this.
-    WHOLE.store(whole, Relaxed);
-}
-
-/// Whether whole blocks are overwritten.
-pub(crate) fn fills_whole() -> bool {
-    // Relaxed: see `want_whole`.
-    WHOLE.load(Relaxed)
-}
-
 /// Overwrites the whole of a block.
 ///
 /// # Safety

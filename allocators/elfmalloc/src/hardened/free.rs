@@ -1,29 +1,22 @@
 //! How the hardened variant takes a slab's block back: checks, quarantine, and from there to the magazine.
 
-use core::ptr::{NonNull, null, null_mut};
+use core::ptr::{NonNull, null_mut};
 
-use heapdrome_malloc_abi::{MallocAbi, deallocate, thread_slot};
+use heapdrome_malloc_abi::{MallocAbi, deallocate};
+use heapdrome_pages::KeepErrno;
 use heapdrome_pages::system::random_word;
-use heapdrome_pages::{KeepErrno, Pages};
 
 use crate::hardened::block::{end, is_another_size, state_or_report};
-use crate::hardened::fill::{fill_whole, fills_whole};
-use crate::heap::backend::Backend;
-use crate::heap::front::ThreadHeap;
+use crate::hardened::fill::fill_whole;
 use crate::heap::quarantine::{GROUP, Quarantine, Strays, has_places};
-use crate::misuse::report;
-use crate::process::thread_local::{front, heap_to_free, present_heap};
-use crate::process::{BACKEND, Elfmalloc};
+use crate::heap::thread_heap::HeapRef;
+use crate::misuse::{Misuse, report};
+use crate::process::thread_local::{front, heap_to_free, present_heap, quarantine, set_quarantine};
+use crate::process::{Elfmalloc, HEAPS, class_of, overwrites_whole};
 use crate::size_class::SizeClass;
+use crate::slabs::free_blocks::FreeBlocks;
 use crate::slabs::shape::{Shape, is_long};
-use crate::slabs::slab::Misuse;
 use crate::slabs::states::{Long, Short, State, are_known};
-
-thread_slot!(
-    /// The calling thread's quarantine, for the fast path: null until the thread has freed a block, once it has ended,
-    /// where it is not known where the states are, and where whole blocks are overwritten.
-    QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
-);
 
 /// What threads freed that have no quarantine.
 static STRAYS: Strays = Strays::new();
@@ -36,7 +29,7 @@ static STRAYS: Strays = Strays::new();
 /// `block` is null or was allocated, and is used no more.
 #[inline(always)]
 pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
-    let quarantine = QUARANTINE::get();
+    let quarantine = quarantine();
     if quarantine.is_null() {
         return false;
     }
@@ -94,7 +87,7 @@ unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
 /// longer to tell.
 #[inline(always)]
 pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
-    let class = BACKEND.map.get(address);
+    let class = HEAPS.memory().map.get(address);
     if !has_places(class) {
         return false;
     }
@@ -124,17 +117,12 @@ unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
             group.into_iter().for_each(|block| free_other(block));
             return;
         };
-        let front = &(*heap.as_ptr()).front;
-        let magazine = &(*heap.as_ptr()).magazines[class.number()];
-        front.count(GROUP);
-        if front.is_due() || magazine.length(front, class) + GROUP > usize::from(magazine.capacity)
-        {
+        let mut group = group;
+        let mut blocks = FreeBlocks::new(class, &mut group);
+        heap.front.count(GROUP);
+        if heap.front.is_due() || !heap.magazine(class).push_all(&mut blocks) {
             group.into_iter().for_each(|block| free_other(block));
-            return;
         }
-        let top = front.top(class);
-        top.cast::<[*mut u8; GROUP]>().write(group);
-        front.set_top(class, top.add(GROUP));
     }
 }
 
@@ -172,10 +160,10 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));
         }
-        if fills_whole() {
+        if overwrites_whole() {
             fill_whole(block, class.size());
         }
-        match heap_to_free().and_then(|heap| BACKEND.quarantine(heap)) {
+        match heap_to_free().and_then(quarantine_of) {
             None => put_among_strays(block),
             Some(quarantine) => {
                 let other = detain(quarantine.as_ptr(), class, block.as_ptr());
@@ -196,11 +184,9 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
 unsafe fn put_among_strays(block: NonNull<u8>) {
     let other = STRAYS.exchange(random_word(), block.as_ptr());
     if !other.is_null() {
-        // SAFETY: what strays is a free block of a slab, and of nobody else now.
-        unsafe {
-            let class = (*BACKEND.slab_of(other.addr())).class;
-            BACKEND.give_or_report(null(), class, &mut [other]);
-        }
+        let class = class_of(other.addr());
+        // SAFETY: what strays is a free block of a slab, and nobody else has it now.
+        unsafe { HEAPS.give(None, FreeBlocks::new(class, &mut [other])) };
     }
 }
 
@@ -225,48 +211,22 @@ unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) 
     }
 }
 
-/// Keeps the calling thread, which ends, from its quarantine: the next thread that gets its heap may have that soon.
-pub(crate) fn forget_quarantine() {
-    QUARANTINE::set(null_mut());
-}
-
-impl<P: Pages> Backend<P> {
-    /// The thread's quarantine, made if need be; `None` where there is no memory.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    unsafe fn quarantine(&self, heap: NonNull<ThreadHeap>) -> Option<NonNull<Quarantine>> {
-        // SAFETY: the heap is this thread's; the memory is new, zero, and aligned to its size or a page.
+/// The thread's quarantine, made if need be; `None` where there is no memory.
+fn quarantine_of(heap: HeapRef) -> Option<NonNull<Quarantine>> {
+    if heap.quarantine.get().is_null() {
+        let memory = HEAPS.memory();
+        let bytes = size_of::<Quarantine>();
+        let place = memory.structures.lock().allocate(&memory.pages, bytes)?;
+        // SAFETY: the memory is new, zero, and aligned to its size or a page.
         unsafe {
-            let place = &raw mut (*heap.as_ptr()).quarantine;
-            if (*place).is_null() {
-                let bytes = size_of::<Quarantine>();
-                let memory = self.metadata.lock().allocate(&self.pages, bytes)?;
-                *place = Quarantine::write(memory, random_word()).as_ptr();
-                (**place).set_map(&self.map);
-            }
-            if are_known() && !fills_whole() {
-                QUARANTINE::set(*place);
-            }
-            NonNull::new(*place)
+            let mut quarantine = Quarantine::write(place, random_word());
+            quarantine.as_mut().set_map(&memory.map);
+            heap.quarantine.set(quarantine.as_ptr());
         }
     }
-
-    /// Gives back what is in the quarantine of a thread that ends.
-    ///
-    /// # Safety
-    ///
-    /// The calling thread alone uses the heap: it is its own, or that of a thread that has ended.
-    pub unsafe fn empty_quarantine(&self, heap: NonNull<ThreadHeap>) {
-        // SAFETY: the heap is this thread's; blocks in its quarantine lie in slabs.
-        unsafe {
-            if let Some(mut quarantine) = NonNull::new((*heap.as_ptr()).quarantine) {
-                quarantine.as_mut().empty(|block| {
-                    let class = (*self.slab_of(block.addr())).class;
-                    self.give_or_report(self.bin(heap, class), class, &mut [block]);
-                });
-            }
-        }
+    let quarantine = heap.quarantine.get();
+    if are_known() && !overwrites_whole() {
+        set_quarantine(quarantine);
     }
+    NonNull::new(quarantine)
 }

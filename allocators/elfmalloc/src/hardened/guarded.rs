@@ -5,19 +5,20 @@ use core::ptr::NonNull;
 use heapdrome_pages::Pages;
 
 use crate::hardened::canary::{guard, is_guarded};
-use crate::heap::large::Large;
-use crate::misuse::report;
-use crate::process::BACKEND;
-use crate::slabs::slab::Misuse;
+use crate::heap::large::allocate_large;
+use crate::misuse::{Misuse, report};
+use crate::process::HEAPS;
+use crate::units::large::Large;
 
 /// A block with its own mapping, between guard pages; or one without, where the system allows for no
 /// more mappings or addresses.
 pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
-    let Some(block) = BACKEND.map_guarded(size, alignment) else {
-        return BACKEND.allocate_large(size, alignment);
+    let pages = &HEAPS.memory().pages;
+    let Some(block) = HEAPS.mapped.map_guarded(pages, size, alignment) else {
+        return allocate_large(&HEAPS, size, alignment);
     };
     // SAFETY: the mapping has whole pages.
-    unsafe { guard(block, size, BACKEND.pages.page_size()) };
+    unsafe { guard(block, size, HEAPS.memory().pages.page_size()) };
     Some(Large { block, clean: true })
 }
 
@@ -27,18 +28,19 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
 ///
 /// The block is the caller's.
 pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
-    let entry = BACKEND.mapped.lock().find(block.addr().get());
+    let entry = HEAPS.mapped.find(block.addr().get());
     // SAFETY: the caller's promise.
     unsafe {
         match entry {
             Some(entry) if entry.block != entry.base => {
                 look_at_edges(block, entry.size);
-                BACKEND.shrink_guarded(block.addr().get(), size);
-                guard(block, size, BACKEND.pages.page_size());
+                let pages = &HEAPS.memory().pages;
+                HEAPS.mapped.shrink_guarded(pages, block.addr().get(), size);
+                guard(block, size, HEAPS.memory().pages.page_size());
             }
             // It has no guard pages. Where the system does not let it shrink, it stays as large as it is.
             _ => {
-                BACKEND.resize(block, size);
+                HEAPS.mapped.resize(HEAPS.memory(), block, size);
             }
         }
     }
@@ -51,7 +53,7 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
 /// The block is the caller's, and has `size` bytes.
 unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
     // SAFETY: the caller's promise.
-    if unsafe { !is_guarded(block, size, BACKEND.pages.page_size()) } {
+    if unsafe { !is_guarded(block, size, HEAPS.memory().pages.page_size()) } {
         report(Misuse::Around(block.addr().get()));
     }
 }
@@ -63,7 +65,7 @@ unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
 /// The caller gives it up.
 pub(crate) unsafe fn free_guarded(block: NonNull<u8>) -> bool {
     let address = block.addr().get();
-    let Some(entry) = BACKEND.mapped.lock().find(address) else {
+    let Some(entry) = HEAPS.mapped.find(address) else {
         return false;
     };
     // SAFETY: the block was the caller's.
@@ -71,6 +73,6 @@ pub(crate) unsafe fn free_guarded(block: NonNull<u8>) -> bool {
         if entry.block != entry.base {
             look_at_edges(block, entry.size);
         }
-        BACKEND.free_mapped(address)
+        HEAPS.mapped.free(&HEAPS.memory().pages, address)
     }
 }

@@ -29,12 +29,11 @@ use crate::hardened::canary::is_whole;
 use crate::hardened::free::{free_fast, has_another_size, take_back};
 use crate::hardened::guarded::{allocate_guarded, free_guarded, shrink_guarded};
 use crate::heap::front::will_be_used;
-use crate::misuse::report;
+use crate::misuse::{Misuse, report};
 use crate::process::thread_local::{front, heap};
-use crate::process::{BACKEND, Elfmalloc, class_of};
+use crate::process::{Elfmalloc, HEAPS, class_of};
 use crate::size_class::{LARGEST, SizeClass};
 use crate::slabs::shape::SHORT;
-use crate::slabs::slab::Misuse;
 use crate::slabs::states::{Long, Short, State, find_states};
 
 /// The top block of its magazine, handed out for `size` bytes; `None` where that takes longer, or where something is
@@ -124,9 +123,10 @@ unsafe impl MallocAbi for Hardened {
         if size < LARGEST
             && let Some(class) = SizeClass::of_aligned(size + 1, alignment)
         {
+            let memory = HEAPS.memory();
             let fast = Elfmalloc::allocate_fast(class.size());
             let block = fast.or_else(|| Elfmalloc::allocate(class.size()))?;
-            find_states(block);
+            find_states(&memory.map, memory.directory(), block);
             // SAFETY: the block is new, and a slab's.
             unsafe { hand_out(block, class, size) };
             return Some(block);
@@ -155,7 +155,7 @@ unsafe impl MallocAbi for Hardened {
     #[inline]
     unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let (address, size) = (block.addr().get(), size.max(1));
-        let class = BACKEND.map.get(address);
+        let class = HEAPS.memory().map.get(address);
         if !class.is_slab() {
             return None;
         }
@@ -241,7 +241,7 @@ unsafe impl MallocAbi for Hardened {
             // SAFETY: the caller's promise.
             return unsafe { Elfmalloc::usable_size(block) };
         }
-        let Some(entry) = BACKEND.mapped.lock().find(address) else {
+        let Some(entry) = HEAPS.mapped.find(address) else {
             report(Misuse::NotABlock(address))
         };
         entry.size

@@ -3,7 +3,8 @@
 use core::ptr::null_mut;
 
 use crate::size_class::SizeClass;
-use crate::slabs::slab::Slab;
+use crate::slabs::free_blocks::FreeBlocks;
+use crate::units::descriptor::DESCRIPTOR;
 
 /// Slabs that are gathered for at once.
 const SETS: usize = 16;
@@ -16,35 +17,51 @@ const BYTES: usize = 4 << 10;
 #[derive(Debug)]
 #[repr(C)]
 struct Gathered {
-    slab: *mut Slab,
+    /// Address of its descriptor.
+    slab: usize,
     class: SizeClass,
     count: u8,
     blocks: [*mut u8; MOST],
 }
 
-/// A thread's blocks on their way. Zero memory is one without blocks.
+/// A thread's blocks on their way.
 #[derive(Debug)]
 pub struct Coalescer {
     sets: [Gathered; SETS],
 }
 
 impl Coalescer {
-    /// Adds a block of `slab`, whose blocks have `class`. `give` gets what goes back now: what was
+    /// No blocks.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            sets: [const {
+                Gathered {
+                    slab: 0,
+                    class: SizeClass::NONE,
+                    count: 0,
+                    blocks: [null_mut(); MOST],
+                }
+            }; SETS],
+        }
+    }
+
+    /// Adds a block of the slab whose descriptor has this address. `give` gets what goes back now: what was
     /// gathered for another slab in the same place, and what has become enough.
     pub fn add(
         &mut self,
-        slab: *mut Slab,
-        class: SizeClass,
-        block: *mut u8,
-        mut give: impl FnMut(SizeClass, &mut [*mut u8]),
+        slab: usize,
+        block: FreeBlocks<'_>,
+        mut give: impl FnMut(FreeBlocks<'_>),
     ) {
-        let set = &mut self.sets[slab.addr() / size_of::<Slab>() % SETS];
+        let class = block.class();
+        let set = &mut self.sets[slab / DESCRIPTOR % SETS];
         if set.slab != slab || set.class != class {
             set.empty(&mut give);
             set.slab = slab;
             set.class = class;
         }
-        set.blocks[usize::from(set.count)] = block;
+        set.blocks[usize::from(set.count)] = block.first();
         set.count += 1;
         if usize::from(set.count) >= enough(class) {
             set.empty(&mut give);
@@ -52,7 +69,7 @@ impl Coalescer {
     }
 
     /// Hands everything that was gathered to `give`.
-    pub fn empty(&mut self, mut give: impl FnMut(SizeClass, &mut [*mut u8])) {
+    pub fn empty(&mut self, mut give: impl FnMut(FreeBlocks<'_>)) {
         for set in &mut self.sets {
             set.empty(&mut give);
         }
@@ -61,17 +78,24 @@ impl Coalescer {
     /// Forgets everything that was gathered.
     pub fn forget(&mut self) {
         for set in &mut self.sets {
-            set.slab = null_mut();
+            set.slab = 0;
             set.count = 0;
         }
     }
 }
 
+impl Default for Coalescer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Gathered {
-    fn empty(&mut self, give: &mut impl FnMut(SizeClass, &mut [*mut u8])) {
+    fn empty(&mut self, give: &mut impl FnMut(FreeBlocks<'_>)) {
         let count = usize::from(core::mem::take(&mut self.count));
         if count != 0 {
-            give(self.class, &mut self.blocks[..count]);
+            // SAFETY: what was gathered are free blocks of the class, and now the set has none.
+            give(unsafe { FreeBlocks::new(self.class, &mut self.blocks[..count]) });
         }
     }
 }
@@ -89,20 +113,23 @@ mod tests {
 
     #[test]
     fn blocks_go_back_by_slab_when_there_are_enough_or_the_place_is_wanted() {
-        // SAFETY: zero is a coalescer without blocks.
-        let mut coalescer: Coalescer = unsafe { core::mem::zeroed() };
+        let mut coalescer = Coalescer::new();
         let mut given: Vec<Vec<usize>> = Vec::new();
-        let mut give = |_: SizeClass, blocks: &mut [*mut u8]| {
-            given.push(blocks.iter().map(|block| block.addr()).collect());
+        let mut give = |mut blocks: FreeBlocks<'_>| {
+            given.push(blocks.as_slice().iter().map(|block| block.addr()).collect());
         };
         let class = SizeClass::of(64);
-        let slab = |number: usize| without_provenance_mut::<Slab>(number * size_of::<Slab>());
-        let block = without_provenance_mut::<u8>;
-        coalescer.add(slab(1), class, block(1), &mut give);
-        coalescer.add(slab(2), class, block(2), &mut give);
-        coalescer.add(slab(1 + SETS), class, block(3), &mut give);
+        let mut add = |slab: usize, number: usize| {
+            let mut block = [without_provenance_mut(number)];
+            // SAFETY: nobody follows the pointers.
+            let block = unsafe { FreeBlocks::new(class, &mut block) };
+            coalescer.add(slab * DESCRIPTOR, block, &mut give);
+        };
+        add(1, 1);
+        add(2, 2);
+        add(1 + SETS, 3);
         for number in 4..4 + MOST {
-            coalescer.add(slab(3), class, block(number), &mut give);
+            add(3, number);
         }
         coalescer.empty(&mut give);
         coalescer.empty(&mut give);

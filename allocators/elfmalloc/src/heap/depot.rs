@@ -13,6 +13,7 @@ use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::{Lock, Pages};
 
 use crate::size_class::{FIRST_SHARED, SizeClass};
+use crate::slabs::free_blocks::FreeBlocks;
 use crate::units::metadata::Metadata;
 
 /// Bytes of a chunk.
@@ -56,11 +57,7 @@ impl Chunks {
     }
 
     /// Takes the blocks of each chunk out by `give`, and gives the chunks back.
-    pub fn empty(
-        mut self,
-        metadata: &Lock<Metadata>,
-        mut give: impl FnMut(SizeClass, &mut [*mut u8]),
-    ) {
+    pub fn empty(mut self, metadata: &Lock<Metadata>, mut give: impl FnMut(FreeBlocks<'_>)) {
         while let Some(chunk) = NonNull::new(self.0) {
             let place = chunk.as_ptr();
             // SAFETY: the chunk is this list's, and its first slots hold blocks; it was allocated with
@@ -70,10 +67,8 @@ impl Chunks {
                 let blocks: *mut *mut u8 = (&raw mut (*place).blocks).cast();
                 let count = (*place).count as usize;
                 if count != 0 {
-                    give(
-                        (*place).class,
-                        core::slice::from_raw_parts_mut(blocks, count),
-                    );
+                    let blocks = core::slice::from_raw_parts_mut(blocks, count);
+                    give(FreeBlocks::new((*place).class, blocks));
                 }
                 metadata.lock().free(chunk.cast(), CHUNK_BYTES);
             }
@@ -168,11 +163,12 @@ impl Depot {
     /// first on; fewer than there are only where there is no memory for a chunk.
     pub fn push(
         &mut self,
-        class: SizeClass,
-        blocks: &[*mut u8],
+        blocks: &mut FreeBlocks<'_>,
         metadata: &Lock<Metadata>,
         pages: &impl Pages,
     ) -> usize {
+        let class = blocks.class();
+        let blocks: &[*mut u8] = blocks.as_slice();
         let mut rest = blocks;
         while !rest.is_empty() {
             let Some(chunk) = self.open(class, metadata, pages) else {
@@ -195,23 +191,20 @@ impl Depot {
         done
     }
 
-    /// Takes up to `want` blocks from the top of the stack, which stay in their order. Returns how many:
-    /// none only where none is there.
-    ///
-    /// # Safety
-    ///
-    /// `slots` has room for `want` pointers, at least one.
-    pub unsafe fn pop(&mut self, class: SizeClass, slots: *mut *mut u8, want: usize) -> usize {
+    /// Takes blocks from the top of the stack into the first slots, of which there is one; they stay in their order.
+    /// Returns how many: none only where none is there.
+    pub fn pop(&mut self, class: SizeClass, slots: &mut [*mut u8]) -> usize {
         let chunk = self.stacks[class.number()].newest;
         if chunk.is_null() {
             return 0;
         }
         // SAFETY: the chunk is the depot's and holds `count` blocks, at least one.
         let taken = unsafe {
-            let taken = want.min((*chunk).count as usize);
+            let taken = slots.len().min((*chunk).count as usize);
             (*chunk).count -= taken as u32;
             let blocks: *mut *mut u8 = (&raw mut (*chunk).blocks).cast();
-            slots.copy_from_nonoverlapping(blocks.add((*chunk).count as usize), taken);
+            let top = blocks.add((*chunk).count as usize);
+            slots.as_mut_ptr().copy_from_nonoverlapping(top, taken);
             taken
         };
         self.bytes -= taken * class.size();

@@ -1,4 +1,4 @@
-//! Thread heaps and the fast path.
+//! The fast path.
 //!
 //! A magazine is a stack of free blocks of one class. Before its first slot lies null, after its
 //! last the word [`FULL`]: the fast path reads the slot that it is about to use, and needs no count.
@@ -11,21 +11,12 @@
 //! ```
 
 use core::cell::Cell;
-use core::ptr::{NonNull, null_mut, without_provenance_mut};
-use heapdrome_pages::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering::Acquire};
+use core::ptr::{null_mut, without_provenance_mut};
 
 use heapdrome_malloc_abi::Presence;
-use heapdrome_pages::Lock;
 
-use crate::heap::coalescer::Coalescer;
-use crate::heap::depot::Depot;
-use crate::heap::drain::Outflow;
-use crate::heap::magazine::Magazine;
-use crate::heap::quarantine::Quarantine;
-use crate::size_class::{CLASSES, FIRST_SHARED, LARGEST, SMALL, SMALL_CLASSES, SizeClass};
-use crate::slabs::bin::{Bin, Slabs};
+use crate::size_class::{LARGEST, SMALL, SMALL_CLASSES, SizeClass};
 use crate::units::class_map::{ClassMap, Window};
-use crate::units::metadata::ThreadMetadata;
 
 /// What stands behind the last slot of a magazine.
 pub const FULL: *mut u8 = without_provenance_mut(1);
@@ -138,16 +129,6 @@ impl Front {
     #[inline(always)]
     pub(crate) const fn presence(&self) -> &Presence {
         &self.presence
-    }
-
-    /// That of a front that another thread may be using.
-    ///
-    /// # Safety
-    ///
-    /// The front is one.
-    pub(crate) unsafe fn presence_of(front: NonNull<Self>) -> *const Presence {
-        // SAFETY: the caller's promise. No reference to the whole front is made.
-        unsafe { &raw const (*front.as_ptr()).presence }
     }
 
     /// Says where the class map is, so that frees can take the fast path.
@@ -312,122 +293,5 @@ impl Front {
 impl Default for Front {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// What follows begins a line of the cache: other threads read it, and are not to wait for what the owner writes.
-#[derive(Debug)]
-#[repr(align(64))]
-struct CacheLine;
-
-/// What one thread has for itself. Heaps are never freed; a thread that begins takes over one whose
-/// thread has ended.
-#[derive(Debug)]
-#[repr(C)]
-pub struct ThreadHeap {
-    /// The part that the fast path uses; a pointer to it is one to the heap.
-    pub front: Front,
-    /// By class: the magazines.
-    pub magazines: [Magazine; CLASSES + 1],
-    /// Where their slots are.
-    pub metadata: ThreadMetadata,
-    /// By class, for small blocks: the slabs of its guests, and of threads on the processors that it serves.
-    pub bins: [Bin; FIRST_SHARED],
-    /// By class: how many blocks the magazine held after its last slow path. Others may read it.
-    pub cached: [AtomicU16; CLASSES + 1],
-    /// What magazines have no room for. Any thread may use it.
-    pub depot: Lock<Depot>,
-    /// Blocks on their way to slabs of others; null where there never were any.
-    pub coalescer: *mut Coalescer,
-    /// Freed blocks that are kept from use; null where there never were any.
-    pub quarantine: *mut Quarantine,
-    /// Bytes by which magazines may still grow.
-    pub budget: usize,
-    /// When the magazines were last looked through, in milliseconds.
-    pub looked: u64,
-    /// When the thread last looked at the clock, in milliseconds, and how many frees later it is to.
-    pub clock: (u64, i32),
-    /// Whether blocks have left the heap since then.
-    pub giving: bool,
-    /// When most of what the thread had has been given back.
-    pub outflow: Outflow,
-    others: [CacheLine; 0],
-    /// The heap whose guest this one's thread is; it uses the bins of that, or of its processor's host. Others may
-    /// read it, and be late: any answer was right once, and every bin will do.
-    pub(crate) host: AtomicPtr<ThreadHeap>,
-    /// How many threads are guests here. Changed under the lock of the lists of heaps, read by guests without.
-    pub(crate) guests: AtomicUsize,
-    /// Whether the heap is in the list of hosts. The same lock guards it.
-    pub(crate) is_host: AtomicBool,
-    /// The next heap that is a host.
-    pub(crate) next_host: *mut ThreadHeap,
-    /// The next heap without a thread.
-    pub(crate) next_idle: *mut ThreadHeap,
-    /// The next of all heaps.
-    pub(crate) next: *mut ThreadHeap,
-}
-
-// A heap lies in one block of the allocator's own memory, and those are powers of two.
-const _: () = assert!(size_of::<ThreadHeap>() <= 16384);
-
-impl ThreadHeap {
-    /// A heap without blocks, in `memory`.
-    ///
-    /// # Safety
-    ///
-    /// `memory` is large enough for a heap, aligned for one, and nobody else's.
-    pub unsafe fn write(memory: NonNull<u8>, budget: usize) -> NonNull<Self> {
-        let heap: NonNull<Self> = memory.cast();
-        // SAFETY: the caller's promise; each part is written before anything reads it.
-        unsafe {
-            let place = heap.as_ptr();
-            (&raw mut (*place).front).write(Front::new());
-            for class in 0..=CLASSES {
-                (&raw mut (*place).magazines[class]).write(Magazine::NONE);
-                (&raw mut (*place).cached[class]).write(AtomicU16::new(0));
-            }
-            for class in 0..FIRST_SHARED {
-                (&raw mut (*place).bins[class]).write(Lock::new(Slabs::new()));
-            }
-            (&raw mut (*place).metadata).write(ThreadMetadata::new());
-            (&raw mut (*place).host).write(AtomicPtr::new(place));
-            (&raw mut (*place).guests).write(AtomicUsize::new(0));
-            (&raw mut (*place).is_host).write(AtomicBool::new(false));
-            (&raw mut (*place).next_host).write(null_mut());
-            (&raw mut (*place).depot).write(Lock::new(Depot::new()));
-            (&raw mut (*place).coalescer).write(null_mut());
-            (&raw mut (*place).quarantine).write(null_mut());
-            (&raw mut (*place).budget).write(budget);
-            (&raw mut (*place).outflow).write(Outflow::NONE);
-            (&raw mut (*place).looked).write(0);
-            (&raw mut (*place).clock).write((0, FEWEST_TICKS));
-            (&raw mut (*place).giving).write(false);
-            (&raw mut (*place).next_idle).write(null_mut());
-            (&raw mut (*place).next).write(null_mut());
-        }
-        heap
-    }
-
-    /// The host whose guest the thread of `heap` is.
-    ///
-    /// # Safety
-    ///
-    /// The heap is one.
-    #[inline]
-    pub(crate) unsafe fn host_of(heap: NonNull<Self>) -> NonNull<Self> {
-        // SAFETY: heaps live for ever, and each has a host from the beginning. Acquire: pairs with the release in
-        // `Heaps::enter`, since the host may be younger than the heap.
-        unsafe { NonNull::new_unchecked((*heap.as_ptr()).host.load(Acquire)) }
-    }
-
-    /// The bins of that host.
-    ///
-    /// # Safety
-    ///
-    /// The heap is one.
-    #[inline]
-    pub(crate) unsafe fn bins_of<'a>(heap: NonNull<Self>) -> &'a [Bin; FIRST_SHARED] {
-        // SAFETY: the caller's promise; heaps live for ever, and bins may be used by any thread.
-        unsafe { &(*Self::host_of(heap).as_ptr()).bins }
     }
 }

@@ -2,13 +2,16 @@
 //! library has is a type, and costs nothing at run time.
 
 use core::fmt::Debug;
-use core::ptr::NonNull;
 
 use heapdrome_pages::Pages;
 
-use crate::heap::backend::Backend;
-use crate::heap::front::{FULL, Front, ThreadHeap};
+use crate::heap::flush::flush;
+use crate::heap::front::Front;
+use crate::heap::heaps::Heaps;
+use crate::heap::refill::refill;
+use crate::heap::thread_heap::HeapRef;
 use crate::size_class::SizeClass;
+use crate::slabs::free_blocks::FreeBlocks;
 
 /// A way to keep free blocks at hand. `malloc` takes from the top of a magazine in either; they differ
 /// in what they put there.
@@ -29,31 +32,14 @@ pub trait FrontEnd: Clone + Copy + Debug + Default + Send + Sync + 'static {
     /// `block` is null or was allocated, and is used no more.
     unsafe fn free(front: &Front, block: *mut u8) -> bool;
 
-    /// A block after the magazine of its class was found empty; null where there is no memory.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's, and its magazine of `class` is empty.
-    unsafe fn refill<P: Pages>(
-        backend: &Backend<P>,
-        heap: NonNull<ThreadHeap>,
-        class: SizeClass,
-    ) -> *mut u8;
+    /// Takes a block after the magazine of its class was found empty; null where there is no memory.
+    fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8;
 
-    /// Takes a block back, whatever it is that kept the fast path from it.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's, and the block one of `class` that nobody uses.
-    unsafe fn put<P: Pages>(
-        backend: &Backend<P>,
-        heap: NonNull<ThreadHeap>,
-        class: SizeClass,
-        block: *mut u8,
-    );
+    /// Takes a block back, for whatever reason the fast path did not.
+    fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>);
 }
 
-/// Magazines for the blocks of all slabs: whoever frees a block keeps it at hand.
+/// Magazines for the blocks of all slabs: a thread keeps at hand what it frees.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Magazines;
 
@@ -63,35 +49,17 @@ impl FrontEnd for Magazines {
 
     #[inline(always)]
     unsafe fn free(front: &Front, block: *mut u8) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the conditions are the same.
         unsafe { front.free(block) }
     }
 
-    unsafe fn refill<P: Pages>(
-        backend: &Backend<P>,
-        heap: NonNull<ThreadHeap>,
-        class: SizeClass,
-    ) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        unsafe { backend.refill(heap, class) }
+    fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8 {
+        refill(heaps, heap, class)
     }
 
-    unsafe fn put<P: Pages>(
-        backend: &Backend<P>,
-        heap: NonNull<ThreadHeap>,
-        class: SizeClass,
-        block: *mut u8,
-    ) {
-        // SAFETY: the heap is this thread's.
-        unsafe {
-            let front = &(*heap.as_ptr()).front;
-            let top = front.top(class);
-            if *top == FULL {
-                backend.flush(heap, class, block);
-            } else {
-                *top = block;
-                front.set_top(class, top.add(1));
-            }
+    fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
+        if !heap.magazine(block.class()).push(&block) {
+            flush(heaps, heap, block);
         }
     }
 }

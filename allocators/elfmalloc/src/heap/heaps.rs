@@ -1,207 +1,272 @@
-//! The lists of thread heaps.
+//! The heaps of all threads, over shards of slabs, over memory.
+//!
+//! Order of locks: list of heaps, depot, then those of shards ([`shards`](crate::slabs::shards)); blocks with their own
+//! mapping come before the pool.
 
-use core::ptr::{NonNull, null_mut};
-use heapdrome_pages::atomic::Ordering::{Relaxed, Release};
+mod epochs;
 
-use crate::heap::front::ThreadHeap;
+use core::ptr::null_mut;
+use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// All thread heaps; a lock guards the lists.
+use heapdrome_pages::{EventCount, Lock, Pages};
+
+use crate::heap::thread_heap::{AllHeaps, AnyHeap, HeapList, HeapRef, ThreadHeap};
+use crate::misuse::report;
+use crate::settings::Settings;
+use crate::size_class::SizeClass;
+use crate::slabs::bin::{ClassBin, Slabs};
+use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::shards::Shards;
+use crate::units::large::MappedBlocks;
+use crate::units::memory::Memory;
+
+/// Everything that threads share.
 #[derive(Debug)]
-pub struct Heaps {
-    all: *mut ThreadHeap,
-    idle: *mut ThreadHeap,
-    /// Heaps that may have guests.
-    hosts: *mut ThreadHeap,
-    host_count: usize,
+pub struct Heaps<P> {
+    /// Slabs.
+    pub shards: Shards<P>,
+    /// Blocks with their own mapping.
+    pub mapped: MappedBlocks,
+    list: Lock<HeapList>,
+    /// Milliseconds for which idle memory is kept.
+    decay: AtomicU64,
+    /// Most bytes in a magazine.
+    magazine: AtomicUsize,
+    /// Most bytes in the magazines of a thread.
+    budget: AtomicUsize,
+    /// Number of times that the last thread with a heap ended.
+    silences: EventCount,
+    /// Units that were in use when depots were last emptied to avoid growth.
+    emptied_at: AtomicUsize,
+    /// When the last epoch of purging began, in milliseconds.
+    epoch: AtomicU64,
+    /// Whether a thread is in the midst of purging by epochs.
+    ticking: AtomicBool,
 }
 
-// SAFETY: heaps may be listed by any thread under the lock.
-unsafe impl Send for Heaps {}
-
-impl Heaps {
+impl<P: Pages> Heaps<P> {
     /// No heaps.
-    #[must_use]
-    pub const fn new() -> Self {
+    pub const fn new(pages: P) -> Self {
         Self {
-            all: null_mut(),
-            idle: null_mut(),
-            hosts: null_mut(),
-            host_count: 0,
+            shards: Shards::new(pages),
+            mapped: MappedBlocks::new(),
+            list: Lock::new(HeapList::new()),
+            decay: AtomicU64::new(Settings::DEFAULT.decay),
+            magazine: AtomicUsize::new(Settings::DEFAULT.magazine),
+            budget: AtomicUsize::new(Settings::DEFAULT.budget),
+            silences: EventCount::new(),
+            emptied_at: AtomicUsize::new(0),
+            epoch: AtomicU64::new(0),
+            ticking: AtomicBool::new(false),
         }
     }
 
-    /// Adds a new heap.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's, lives for ever, and is in no list.
-    pub unsafe fn add(&mut self, heap: NonNull<ThreadHeap>) {
-        // SAFETY: the caller's promise.
-        unsafe { (*heap.as_ptr()).next = self.all };
-        self.all = heap.as_ptr();
+    /// Reserves address space, once; later calls do nothing, and ask for no settings. Everything works
+    /// without, but slower.
+    pub fn start(&self, settings: impl FnOnce() -> Settings) {
+        self.memory().start(|| {
+            let settings = settings();
+            // Relaxed: numbers that stand alone, and any of their values will do.
+            self.decay.store(settings.decay, Relaxed);
+            self.magazine.store(settings.magazine, Relaxed);
+            self.budget.store(settings.budget, Relaxed);
+            self.shards.configure(&settings);
+            settings
+        });
     }
 
-    /// Gives a thread that begins a host: its own heap if that may be one and is nobody's, else the one with the fewest
-    /// guests. There are at most `hosts`, which are at least one. True where the host had no guest: its bins count as idle.
-    ///
-    /// # Safety
-    ///
-    /// The heap is in the list, and the calling thread's.
-    pub unsafe fn enter(&mut self, heap: NonNull<ThreadHeap>, hosts: usize) -> bool {
-        // SAFETY: heaps live for ever, and their links are written under the lock. Relaxed: the lock orders the counts.
-        unsafe {
-            let own = heap.as_ptr();
-            if self.host_count < hosts && !(*own).is_host.swap(true, Relaxed) {
-                (*own).next_host = self.hosts;
-                self.hosts = own;
-                self.host_count += 1;
-            }
-            let is_free = (*own).is_host.load(Relaxed) && guests_of(own) == 0;
-            let host = if is_free { own } else { self.emptiest() };
-            // Release: pairs with the acquire of `ThreadHeap::host_of`.
-            (*own).host.store(host, Release);
-            (*host).guests.fetch_add(1, Relaxed) == 0
-        }
+    /// What slabs are cut from.
+    #[inline]
+    pub const fn memory(&self) -> &Memory<P> {
+        &self.shards.memory
     }
 
-    /// How many hosts there are.
-    #[must_use]
-    pub const fn host_count(&self) -> usize {
-        self.host_count
+    /// Milliseconds for which idle memory is kept.
+    pub fn decay(&self) -> u64 {
+        // Relaxed, here and below: a number that stands alone.
+        self.decay.load(Relaxed)
     }
 
-    /// The host with the fewest guests, the oldest of them: the first thread of a process waits for others, as a rule.
-    fn emptiest(&self) -> *mut ThreadHeap {
-        let mut best = self.hosts;
-        for host in self.hosts().map(NonNull::as_ptr) {
-            if guests_of(best) == 0 {
-                break;
-            }
-            if guests_of(host) <= guests_of(best) {
-                best = host;
-            }
-        }
-        best
+    /// Changes that.
+    pub fn set_decay(&self, milliseconds: u64) {
+        self.decay.store(milliseconds, Relaxed);
     }
 
-    /// Whether the thread of `heap` would have fewer neighbours elsewhere.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's, and has entered.
-    #[must_use]
-    pub unsafe fn has_emptier_host(&self, heap: NonNull<ThreadHeap>) -> bool {
-        // SAFETY: the caller's promise.
-        let host = unsafe { ThreadHeap::host_of(heap) };
-        guests_of(host.as_ptr()) > guests_of(self.emptiest()) + 1
+    /// Most bytes in a magazine.
+    pub fn magazine_limit(&self) -> usize {
+        self.magazine.load(Relaxed)
     }
 
-    /// Takes a thread that ends from its host. True where it was the last: the bins count as idle then.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's, and has entered.
-    pub unsafe fn leave(&mut self, heap: NonNull<ThreadHeap>) -> bool {
-        // SAFETY: heaps live for ever. Relaxed: as above.
-        unsafe {
-            (*(*heap.as_ptr()).host.load(Relaxed))
-                .guests
-                .fetch_sub(1, Relaxed)
-                == 1
-        }
+    /// Most bytes in the magazines of a thread.
+    pub fn budget(&self) -> usize {
+        self.budget.load(Relaxed)
     }
 
-    /// In the child of a fork: no host has a guest but that of `own`.
-    pub(crate) fn forget_guests(&mut self, own: Option<NonNull<ThreadHeap>>) {
-        for host in self.hosts() {
-            // SAFETY: heaps live for ever. Relaxed: as above.
-            unsafe { (*host.as_ptr()).guests.store(0, Relaxed) };
-        }
-        if let Some(own) = own {
-            // SAFETY: as above; the heap has entered before.
-            unsafe {
-                (*(*own.as_ptr()).host.load(Relaxed))
-                    .guests
-                    .store(1, Relaxed)
-            };
-        }
+    /// All heaps.
+    pub fn all(&self) -> AllHeaps {
+        self.list.lock().all()
     }
 
-    /// Says which heaps have no thread: those from `first` on that are linked by their `next_idle`.
-    pub(crate) const fn set_idle(&mut self, first: *mut ThreadHeap) {
-        self.idle = first;
+    /// The bin that a thread takes blocks of `class` from, if it runs where the caller does.
+    #[inline]
+    pub fn bin(&self, heap: HeapRef, class: SizeClass) -> ClassBin<'_> {
+        self.shards.bin(heap.attachment(), class)
     }
 
-    /// Takes a heap that no thread has.
-    pub fn take_idle(&mut self) -> Option<NonNull<ThreadHeap>> {
-        let heap = NonNull::new(self.idle)?;
-        // SAFETY: idle heaps belong to the list.
-        self.idle = unsafe { (*heap.as_ptr()).next_idle };
+    /// Makes a heap for the calling thread; `None` where there is no memory.
+    pub fn attach(&self) -> Option<HeapRef> {
+        let mut list = self.list.lock();
+        let heap = match list.take_idle() {
+            Some(heap) => heap,
+            None => self.new_heap(&mut list)?,
+        };
+        drop(list);
+        // SAFETY: the heap was in no other thread's hands, and is this one's now.
+        let heap = unsafe { heap.of_this_thread() };
+        heap.outflow.forget();
+        heap.front.set_map(&self.memory().map);
+        self.shards.attach(heap.attachment());
         Some(heap)
     }
 
-    /// Adds a heap that its thread uses no more.
+    fn new_heap(&self, list: &mut HeapList) -> Option<AnyHeap> {
+        let memory = self.memory().structure(size_of::<ThreadHeap>())?;
+        // SAFETY: the memory is new, zero, large enough, and aligned to its size or a page.
+        let heap = unsafe { ThreadHeap::write(memory, self.budget()) };
+        list.add(heap);
+        Some(heap)
+    }
+
+    /// Takes back a heap without blocks from a thread that ends; its slabs, if no other thread uses them, go where others
+    /// find them.
+    pub(super) fn leave(&self, heap: HeapRef) {
+        heap.budget.set(self.budget());
+        let (was_last, _) = self.shards.detach(heap.attachment());
+        self.list.lock().put_idle(heap.as_any());
+        if was_last {
+            self.silences.advance();
+        }
+        self.tick();
+    }
+
+    /// Sleeps for some milliseconds, or until no thread has a heap; false where none has. One thread at a time may
+    /// do so.
+    pub fn rest(&self, milliseconds: u64) -> bool {
+        let seen = self.silences.read();
+        // Whoever reads the count of a silence sees the number that made it one, or a later one.
+        let any = || self.shards.threads() != 0;
+        if any() {
+            self.silences.sleep(seen, milliseconds);
+        }
+        any()
+    }
+
+    /// Takes blocks of the bin's class into the first slots; none only where there is no memory.
+    pub fn take(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
+        self.take_by(bin, |slabs| slabs.take(slots))
+    }
+
+    /// Takes blocks of the bin's class from one slab into the first slots; none only where there is no memory.
+    pub fn take_from_one(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
+        self.take_by(bin, |slabs| slabs.take_from_one(slots))
+    }
+
+    #[inline]
+    fn take_by(&self, bin: ClassBin<'_>, mut take: impl FnMut(&mut Slabs) -> usize) -> usize {
+        let taken = self.shards.take_present(bin, &mut take);
+        if taken != 0 {
+            return taken;
+        }
+        self.before_growth(usize::from(bin.class().geometry().units));
+        let (taken, run) = self.shards.take_or_add(bin, take);
+        if let Some(run) = run {
+            self.memory().purge_for(run.fresh, Some(run));
+        }
+        taken
+    }
+
+    /// Takes a block for a thread without a heap, or without slots; null where there is no memory.
+    pub fn take_one(&self, bin: ClassBin<'_>) -> *mut u8 {
+        let mut block = [null_mut()];
+        self.take(bin, &mut block);
+        block[0]
+    }
+
+    /// Takes a block for a thread without a heap; null where there is no memory.
+    pub fn take_without_heap(&self, class: SizeClass) -> *mut u8 {
+        self.take_one(self.shards.common_bin(class))
+    }
+
+    /// Gives blocks back to their slabs, whosever they are; ends the process if one is no block in use. `home` is the bin
+    /// of the calling thread.
+    pub fn give(&self, home: Option<ClassBin<'_>>, blocks: FreeBlocks<'_>) {
+        match self.shards.give(home, blocks) {
+            Ok(true) => self.tick(),
+            Ok(false) => {}
+            Err(misuse) => report(misuse),
+        }
+    }
+
+    /// Gives blocks back to their slabs for a thread with a heap.
+    pub fn give_from(&self, heap: HeapRef, blocks: FreeBlocks<'_>) {
+        self.give(Some(self.bin(heap, blocks.class())), blocks);
+    }
+
+    /// Frees every lock in the child of a fork. A thread of the parent may have held it to read what it guards.
     ///
     /// # Safety
     ///
-    /// The heap is in the list of all, in no other, and nobody's.
-    pub unsafe fn put_idle(&mut self, heap: NonNull<ThreadHeap>) {
-        // SAFETY: the heap belongs to the list from now on.
-        unsafe { (*heap.as_ptr()).next_idle = self.idle };
-        self.idle = heap.as_ptr();
+    /// There is only the calling thread, it has no guard of a lock, and no thread of the parent was changing what one
+    /// guards.
+    pub unsafe fn free_locks(&self) {
+        // SAFETY: the conditions are those of `Memory::free_locks`.
+        unsafe {
+            self.shards.free_locks();
+            self.mapped.table.free_in_child();
+            self.list.free_in_child();
+            for heap in self.all() {
+                heap.attachment().free_locks();
+                heap.depot().free_in_child();
+            }
+        }
     }
 
-    /// All heaps. The answer stays right without the lock, but for heaps that are made later.
-    #[must_use]
-    pub const fn all(&self) -> AllHeaps {
-        AllHeaps(self.all)
+    /// In the child of a fork: makes the heaps of threads that do not exist here available to others. The blocks in their
+    /// magazines and quarantines are lost: fast paths pass by the gate, and a thread may have been on one when the
+    /// process forked.
+    ///
+    /// # Safety
+    ///
+    /// There is only the calling thread, whose heap is `own`, if it has one.
+    pub unsafe fn disown(&self, own: Option<HeapRef>) {
+        // The child's processor time begins anew.
+        self.memory().pool.lock().forget_steps();
+        let budget = self.budget();
+        self.list.lock().disown(own.map(HeapRef::as_any), |heap| {
+            // SAFETY: the heap's thread does not exist, and there is no other than this one.
+            unsafe { heap.forget_owner(budget) };
+        });
+        if self
+            .shards
+            .forget_threads(own.as_ref().map(|own| own.attachment()))
+        {
+            self.tick();
+        }
     }
 
-    /// All hosts. The same holds for them: a heap that has become one stays one.
-    #[must_use]
-    pub const fn hosts(&self) -> Hosts {
-        Hosts(self.hosts)
-    }
-}
-
-/// How many threads are guests of `host`; it may be late.
-pub(crate) fn guests_of(host: *const ThreadHeap) -> usize {
-    // SAFETY: a pointer to a heap is to one for ever. Relaxed: the lock orders it, or nothing depends on it.
-    unsafe { (*host).guests.load(Relaxed) }
-}
-
-/// All heaps that there were at some moment.
-#[derive(Clone, Copy, Debug)]
-pub struct AllHeaps(*mut ThreadHeap);
-
-impl Iterator for AllHeaps {
-    type Item = NonNull<ThreadHeap>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let here = NonNull::new(self.0)?;
-        // SAFETY: heaps live for ever, and the link is written once, before the heap is listed.
-        self.0 = unsafe { (*here.as_ptr()).next };
-        Some(here)
-    }
-}
-
-/// The heaps that were hosts at some moment.
-#[derive(Clone, Copy, Debug)]
-pub struct Hosts(*mut ThreadHeap);
-
-impl Iterator for Hosts {
-    type Item = NonNull<ThreadHeap>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let here = NonNull::new(self.0)?;
-        // SAFETY: as above.
-        self.0 = unsafe { (*here.as_ptr()).next_host };
-        Some(here)
-    }
-}
-
-impl Default for Heaps {
-    fn default() -> Self {
-        Self::new()
+    /// Asserts what must hold whenever no thread is in the allocator: each bin's slabs are where and
+    /// as they should be, and the pool's counts fit its maps.
+    ///
+    /// # Panics
+    ///
+    /// Where something does not hold.
+    pub fn check(&self) {
+        self.shards.check();
+        for heap in self.all() {
+            let own = heap.attachment().own();
+            let is_used = own.bins.iter().any(|bin| bin.lock().slabs != 0);
+            assert!(own.is_listed() || !is_used, "slabs of no shard");
+            heap.depot().lock().check();
+        }
     }
 }

@@ -4,16 +4,21 @@
 //! class; everything else that the thread frees goes back to its slab by way of a small coalescer.
 //! Blocks above 4 KiB are not kept at all.
 
+use core::cell::RefCell;
 use core::ptr::NonNull;
 
 use heapdrome_pages::Pages;
 
-use crate::heap::backend::Backend;
 use crate::heap::coalescer::Coalescer;
-use crate::heap::front::{FULL, Front, ThreadHeap};
+use crate::heap::flush::release_oldest;
+use crate::heap::front::Front;
 use crate::heap::front_end::FrontEnd;
+use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Event;
+use crate::heap::refill::{take_last, take_only};
+use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass, UNIT_SHIFT};
+use crate::slabs::free_blocks::FreeBlocks;
 
 /// The most bytes of blocks in a magazine.
 const BYTES: usize = 4 << 10;
@@ -30,27 +35,48 @@ impl FrontEnd for LocalCache {
 
     #[inline(always)]
     unsafe fn free(front: &Front, block: *mut u8) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the conditions are the same.
         unsafe { front.free_own(block) }
     }
 
-    unsafe fn refill<P: Pages>(
-        backend: &Backend<P>,
-        heap: NonNull<ThreadHeap>,
-        class: SizeClass,
-    ) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        unsafe { backend.refill_own(heap, class) }
+    fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8 {
+        let bin = heaps.bin(heap, class);
+        if class.number() >= FIRST_SHARED || !open(heaps, heap, class) {
+            return take_only(heaps, heap, bin);
+        }
+        let magazine = heap.magazine(class);
+        magazine.note(Event::Refill, class);
+        let want = magazine.capacity().div_ceil(2);
+        let taken = magazine.fill(want, |slots| heaps.take_from_one(bin, slots));
+        if taken == 0 {
+            return take_last(heaps, heap, bin);
+        }
+        heap.outflow.take(taken);
+        let block = magazine.pop();
+        if let Some(slab) = heaps.memory().run_of(block.addr()) {
+            let bytes = slab.units() << UNIT_SHIFT;
+            heap.front.set_own(class, slab.base().addr(), bytes);
+        }
+        heap.note_length(class);
+        block
     }
 
-    unsafe fn put<P: Pages>(
-        backend: &Backend<P>,
-        heap: NonNull<ThreadHeap>,
-        class: SizeClass,
-        block: *mut u8,
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe { backend.put_own(heap, class, block) }
+    fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
+        let class = block.class();
+        let magazine = heap.magazine(class);
+        heap.front.count(1);
+        if magazine.capacity() == 0 || !heap.front.owns(class, block.first().addr()) {
+            coalesce(heaps, heap, block);
+            return;
+        }
+        if !magazine.push(&block) {
+            magazine.note(Event::Flush, class);
+            let oldest = magazine.capacity().div_ceil(2);
+            release_oldest(heaps, heap, class, oldest);
+            if !magazine.push(&block) {
+                heaps.give_from(heap, block);
+            }
+        }
     }
 }
 
@@ -59,135 +85,132 @@ fn capacity_of(class: SizeClass) -> usize {
     (BYTES / class.size()).clamp(2, MOST)
 }
 
-impl<P: Pages> Backend<P> {
-    /// A block of `class` after its magazine was found empty, which is refilled from one slab; null
-    /// where there is no memory.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's, and its magazine of `class` is empty.
-    unsafe fn refill_own(&self, heap: NonNull<ThreadHeap>, class: SizeClass) -> *mut u8 {
-        // SAFETY: the heap is this thread's; the slots have room for `want` blocks, and those that
-        // were taken lie in a slab.
-        unsafe {
-            let place = heap.as_ptr();
-            let bin = self.bin(heap, class);
-            if class.number() >= FIRST_SHARED || !self.open(heap, class) {
-                return self.take_only(heap, bin, class);
-            }
-            let magazine = &mut (*place).magazines[class.number()];
-            magazine.note(Event::Refill, class);
-            let want = usize::from(magazine.capacity).div_ceil(2);
-            let taken = self.take_from_one(bin, class, magazine.slots, want);
-            if taken == 0 {
-                return self.take_last(heap, bin, class);
-            }
-            (*place).outflow.take(taken);
-            let last = magazine.slots.add(taken - 1);
-            let slab = self.slab_of((*last).addr());
-            let front = &(*place).front;
-            front.set_own(
-                class,
-                (*slab).base.addr(),
-                ((*slab).units as usize) << UNIT_SHIFT,
-            );
-            front.set_top(class, last);
-            self.note_length(heap, class);
-            *last
-        }
+/// Sees to it that a magazine has all its slots; false where there is no memory.
+fn open<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> bool {
+    let magazine = heap.magazine(class);
+    let (capacity, wanted) = (magazine.capacity(), capacity_of(class));
+    let memory = heaps.memory();
+    if capacity < wanted
+        && magazine.resize(wanted, &heap.metadata, &memory.structures, &memory.pages)
+    {
+        let cost = (wanted - capacity) * class.size();
+        heap.budget.set(heap.budget.get().saturating_sub(cost));
+    }
+    magazine.capacity() != 0
+}
+
+/// Sends a block on its way to its slab.
+fn coalesce<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
+    heap.gave(1);
+    let slab = heaps.memory().run_of(block.first().addr());
+    if block.class().number() < FIRST_SHARED
+        && let Some(slab) = slab
+        && let Some(coalescer) = coalescer(heaps, heap)
+    {
+        let mut coalescer = coalescer.borrow_mut();
+        coalescer.add(slab.addr(), block, |blocks| heaps.give_from(heap, blocks));
+    } else {
+        heaps.give_from(heap, block);
+    }
+}
+
+/// The heap's coalescer, made if need be; `None` where there is no memory.
+fn coalescer<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) -> Option<&RefCell<Coalescer>> {
+    if heap.coalescer.get().is_none() {
+        let memory = heaps.memory();
+        let bytes = size_of::<RefCell<Coalescer>>();
+        let place = memory.structures.lock().allocate(&memory.pages, bytes)?;
+        let place: NonNull<RefCell<Coalescer>> = place.cast();
+        // SAFETY: the memory is new, large enough, and aligned to its size or a page.
+        unsafe { place.write(RefCell::new(Coalescer::new())) };
+        heap.coalescer.set(Some(place));
+    }
+    // SAFETY: the coalescer was made for this heap, whose thread alone uses it, and is never freed.
+    heap.coalescer
+        .get()
+        .map(|place| unsafe { &*place.as_ptr() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use heapdrome_pages::Simulated;
+
+    use super::*;
+    use crate::heap::front_end::Magazines;
+    use crate::settings::Settings;
+
+    /// A thread over little memory.
+    struct Scene {
+        heaps: Heaps<Simulated>,
+        heap: HeapRef,
     }
 
-    /// Sees to it that a magazine has all its slots; false where there is no memory.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    unsafe fn open(&self, heap: NonNull<ThreadHeap>, class: SizeClass) -> bool {
-        // SAFETY: the heap is this thread's; the magazine holds no more than it has slots.
-        unsafe {
-            let place = heap.as_ptr();
-            let magazine = &mut (*place).magazines[class.number()];
-            let capacity = usize::from(magazine.capacity);
-            let wanted = capacity_of(class);
-            let (front, own) = (&(*place).front, &mut (*place).metadata);
-            if capacity < wanted
-                && magazine.resize(front, class, wanted, own, &self.metadata, &self.pages)
-            {
-                let cost = (wanted - capacity) * class.size();
-                (*place).budget = (*place).budget.saturating_sub(cost);
-            }
-            magazine.capacity != 0
-        }
-    }
-
-    /// Takes a block back that the fast path did not.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's, and the block one of `class` that nobody uses.
-    unsafe fn put_own(&self, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
-        // SAFETY: the heap is this thread's, and what is released is replaced by what lay above it.
-        unsafe {
-            let place = heap.as_ptr();
-            let front = &(*place).front;
-            let magazine = &mut (*place).magazines[class.number()];
-            front.count(1);
-            if magazine.capacity == 0 || !front.owns(class, block.addr()) {
-                self.coalesce(heap, class, block);
-                return;
-            }
-            if *front.top(class) == FULL {
-                magazine.note(Event::Flush, class);
-                let oldest = usize::from(magazine.capacity).div_ceil(2);
-                self.release_oldest(heap, class, oldest);
-            }
-            let top = front.top(class);
-            *top = block;
-            front.set_top(class, top.add(1));
-        }
-    }
-
-    /// Sends a block on its way to its slab.
-    ///
-    /// # Safety
-    ///
-    /// As for [`put_own`](Self::put_own).
-    unsafe fn coalesce(&self, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
-        // SAFETY: the heap is this thread's, and so is its coalescer; its memory is zero at first.
-        unsafe {
-            let place = heap.as_ptr();
-            ThreadHeap::gave(heap, 1);
-            if (*place).coalescer.is_null() && class.number() < FIRST_SHARED {
-                let bytes = size_of::<Coalescer>();
-                let memory = self.metadata.lock().allocate(&self.pages, bytes);
-                if let Some(memory) = memory {
-                    (*place).coalescer = memory.as_ptr().cast();
-                }
-            }
-            if (*place).coalescer.is_null() || class.number() >= FIRST_SHARED {
-                self.give_or_report(self.bin(heap, class), class, &mut [block]);
-                return;
-            }
-            let slab = self.slab_of(block.addr());
-            (*(*place).coalescer).add(slab, class, block, |class, blocks| {
-                self.give_or_report(self.bin(heap, class), class, blocks);
+    impl Scene {
+        fn new() -> Self {
+            let heaps = Heaps::new(Simulated::new(if cfg!(miri) { 1 << 20 } else { 3 << 20 }));
+            heaps.start(|| Settings {
+                arena: 0,
+                budget: 0,
+                ..Settings::DEFAULT
             });
+            let heap = heaps.attach().expect("there is memory");
+            Self { heaps, heap }
+        }
+
+        fn allocate<F: FrontEnd>(&self, class: SizeClass) -> *mut u8 {
+            let block = self.heap.magazine(class).pop();
+            if block.is_null() {
+                return F::refill(&self.heaps, self.heap, class);
+            }
+            block
+        }
+
+        fn fill<F: FrontEnd>(&self, class: SizeClass) -> Vec<*mut u8> {
+            let blocks = core::iter::repeat_with(|| self.allocate::<F>(class));
+            blocks.take_while(|block| !block.is_null()).collect()
+        }
+
+        /// How many blocks of `class` the magazine holds, and how many of all classes were counted.
+        fn counts(&self, class: SizeClass) -> (usize, isize) {
+            let length = self.heap.magazine(class).length();
+            (length, -self.heap.outflow.balance())
         }
     }
 
-    /// Gives back what the heap's coalescer has gathered.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    pub unsafe fn empty_coalescer(&self, heap: NonNull<ThreadHeap>) {
-        // SAFETY: the heap is this thread's, and so is its coalescer.
-        unsafe {
-            if let Some(mut coalescer) = NonNull::new((*heap.as_ptr()).coalescer) {
-                coalescer.as_mut().empty(|class, blocks| {
-                    self.give_or_report(self.bin(heap, class), class, blocks);
-                });
-            }
+    fn all_that_a_thread_has_is_counted<F: FrontEnd>() {
+        let scene = Scene::new();
+        let [small, other, large] = [896, 64, 96 << 10].map(SizeClass::of);
+        // One first, so that its magazine has slots when there is no memory for them.
+        assert!(!scene.allocate::<F>(other).is_null());
+        let blocks = scene.fill::<F>(small);
+        let more = scene.fill::<F>(other).len() + scene.fill::<F>(large).len();
+        let had = 1 + blocks.len() + more;
+        assert_eq!(scene.counts(other), (0, had as isize));
+        // The blocks of one slab: with those that a magazine keeps, all that is left for another class.
+        let unit = |block: *mut u8| block.addr() >> UNIT_SHIFT;
+        let slab = unit(blocks[0])..unit(blocks[0]) + usize::from(small.geometry().units);
+        let free = blocks.iter().filter(|block| slab.contains(&unit(**block)));
+        for &block in free.clone() {
+            // SAFETY: the block is the test's own, and given up.
+            unsafe {
+                F::put(
+                    &scene.heaps,
+                    scene.heap,
+                    FreeBlocks::new(small, &mut [block]),
+                )
+            };
         }
+        assert!(!scene.allocate::<F>(other).is_null());
+        let (kept, counted) = scene.counts(other);
+        assert_eq!(counted, (had - free.count() + 1 + kept) as isize);
+        scene.heaps.check();
+    }
+
+    #[test]
+    fn all_that_a_thread_has_is_counted_where_memory_is_used_up() {
+        all_that_a_thread_has_is_counted::<Magazines>();
+        all_that_a_thread_has_is_counted::<LocalCache>();
     }
 }

@@ -1,5 +1,6 @@
 //! Magazines: how many blocks a thread keeps at hand, and where.
 
+use core::cell::{Cell, RefCell};
 use core::ptr::{NonNull, null_mut};
 
 use heapdrome_pages::{Lock, Pages};
@@ -7,6 +8,7 @@ use heapdrome_pages::{Lock, Pages};
 use crate::heap::depot::CHUNK;
 use crate::heap::front::{FULL, Front, no_slots};
 use crate::size_class::SizeClass;
+use crate::slabs::free_blocks::FreeBlocks;
 use crate::units::metadata::{Metadata, ThreadMetadata};
 
 /// Slots of the largest magazine. When it is full, half of it goes to the depot: a chunk.
@@ -44,20 +46,20 @@ enum Since {
     Refilled,
 }
 
-/// What the fast path does not need to know of a magazine.
-#[derive(Clone, Copy, Debug)]
+/// What the fast path does not need to know of a magazine. Only its thread uses it.
+#[derive(Debug)]
 pub struct Magazine {
     /// The first slot; null where there are none yet.
-    pub slots: *mut *mut u8,
-    /// How many of the slots are used.
-    pub capacity: u16,
-    /// How many of them are to be used again after the next refill; zero where the magazine does not rest.
-    resting: u16,
+    slots: Cell<*mut *mut u8>,
+    /// Number of slots in use.
+    capacity: Cell<u16>,
+    /// Number of slots to be used again after the next refill; zero where the magazine does not rest.
+    resting: Cell<u16>,
     /// The array has two to the power of this words, if there is one.
-    order: u8,
-    events: u8,
-    last: Event,
-    since: Since,
+    order: Cell<u8>,
+    events: Cell<u8>,
+    last: Cell<Event>,
+    since: Cell<Since>,
 }
 
 // A heap has one for each class, and slow paths read them.
@@ -65,57 +67,89 @@ const _: () = assert!(size_of::<Magazine>() == 16);
 
 impl Magazine {
     /// No slots.
-    pub const NONE: Self = Self {
-        slots: null_mut(),
-        capacity: 0,
-        resting: 0,
-        order: 0,
-        events: 0,
-        last: Event::Refill,
-        since: Since::Nothing,
-    };
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            slots: Cell::new(null_mut()),
+            capacity: Cell::new(0),
+            resting: Cell::new(0),
+            order: Cell::new(0),
+            events: Cell::new(0),
+            last: Cell::new(Event::Refill),
+            since: Cell::new(Since::Nothing),
+        }
+    }
+
+    /// Forgets slots and blocks.
+    pub fn forget(&self) {
+        let Self {
+            slots,
+            capacity,
+            resting,
+            order,
+            events,
+            last,
+            since,
+        } = Self::new();
+        self.slots.swap(&slots);
+        self.capacity.swap(&capacity);
+        self.resting.swap(&resting);
+        self.order.swap(&order);
+        self.events.swap(&events);
+        self.last.swap(&last);
+        self.since.swap(&since);
+    }
+
+    /// Number of slots in use.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        usize::from(self.capacity.get())
+    }
 
     /// Notes a slow path. True if the magazine should grow: what was just filled has to be emptied, or
     /// the other way round. A thread that only allocates, or only frees, gains little by a larger
     /// one, and would just keep more. `class` is that of the blocks.
-    pub fn note(&mut self, event: Event, class: SizeClass) -> bool {
-        self.since = self.since.max(match event {
+    pub fn note(&self, event: Event, class: SizeClass) -> bool {
+        self.since.set(self.since.get().max(match event {
             Event::Refill => Since::Refilled,
             Event::Flush => Since::Flushed,
-        });
-        if self.last != event {
-            self.events += 2;
-        } else if Self::next_capacity(self.capacity)
+        }));
+        if self.last.get() != event {
+            self.events.set(self.events.get() + 2);
+        } else if Self::next_capacity(self.capacity())
             <= ENOUGH_ONE_WAY.min(ENOUGH_BYTES_ONE_WAY / class.size())
         {
-            self.events += 1;
+            self.events.set(self.events.get() + 1);
         }
-        self.last = event;
-        if self.events < GROWS_AFTER {
+        self.last.set(event);
+        if self.events.get() < GROWS_AFTER {
             return false;
         }
-        self.events = 0;
+        self.events.set(0);
         true
     }
 
     /// Whether the last slow path was for this.
-    #[must_use]
     pub fn was(&self, event: Event) -> bool {
-        self.last == event
+        self.last.get() == event
     }
 
     /// Whether it was refilled since it was last looked at.
-    #[must_use]
     pub fn was_refilled(&self) -> bool {
-        self.since == Since::Refilled
+        self.since.get() == Since::Refilled
     }
 
     /// Looks at the magazine: whether it has slots that no slow path needed since the last time, or none that a
     /// refill would have woken it for.
-    pub fn look(&mut self) -> bool {
-        let since = core::mem::replace(&mut self.since, Since::Nothing);
-        let unused = since == Since::Nothing || self.resting != 0 && since == Since::Flushed;
-        !self.slots.is_null() && unused
+    pub fn look(&self) -> bool {
+        let since = self.since.replace(Since::Nothing);
+        let unused = since == Since::Nothing || self.resting() != 0 && since == Since::Flushed;
+        !self.slots.get().is_null() && unused
+    }
+
+    /// Number of slots that it is to use again; none where it does not rest.
+    pub fn resting(&self) -> usize {
+        usize::from(self.resting.get())
     }
 
     /// The capacity to begin with.
@@ -132,8 +166,8 @@ impl Magazine {
 
     /// The capacity to grow to.
     #[must_use]
-    pub fn next_capacity(capacity: u16) -> usize {
-        usize::from(capacity) * 2 + 2
+    pub const fn next_capacity(capacity: usize) -> usize {
+        capacity * 2 + 2
     }
 
     /// The largest capacity, where a magazine of small blocks may hold `limit` bytes. One of larger
@@ -149,132 +183,211 @@ impl Magazine {
         let bytes = (class.size() * 256).clamp(limit, most);
         (bytes / class.size()).clamp(1, MOST)
     }
+}
 
-    /// How many blocks there are.
-    #[must_use]
-    pub fn length(&self, front: &Front, class: SizeClass) -> usize {
-        if self.slots.is_null() {
+impl Default for Magazine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The magazine of a class, with the front that has its top. Both are the calling thread's.
+///
+/// Invariant: the slots before the top hold free blocks of the class; before the first lies null, behind the last
+/// that is in use [`FULL`].
+#[derive(Clone, Copy, Debug)]
+pub struct MagazineRef<'a> {
+    magazine: &'a Magazine,
+    front: &'a Front,
+    class: SizeClass,
+}
+
+impl core::ops::Deref for MagazineRef<'_> {
+    type Target = Magazine;
+
+    #[inline]
+    fn deref(&self) -> &Magazine {
+        self.magazine
+    }
+}
+
+impl<'a> MagazineRef<'a> {
+    /// Puts a magazine and its front together.
+    #[inline]
+    pub(super) const fn new(front: &'a Front, magazine: &'a Magazine, class: SizeClass) -> Self {
+        Self {
+            magazine,
+            front,
+            class,
+        }
+    }
+
+    /// Number of blocks.
+    pub fn length(self) -> usize {
+        if self.slots.get().is_null() {
             return 0;
         }
         // Slots are words; the top is never before the first.
-        (front.top(class).addr() - self.slots.addr()) / size_of::<*mut u8>()
+        (self.front.top(self.class).addr() - self.slots.get().addr()) / size_of::<*mut u8>()
     }
 
-    /// Gives the magazine `capacity` slots, of which the first hold what they held. False where there
+    /// Fills an empty magazine by `take`, which puts free blocks of the class into the first of `want` slots, at most as
+    /// many as there are, and returns how many.
+    pub fn fill(self, want: usize, take: impl FnOnce(&mut [*mut u8]) -> usize) -> usize {
+        debug_assert!(self.length() == 0 && want <= self.capacity());
+        let slots = self.slots.get();
+        // SAFETY: that many slots are there, and hold words; nobody else uses them meanwhile: no block is in them.
+        let taken = take(unsafe { core::slice::from_raw_parts_mut(slots, want) });
+        debug_assert!(taken <= want);
+        // SAFETY: the first slots hold the blocks that were taken.
+        unsafe { self.front.set_top(self.class, slots.add(taken)) };
+        taken
+    }
+
+    /// Puts a free block of the class on top; false where there is no room, and then nothing has happened.
+    #[inline]
+    pub fn push(self, block: &FreeBlocks<'_>) -> bool {
+        debug_assert!(block.class() == self.class && block.count() == 1);
+        let top = self.front.top(self.class);
+        // SAFETY: a top points to a slot, behind which there is another or the FULL, or to the FULL.
+        unsafe {
+            if *top == FULL {
+                return false;
+            }
+            *top = block.first();
+            self.front.set_top(self.class, top.add(1));
+        }
+        true
+    }
+
+    /// Puts free blocks of the class on top; false where there is no room for all, and then nothing has happened.
+    pub fn push_all(self, blocks: &mut FreeBlocks<'_>) -> bool {
+        debug_assert!(blocks.class() == self.class);
+        let (length, count) = (self.length(), blocks.count());
+        if length + count > self.capacity() {
+            return false;
+        }
+        // SAFETY: there is room for the blocks behind those that are there.
+        unsafe {
+            let top = self.slots.get().add(length);
+            top.copy_from_nonoverlapping(blocks.as_slice().as_ptr(), count);
+            self.front.set_top(self.class, top.add(count));
+        }
+        true
+    }
+
+    /// Takes the block on top out.
+    #[inline]
+    pub fn pop(self) -> *mut u8 {
+        self.front.pop(self.class)
+    }
+
+    /// Takes the `count` blocks out that lie longest in the magazine, of which there are as many, by `give`.
+    pub fn remove_oldest(self, count: usize, give: impl FnOnce(FreeBlocks<'_>)) {
+        if count == 0 {
+            return;
+        }
+        let length = self.length();
+        debug_assert!(count <= length);
+        let slots = self.slots.get();
+        // SAFETY: the slots to the top hold blocks; those that are given are overwritten or behind the top afterwards.
+        unsafe {
+            let oldest = core::slice::from_raw_parts_mut(slots, count);
+            give(FreeBlocks::new(self.class, oldest));
+            let rest = length - count;
+            slots.copy_from(slots.add(count), rest);
+            self.front.set_top(self.class, slots.add(rest));
+        }
+    }
+
+    /// Gives the magazine `capacity` slots, of which the first hold what they held: no more. False where there
     /// is no memory, and then nothing has changed.
-    ///
-    /// # Safety
-    ///
-    /// The magazine is that of `class` in `front`, whose thread calls and has `own`, and holds at most `capacity`
-    /// blocks.
-    pub unsafe fn resize(
-        &mut self,
-        front: &Front,
-        class: SizeClass,
+    pub fn resize(
+        self,
         capacity: usize,
-        own: &mut ThreadMetadata,
+        own: &RefCell<ThreadMetadata>,
         metadata: &Lock<Metadata>,
         pages: &impl Pages,
     ) -> bool {
-        let length = self.length(front, class);
-        debug_assert!(length <= capacity && capacity <= MOST && self.resting == 0);
-        if capacity + FRAME > 1 << self.order {
+        let length = self.length();
+        debug_assert!(length <= capacity && capacity <= MOST && self.resting() == 0);
+        if capacity + FRAME > 1 << self.order.get() {
             let words = (capacity + FRAME).next_power_of_two().max(8);
             let bytes = words * size_of::<*mut u8>();
-            let Some(array) = own.allocate(metadata, pages, bytes) else {
+            let array = own.borrow_mut().allocate(metadata, pages, bytes);
+            let Some(array) = array else {
                 return false;
             };
             // SAFETY: the array has a word more before the slots, and is zero, so that the word
-            // before the first slot is null.
-            let slots = unsafe { array.as_ptr().cast::<*mut u8>().add(1) };
-            if length != 0 {
-                // SAFETY: both arrays hold that many slots.
-                unsafe { slots.copy_from_nonoverlapping(self.slots, length) };
-            }
-            // SAFETY: the fast path uses the new array from here on.
+            // before the first slot is null; both arrays hold that many slots. From here on the fast path uses the new one.
             unsafe {
-                front.set_top(class, slots.add(length));
+                let slots = array.as_ptr().cast::<*mut u8>().add(1);
+                if length != 0 {
+                    slots.copy_from_nonoverlapping(self.slots.get(), length);
+                }
+                self.front.set_top(self.class, slots.add(length));
                 self.free_array(own);
+                self.slots.set(slots);
             }
-            self.slots = slots;
-            self.order = words.ilog2() as u8;
-        } else if self.capacity != 0 {
-            // SAFETY: the FULL stood behind the slots in use.
-            unsafe { *self.slots.add(usize::from(self.capacity)) = null_mut() };
+            self.order.set(words.ilog2() as u8);
+        } else if self.capacity() != 0 {
+            self.put(self.capacity(), null_mut());
         }
-        // SAFETY: the array has room for the slots and one word behind them.
-        unsafe { *self.slots.add(capacity) = FULL };
-        self.capacity = capacity as u16;
+        self.put(capacity, FULL);
+        self.capacity.set(capacity as u16);
         true
     }
 
-    /// Keeps no more blocks until it is refilled.
-    ///
-    /// # Safety
-    ///
-    /// The magazine has slots in use, holds no block, and its thread calls.
-    pub unsafe fn rest(&mut self) {
-        debug_assert!(self.capacity != 0);
-        // SAFETY: the FULL stands behind the slots in use. Where the first is, the top is too.
-        unsafe {
-            *self.slots.add(usize::from(self.capacity)) = null_mut();
-            *self.slots = FULL;
-        }
-        self.resting = self.capacity;
-        self.capacity = 0;
+    /// Keeps no more blocks until it is refilled. The magazine holds none.
+    pub fn rest(self) {
+        debug_assert!(self.capacity() != 0 && self.length() == 0);
+        // The FULL stands behind the slots in use. Where the first is, the top is too.
+        self.put(self.capacity(), null_mut());
+        self.put(0, FULL);
+        self.resting.set(self.capacity.replace(0));
     }
 
-    /// How many slots it is to use again; none where it does not rest.
-    #[must_use]
-    pub fn resting(&self) -> usize {
-        usize::from(self.resting)
-    }
-
-    /// Uses the slots again that it had when it was told to rest; false where it does not.
-    ///
-    /// # Safety
-    ///
-    /// The magazine holds no block, and its thread calls.
-    pub unsafe fn wake(&mut self) -> bool {
-        if self.resting == 0 {
+    /// Uses the slots again that it had when it was told to rest; false where it does not. The magazine holds no block.
+    pub fn wake(self) -> bool {
+        if self.resting() == 0 {
             return false;
         }
-        // SAFETY: the array has room for as many slots as there were, and one word behind them.
-        unsafe {
-            *self.slots = null_mut();
-            *self.slots.add(usize::from(self.resting)) = FULL;
-        }
-        self.capacity = self.resting;
-        self.resting = 0;
+        self.put(0, null_mut());
+        self.put(self.resting(), FULL);
+        self.capacity.set(self.resting.replace(0));
         true
     }
 
-    /// Gives the slots back.
-    ///
-    /// # Safety
-    ///
-    /// The magazine is empty, and that of `class` in `front`, whose thread calls and has `own`.
-    pub unsafe fn discard(&mut self, front: &Front, class: SizeClass, own: &mut ThreadMetadata) {
+    /// Gives the slots back. The magazine is empty.
+    pub fn discard(self, own: &RefCell<ThreadMetadata>) {
+        debug_assert!(self.length() == 0);
         // SAFETY: there is no slot to take a block from or to put one into; the fast path uses the array no more.
         unsafe {
-            front.set_top(class, no_slots());
+            self.front.set_top(self.class, no_slots());
             self.free_array(own);
         }
-        *self = Self::NONE;
+        self.magazine.forget();
+    }
+
+    /// Writes a slot, or the word behind the last one.
+    fn put(self, slot: usize, word: *mut u8) {
+        debug_assert!(slot + FRAME <= 1 << self.order.get());
+        // SAFETY: the array has room for the slots and one word behind them.
+        unsafe { *self.slots.get().add(slot) = word };
     }
 
     /// # Safety
     ///
     /// The fast path does not use the array.
-    unsafe fn free_array(&mut self, own: &mut ThreadMetadata) {
-        if self.slots.is_null() {
+    unsafe fn free_array(self, own: &RefCell<ThreadMetadata>) {
+        if self.slots.get().is_null() {
             return;
         }
-        let bytes = size_of::<*mut u8>() << self.order;
+        let bytes = size_of::<*mut u8>() << self.order.get();
         // SAFETY: the array begins a word before the slots, and was allocated with this size.
         unsafe {
-            let array = NonNull::new_unchecked(self.slots.sub(1).cast());
-            own.free(array, bytes);
+            let array = NonNull::new_unchecked(self.slots.get().sub(1).cast());
+            own.borrow_mut().free(array, bytes);
         }
     }
 }

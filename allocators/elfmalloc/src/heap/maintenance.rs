@@ -1,124 +1,83 @@
 //! What a thread does now and then, whatever else it does: it looks at the clock.
 
-use core::ptr::NonNull;
-use heapdrome_pages::atomic::Ordering::Relaxed;
-
 use heapdrome_pages::Pages;
 use heapdrome_pages::system::coarse_milliseconds;
 
-use crate::heap::backend::Backend;
-use crate::heap::front::{MOST_TICKS, MOST_TICKS_GIVING, ThreadHeap};
+use crate::heap::flush::{empty_coalescer, empty_magazine};
+use crate::heap::front::{MOST_TICKS, MOST_TICKS_GIVING};
+use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Magazine;
-use crate::size_class::{CLASSES, SizeClass};
+use crate::heap::thread_heap::HeapRef;
+use crate::size_class::{FIRST_SHARED, SizeClass};
 
-impl<P: Pages> Backend<P> {
-    /// What a thread does every now and then: purge if it is time, and empty what it does not use.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    pub unsafe fn look_around(&self, heap: NonNull<ThreadHeap>) {
-        let now = coarse_milliseconds();
-        // SAFETY: the heap is this thread's.
-        unsafe {
-            let place = heap.as_ptr();
-            let most = if core::mem::take(&mut (*place).giving) {
-                MOST_TICKS_GIVING
-            } else {
-                MOST_TICKS
-            };
-            (*place).clock = next_look((*place).clock, now, most);
-            (*place).front.set_ticks((*place).clock.1);
-            if (*place).outflow.look() {
-                self.drain(heap);
-            }
-            if now.wrapping_sub((*place).looked) >= self.decay.load(Relaxed) / 4 {
-                (*place).looked = now;
-                self.spread(heap);
-                self.as_idle(|| self.empty_unused(heap));
-            }
-        }
-        self.tick();
+/// Magazines are left alone that may hold at most this part of what they might.
+const KEPT_PART: usize = 8;
+
+/// What a thread does every now and then: purge if it is time, and empty what it does not use.
+pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    let now = coarse_milliseconds();
+    let most = if heap.giving.take() {
+        MOST_TICKS_GIVING
+    } else {
+        MOST_TICKS
+    };
+    heap.clock.set(next_look(heap.clock.get(), now, most));
+    heap.front.set_ticks(heap.clock.get().1);
+    if heap.outflow.look() {
+        drain(heaps, heap);
     }
+    if now.wrapping_sub(heap.looked.get()) >= heaps.decay() / 4 {
+        heap.looked.set(now);
+        heaps.shards.spread(heap.attachment());
+        heaps.memory().as_idle(|| empty_unused(heaps, heap));
+    }
+    heaps.tick();
+}
 
-    /// Empties the magazines that have not been refilled or flushed of late.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    unsafe fn empty_unused(&self, heap: NonNull<ThreadHeap>) {
-        for number in 1..=CLASSES {
-            // SAFETY: the heap is this thread's.
-            unsafe {
-                if (*heap.as_ptr()).magazines[number].look() {
-                    self.shrink(heap, SizeClass::from_number(number as u8));
+/// Empties the thread's magazines, if they may hold much, and has those of blocks above 4 KiB rest. The thread gave back
+/// most of what it had: it may fall silent, and no other thread reaches what lies there then.
+fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    let whole = heaps.budget();
+    let balance = heap.outflow.balance();
+    if whole.saturating_sub(heap.budget.get()) > whole / KEPT_PART {
+        for (class, magazine) in heap.magazines() {
+            if magazine.capacity() != 0 {
+                empty_magazine(heaps, heap, class);
+                if class.number() >= FIRST_SHARED {
+                    magazine.rest();
                 }
             }
         }
-        // SAFETY: as above.
-        unsafe { self.empty_coalescer(heap) };
     }
-
-    /// Empties a magazine, and halves its capacity.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's, and the magazine has slots.
-    unsafe fn shrink(&self, heap: NonNull<ThreadHeap>, class: SizeClass) {
-        // SAFETY: the heap is this thread's.
-        unsafe {
-            self.empty_magazine(heap, class);
-            let place = heap.as_ptr();
-            // A pointer: what is called on the way makes references of its own.
-            let magazine = &raw mut (*place).magazines[class.number()];
-            let rests = (*magazine).wake();
-            let capacity = usize::from((*magazine).capacity);
-            let first = Magazine::first_capacity(class, usize::MAX);
-            let smaller = (capacity / 2).max(first);
-            if smaller < capacity {
-                let front = &(*place).front;
-                let own = &mut (*place).metadata;
-                (*magazine).resize(front, class, smaller, own, &self.metadata, &self.pages);
-                (*place).budget += (capacity - smaller) * class.size();
-            }
-            if rests {
-                (*magazine).rest();
-            }
-        }
-    }
+    heap.outflow.settle(balance);
 }
 
-impl ThreadHeap {
-    /// Notes that so many blocks leave a heap.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    #[inline]
-    pub(crate) unsafe fn gave(heap: NonNull<Self>, blocks: usize) {
-        // SAFETY: the heap is this thread's.
-        unsafe {
-            (*heap.as_ptr()).outflow.give(blocks);
-            if !(*heap.as_ptr()).giving {
-                Self::begin_giving(heap);
-            }
+/// Empties the magazines that have not been refilled or flushed of late.
+fn empty_unused<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    for (class, magazine) in heap.magazines() {
+        if magazine.look() {
+            shrink(heaps, heap, class);
         }
     }
+    empty_coalescer(heaps, heap);
+}
 
-    /// The thread looks at the clock sooner from now on.
-    ///
-    /// # Safety
-    ///
-    /// The heap is the calling thread's.
-    #[cold]
-    unsafe fn begin_giving(heap: NonNull<Self>) {
-        // SAFETY: the heap is this thread's.
-        unsafe {
-            let place = heap.as_ptr();
-            (*place).giving = true;
-            (*place).clock.1 = (*place).clock.1.min(MOST_TICKS_GIVING);
-            (*place).front.limit_ticks(MOST_TICKS_GIVING);
-        }
+/// Empties a magazine that has slots, and halves its capacity.
+fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
+    empty_magazine(heaps, heap, class);
+    let magazine = heap.magazine(class);
+    let rests = magazine.wake();
+    let capacity = magazine.capacity();
+    let first = Magazine::first_capacity(class, usize::MAX);
+    let smaller = (capacity / 2).max(first);
+    if smaller < capacity {
+        let memory = heaps.memory();
+        magazine.resize(smaller, &heap.metadata, &memory.structures, &memory.pages);
+        let saved = (capacity - smaller) * class.size();
+        heap.budget.set(heap.budget.get() + saved);
+    }
+    if rests {
+        magazine.rest();
     }
 }
 

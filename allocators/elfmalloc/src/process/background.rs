@@ -12,11 +12,9 @@ use heapdrome_pages::atomic::{
 };
 
 use heapdrome_malloc_abi::enter;
-use heapdrome_pages::Pages;
 use heapdrome_pages::system::start_thread;
 
-use crate::heap::backend::Backend;
-use crate::process::{BACKEND, Elfmalloc};
+use super::{Elfmalloc, HEAPS};
 
 /// After so many rounds without anything to purge the thread sleeps no longer than before: each doubles it.
 const ROUNDS: u32 = 4;
@@ -36,8 +34,7 @@ pub(crate) fn want(wanted: bool) {
 pub(crate) fn start_if_wanted() {
     // Relaxed: a flag that stands alone. AcqRel: what an earlier thread did is done.
     if WANTED.load(Relaxed) && !RUNNING.load(Relaxed) && !RUNNING.swap(true, AcqRel) {
-        // Where there is no thread to be had now, later slow paths are not to pay for asking again:
-        // it counts as there.
+        // If the thread cannot be created, leave `RUNNING` set so that later slow paths do not retry.
         start_thread(run);
     }
 }
@@ -47,30 +44,15 @@ pub(crate) fn forked() {
     RUNNING.store(false, Relaxed);
 }
 
-impl<P: Pages> Backend<P> {
-    /// Sleeps for some milliseconds, or until no thread has a heap; false where none has. One thread at a time may
-    /// do so.
-    pub fn rest(&self, milliseconds: u64) -> bool {
-        let seen = self.silences.read();
-        // Relaxed: whoever reads the count of a silence sees the number that made it one, or a later one.
-        let any = || self.threads.load(Relaxed) != 0;
-        if any() {
-            self.silences.sleep(seen, milliseconds);
-        }
-        any()
-    }
-}
-
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     let mut silent = 0;
-    let half = || BACKEND.decay.load(Relaxed) / 2 + 1;
-    while BACKEND.rest(half().saturating_mul(1 << silent)) {
-        // Relaxed: a number that stands alone.
-        let before = BACKEND.purged.load(Relaxed);
+    let half = || HEAPS.decay() / 2 + 1;
+    while HEAPS.rest(half().saturating_mul(1 << silent)) {
+        let before = HEAPS.memory().purges();
         if let Some(_inside) = enter::<Elfmalloc>() {
-            BACKEND.tick();
+            HEAPS.tick();
         }
-        let same = BACKEND.purged.load(Relaxed) == before;
+        let same = HEAPS.memory().purges() == before;
         silent = if same { (silent + 1).min(ROUNDS) } else { 0 };
     }
     // Release: pairs with the swap of whoever starts the next.

@@ -16,31 +16,36 @@ use heapdrome_malloc_abi::{
 use heapdrome_pages::Linux;
 use heapdrome_pages::system::address_space_limit;
 
-use crate::hardened::fill;
-use crate::heap::backend::Backend;
-use crate::heap::front::{ENDED, Front, NO_HEAP};
+use crate::heap::front::{ENDED, NO_HEAP};
 use crate::heap::front_end::{FrontEnd, Magazines};
+use crate::heap::heaps::Heaps;
+use crate::heap::large::{allocate_grown, allocate_large, free_large};
 use crate::heap::local_cache::LocalCache;
-use crate::misuse::report;
-use crate::process::exit_report::ExitReport;
-use crate::process::statistics::Snapshot;
-use crate::process::thread_local::{front, heap, heap_to_free, present_heap};
+use crate::heap::maintenance::look_around;
+use crate::heap::threads::{note_cached, trim};
+use crate::misuse::{Misuse, report};
 use crate::settings::Settings;
 use crate::size_class::{LARGEST, SizeClass, UNIT};
-use crate::slabs::slab::{Misuse, Slab};
+use crate::slabs::free_blocks::FreeBlocks;
+use crate::units::large::usable;
+use exit_report::ExitReport;
+use statistics::Snapshot;
+use thread_local::{front, heap, heap_to_free, present_heap};
 
-pub(crate) static BACKEND: Backend<Linux> = Backend::new(Linux);
+pub(crate) static HEAPS: Heaps<Linux> = Heaps::new(Linux);
 /// Every variant has this gate, since all have one back-end. Only threads inside change the back-end.
 static FORK_GATE: ForkGate = ForkGate::new();
 /// Whether arenas are to keep states; to be set before the first block.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
+/// Whether the hardened variant overwrites whole blocks; said before the first block is handed out.
+static OVERWRITES_WHOLE: AtomicBool = AtomicBool::new(false);
 
 /// Reads the environment and reserves address space, at the first call.
 pub(crate) fn start() {
     // SAFETY: until the first thread has allocated there is no other that could change the
     // environment; later the closure is not called.
-    BACKEND.start(|| unsafe {
+    HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
             // Relaxed: set by this thread, or by the one whose secret it found (`canary::wants_secret`), or not at all.
@@ -48,13 +53,20 @@ pub(crate) fn start() {
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
             // As many as processors, which `current::heap` says: more threads do not run at once, so that they can
             // share slabs and seldom meet.
-            hosts: 1,
+            shards: 1,
             ..Settings::from_environment()
         };
         background::want(settings.background);
-        fill::want_whole(settings.overwrite);
+        // Relaxed: a thread that frees a block got it, or its address, from a thread that came after this.
+        OVERWRITES_WHOLE.store(settings.overwrite, Relaxed);
         settings
     });
+}
+
+/// Whether the hardened variant overwrites whole blocks.
+pub(crate) fn overwrites_whole() -> bool {
+    // Relaxed: see `start`.
+    OVERWRITES_WHOLE.load(Relaxed)
 }
 
 /// Says that arenas are to keep states. Too late once there is a block.
@@ -67,53 +79,39 @@ fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
         return Some(block);
     }
     let Some(heap) = heap() else {
-        // SAFETY: the bin is one for the class.
-        return NonNull::new(unsafe { BACKEND.take_one(&BACKEND.bins[class.number()], class) });
+        return NonNull::new(HEAPS.take_without_heap(class));
     };
     // Here rather than in `free`, which the C library calls under locks that starting a thread takes.
     background::start_if_wanted();
-    // Both may have allocated meanwhile, and freed: making the heap arms the thread's exit.
-    // SAFETY: the heap is this thread's, and its magazine is empty where nothing comes out of it.
-    unsafe {
-        let block = (*heap.as_ptr()).front.pop(class);
-        NonNull::new(if block.is_null() {
-            F::refill(&BACKEND, heap, class)
-        } else {
-            block
-        })
-    }
+    // Both may have allocated in the meantime, and freed: making the heap arms the thread's exit.
+    let block = heap.front.pop(class);
+    NonNull::new(if block.is_null() {
+        F::refill(&HEAPS, heap, class)
+    } else {
+        block
+    })
 }
 
 /// The class of a live block, wherever it is found.
 pub(crate) fn class_of(address: usize) -> SizeClass {
-    let class = BACKEND.map.get(address);
+    let class = HEAPS.memory().map.get(address);
     if class != SizeClass::NONE {
         return class;
     }
-    let slab: *mut Slab = BACKEND.slab_of(address);
-    if slab.is_null() {
-        return SizeClass::NONE;
-    }
-    // SAFETY: the descriptor is committed; it is the block's as long as the block is live.
-    unsafe { (*slab).class }
+    let run = HEAPS.memory().run_of(address);
+    run.map_or(SizeClass::NONE, |run| run.class())
 }
 
-/// # Safety
-///
-/// The block is one of `class` that nobody uses.
-unsafe fn free_class<F: FrontEnd>(class: SizeClass, block: *mut u8) {
+/// Takes a free block back that the fast path did not.
+fn free_class<F: FrontEnd>(block: FreeBlocks<'_>) {
     let Some(heap) = heap_to_free() else {
-        // SAFETY: the caller's promise.
-        unsafe { BACKEND.give_or_report(core::ptr::null(), class, &mut [block]) };
+        HEAPS.give(None, block);
         return;
     };
-    // SAFETY: the heap is this thread's.
-    unsafe {
-        if (*heap.as_ptr()).front.is_due() {
-            BACKEND.look_around(heap);
-        }
-        F::put(&BACKEND, heap, class, block);
+    if heap.front.is_due() {
+        look_around(&HEAPS, heap);
     }
+    F::put(&HEAPS, heap, block);
 }
 
 /// # Safety
@@ -140,10 +138,9 @@ pub(crate) fn snapshot() -> Snapshot {
     if let Some(heap) = present_heap()
         && let Some(_inside) = enter::<Elfmalloc>()
     {
-        // SAFETY: the heap is this thread's.
-        unsafe { BACKEND.note_cached(heap) };
+        note_cached(&HEAPS, heap);
     }
-    BACKEND.snapshot()
+    Snapshot::of(&HEAPS)
 }
 
 /// Reports what was asked for.
@@ -185,7 +182,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             return allocate_class::<F>(SizeClass::of(size));
         }
         heap();
-        Some(BACKEND.allocate_large(size, UNIT)?.block)
+        Some(allocate_large(&HEAPS, size, UNIT)?.block)
     }
 
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
@@ -193,7 +190,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             return allocate_class::<F>(class);
         }
         heap();
-        Some(BACKEND.allocate_large(size, alignment)?.block)
+        Some(allocate_large(&HEAPS, size, alignment)?.block)
     }
 
     fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
@@ -204,7 +201,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             return Some(block);
         }
         heap();
-        let large = BACKEND.allocate_large(size, UNIT)?;
+        let large = allocate_large(&HEAPS, size, UNIT)?;
         if !large.clean {
             // SAFETY: as above.
             unsafe { large.block.as_ptr().write_bytes(0, size) };
@@ -214,7 +211,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
 
     #[inline]
     unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        let class = BACKEND.map.get(block.addr().get());
+        let class = HEAPS.memory().map.get(block.addr().get());
         if !class.is_slab() {
             return None;
         }
@@ -239,18 +236,21 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
                 }
                 Self::allocate_fast(size).or_else(|| Self::allocate(size))
             } else {
-                let resized = BACKEND.resize(block, size);
+                let resized = HEAPS.mapped.resize(HEAPS.memory(), block, size);
                 if resized.is_some() {
                     return resized;
                 }
-                BACKEND.allocate_grown(size)
+                allocate_grown(&HEAPS, size)
             };
             match to {
                 Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
                 None if size > usable => None,
                 // There is no memory for a smaller block: this one stays, and what is large of it goes.
                 None if class.is_slab() => Some(block),
-                None => BACKEND.resize(block, size).or(Some(block)),
+                None => HEAPS
+                    .mapped
+                    .resize(HEAPS.memory(), block, size)
+                    .or(Some(block)),
             }
         }
     }
@@ -267,12 +267,13 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
         // SAFETY: the caller gives the block up.
         unsafe {
             if class.is_slab() {
-                free_class::<F>(class, block.as_ptr());
+                let mut block = [block.as_ptr()];
+                free_class::<F>(FreeBlocks::new(class, &mut block));
             } else if class == SizeClass::LARGE {
-                if let Err(misuse) = BACKEND.free_large(address) {
+                if let Err(misuse) = free_large(&HEAPS, address) {
                     report(misuse);
                 }
-            } else if !BACKEND.free_mapped(address) {
+            } else if !HEAPS.mapped.free(&HEAPS.memory().pages, address) {
                 report(Misuse::NotABlock(address));
             }
         }
@@ -285,16 +286,14 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             return class.size();
         }
         if class == SizeClass::LARGE {
-            // SAFETY: the block is live.
-            return unsafe { BACKEND.large_usable(address) };
+            return usable(HEAPS.memory(), address).unwrap_or(0);
         }
-        let mapped = BACKEND.mapped.lock().find(address);
+        let mapped = HEAPS.mapped.find(address);
         mapped.map_or(0, |entry| entry.size)
     }
 
     fn trim(keep: usize) -> bool {
-        // SAFETY: the heap is this thread's.
-        unsafe { BACKEND.trim(present_heap(), keep) }
+        trim(&HEAPS, present_heap(), keep)
     }
 
     fn statistics() -> Statistics {
@@ -314,7 +313,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
         FORK_GATE.register::<Elfmalloc>();
         // Only where the library is loaded while another thread forks, nothing is preferred.
         if let Some(_inside) = enter::<Self>() {
-            BACKEND.pool.lock().prefer_huge_pages(F::HUGE_PAGES);
+            HEAPS.memory().pool.lock().prefer_huge_pages(F::HUGE_PAGES);
         }
     }
 
@@ -335,20 +334,17 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     fn each_presence(visit: &mut dyn FnMut(&Presence)) {
         visit(NO_HEAP.0.presence());
         visit(ENDED.0.presence());
-        for heap in BACKEND.all_heaps() {
-            // SAFETY: heaps live for ever, and any thread may use a presence.
-            visit(unsafe { &*Front::presence_of(heap.cast()) });
-        }
+        HEAPS.all().for_each(|heap| visit(heap.presence()));
     }
 
     fn free_locks_in_child() {
         // SAFETY: this thread is the only one; no other was on a slow path when the process forked.
-        unsafe { BACKEND.free_locks() };
+        unsafe { HEAPS.free_locks() };
     }
 
     fn fork_child() {
         background::forked();
         // SAFETY: there is only this thread.
-        unsafe { BACKEND.disown(present_heap()) };
+        unsafe { HEAPS.disown(present_heap()) };
     }
 }

@@ -8,7 +8,7 @@ use heapdrome_pages::atomic::Ordering::Relaxed;
 use heapdrome_malloc_abi::{Report, Statistics, Table};
 use heapdrome_pages::Pages;
 
-use crate::heap::backend::Backend;
+use crate::heap::heaps::Heaps;
 use crate::size_class::{CLASSES, SizeClass, UNIT};
 use crate::slabs::bin::Slabs;
 
@@ -39,7 +39,7 @@ pub struct ClassStatistics {
     pub mapped: usize,
     /// How often blocks were taken from slabs.
     pub refills: u64,
-    /// Blocks that came back to slabs of another host than the one whose bins the thread that freed them used then.
+    /// Blocks that came back to slabs of another shard than the one whose bins the thread that freed them used then.
     pub remote_frees: u64,
 }
 
@@ -47,11 +47,7 @@ impl ClassStatistics {
     fn add_bin(&mut self, slabs: &Slabs, class: SizeClass) {
         let shape = class.geometry();
         let count = slabs.slabs as usize;
-        let mut free = 0;
-        slabs.each_partial(|slab| {
-            // SAFETY: the slab belongs to the bin, whose lock the caller holds.
-            free += usize::from(unsafe { (*slab).free });
-        });
+        let free = slabs.free_blocks();
         self.dirty += free * class.size();
         self.live += (count * usize::from(shape.blocks) - free) * class.size();
         self.mapped += count * usize::from(shape.units) * UNIT;
@@ -95,6 +91,40 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Gathers what there is now. The caller notes first what its own thread keeps
+    /// ([`note_cached`](crate::heap::threads::note_cached)).
+    #[must_use]
+    pub fn of<P: Pages>(heaps: &Heaps<P>) -> Self {
+        let mut classes = count_classes(heaps);
+        let mut all = ClassStatistics::default();
+        for class in &mut classes {
+            // Blocks may have moved between the counts.
+            class.cached = class.cached.min(class.live);
+            class.live -= class.cached;
+            all.add(class);
+        }
+        let (mapped_blocks, peak_blocks, mapped_count) = {
+            let mapped = heaps.mapped.table.lock();
+            (mapped.bytes, mapped.peak, mapped.count())
+        };
+        let memory = heaps.memory();
+        let pool = memory.pool.lock();
+        let committed = pool.committed * UNIT;
+        let (purges, purged) = memory.purges();
+        Self {
+            classes,
+            all,
+            large: (pool.live * UNIT).saturating_sub(all.mapped),
+            mapped_blocks,
+            mapped_count,
+            idle: pool.dirty * UNIT,
+            mapped: committed + mapped_blocks,
+            peak_mapped: committed + peak_blocks,
+            purges,
+            purged,
+        }
+    }
+
     /// What every allocator says of itself.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
@@ -142,58 +172,21 @@ impl Snapshot {
     }
 }
 
-impl<P: Pages> Backend<P> {
-    /// What there is now. The caller notes first what its own thread keeps
-    /// ([`note_cached`](Self::note_cached)).
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        let mut classes = self.count_classes();
-        let mut all = ClassStatistics::default();
-        for class in &mut classes {
-            // Blocks may have moved between the counts.
-            class.cached = class.cached.min(class.live);
-            class.live -= class.cached;
-            all.add(class);
-        }
-        let (mapped_blocks, peak_blocks, mapped_count) = {
-            let mapped = self.mapped.lock();
-            (mapped.bytes, mapped.peak, mapped.count())
-        };
-        let pool = self.pool.lock();
-        let committed = pool.committed * UNIT;
-        Snapshot {
-            classes,
-            all,
-            large: (pool.live * UNIT).saturating_sub(all.mapped),
-            mapped_blocks,
-            mapped_count,
-            idle: pool.dirty * UNIT,
-            mapped: committed + mapped_blocks,
-            peak_mapped: committed + peak_blocks,
-            purges: self.purges.load(Relaxed),
-            purged: self.purged.load(Relaxed),
+/// Counts what bins, depots and magazines hold of each class, where blocks that are kept count as live, too.
+fn count_classes<P: Pages>(heaps: &Heaps<P>) -> [ClassStatistics; CLASSES + 1] {
+    let mut classes = [ClassStatistics::default(); CLASSES + 1];
+    heaps.shards.each_bin(|bin| {
+        let class = bin.class();
+        classes[class.number()].add_bin(&bin.lock(), class);
+    });
+    for heap in heaps.all() {
+        let depot = heap.depot().lock();
+        for (number, count) in heap.cached().iter().enumerate().skip(1) {
+            let class = SizeClass::from_number(number as u8);
+            // Relaxed: a number that stands alone.
+            let count = usize::from(count.load(Relaxed)) + depot.count(class);
+            classes[number].cached += count * class.size();
         }
     }
-
-    /// What bins, depots and magazines hold of each class, where blocks that are kept count as live, too.
-    fn count_classes(&self) -> [ClassStatistics; CLASSES + 1] {
-        let mut classes = [ClassStatistics::default(); CLASSES + 1];
-        self.each_bin_with_class(|bin, class| {
-            classes[class.number()].add_bin(&bin.lock(), class);
-        });
-        for heap in self.all_heaps() {
-            // SAFETY: heaps live for ever; depots and counts may be used by any thread.
-            let (depot, cached) = unsafe {
-                let place = heap.as_ptr();
-                ((*place).depot.lock(), &(*place).cached)
-            };
-            for (number, count) in cached.iter().enumerate().skip(1) {
-                let class = SizeClass::from_number(number as u8);
-                // Relaxed: a number that stands alone.
-                let count = usize::from(count.load(Relaxed)) + depot.count(class);
-                classes[number].cached += count * class.size();
-            }
-        }
-        classes
-    }
+    classes
 }

@@ -5,14 +5,16 @@
 //! it keeps no more. A heap that was made then would stay with nobody.
 
 use core::ffi::c_void;
-use core::ptr::{NonNull, without_provenance_mut};
+use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
 use heapdrome_malloc_abi::{MallocAbi, ThreadExit, end_thread, thread_slot};
 use heapdrome_pages::system;
 
-use crate::hardened::free::forget_quarantine;
-use crate::heap::front::{ENDED, Front, NO_HEAP, Shared, ThreadHeap};
-use crate::process::{BACKEND, Elfmalloc, start};
+use super::{Elfmalloc, HEAPS, start};
+use crate::heap::front::{ENDED, Front, NO_HEAP, Shared};
+use crate::heap::quarantine::Quarantine;
+use crate::heap::thread_heap::{HeapRef, ThreadHeap};
+use crate::heap::threads::detach;
 
 /// So many blocks a thread without a heap gives back to their slabs one by one: more than the C library frees for
 /// most threads that end, and few for one that is there to free. As jemalloc does, which counts 128 before such a
@@ -31,6 +33,12 @@ thread_slot!(
     FREED: u8 = null, "heapdrome_elfmalloc_freed"
 );
 
+thread_slot!(
+    /// The calling thread's quarantine, for the hardened variant's fast path: null until the thread has freed a block, once
+    /// it has ended, where it is not known where the states are, and where whole blocks are overwritten.
+    QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
+);
+
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
     // SAFETY: the word is what was armed: a thread's heap, which is this one's if it uses it.
     unsafe {
@@ -43,9 +51,24 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
             return;
         }
         HEAP::set((&raw const ENDED).cast_mut());
-        forget_quarantine();
-        end_thread::<Elfmalloc>(|heap| BACKEND.detach(heap.cast()), heap.cast());
+        // The next thread that gets the heap may soon have its quarantine.
+        QUARANTINE::set(null_mut());
+        end_thread::<Elfmalloc>(
+            |heap| detach(&HEAPS, HeapRef::from_ptr(heap.cast())),
+            heap.cast(),
+        );
     }
+}
+
+/// The calling thread's quarantine; null where it has none for the fast path.
+#[inline(always)]
+pub(crate) fn quarantine() -> *mut Quarantine {
+    QUARANTINE::get()
+}
+
+/// Lets the fast path use the calling thread's quarantine.
+pub(crate) fn set_quarantine(quarantine: *mut Quarantine) {
+    QUARANTINE::set(quarantine);
 }
 
 #[inline(always)]
@@ -56,25 +79,25 @@ pub(crate) fn front() -> &'static Front {
 
 /// The heap that the thread has, without making one.
 #[inline]
-pub(crate) fn present_heap() -> Option<NonNull<ThreadHeap>> {
+pub(crate) fn present_heap() -> Option<HeapRef> {
     let front = HEAP::get();
     let none = core::ptr::eq(front, &raw const ENDED) || core::ptr::eq(front, &raw const NO_HEAP);
     if none {
-        None
-    } else {
-        NonNull::new(front.cast())
+        return None;
     }
+    // SAFETY: what the slot holds is the calling thread's heap, unless it is one of the statics.
+    NonNull::new(front.cast()).map(|heap| unsafe { HeapRef::from_ptr(heap) })
 }
 
 /// The thread's heap, made if need be; `None` where the thread is about to end, or where there is no memory.
 #[inline]
-pub(crate) fn heap() -> Option<NonNull<ThreadHeap>> {
+pub(crate) fn heap() -> Option<HeapRef> {
     present_heap().or_else(first_heap)
 }
 
 /// The same for a thread that frees a block; `None` also where it is one of the first and the thread has no heap.
 #[inline]
-pub(crate) fn heap_to_free() -> Option<NonNull<ThreadHeap>> {
+pub(crate) fn heap_to_free() -> Option<HeapRef> {
     present_heap().or_else(|| {
         let freed = FREED::get().addr();
         if freed == FREES_WITHOUT {
@@ -86,17 +109,19 @@ pub(crate) fn heap_to_free() -> Option<NonNull<ThreadHeap>> {
 }
 
 #[cold]
-fn first_heap() -> Option<NonNull<ThreadHeap>> {
+fn first_heap() -> Option<HeapRef> {
     if core::ptr::eq(HEAP::get(), &raw const ENDED) {
         return None;
     }
     start();
-    BACKEND.widen(system::processors().unwrap_or(usize::MAX));
-    let heap = BACKEND.attach()?;
-    HEAP::set(heap.as_ptr().cast());
+    HEAPS
+        .shards
+        .widen(system::processors().unwrap_or(usize::MAX));
+    let heap = HEAPS.attach()?;
+    HEAP::set(heap.as_ptr().as_ptr().cast());
     // Arming may allocate, which the heap in place can serve. Where it fails, the heap of this thread
     // is not handed on when it ends: no harm but to memory.
-    THREAD_EXIT.arm(heap);
+    THREAD_EXIT.arm(heap.as_ptr());
     Elfmalloc::fork_gate().register::<Elfmalloc>();
     Some(heap)
 }
@@ -154,13 +179,13 @@ mod tests {
         let other = thread::spawn(move || {
             let mine = mine.get();
             // The value of the second round.
-            let word = mine.as_ptr().map_addr(|address| address | 1);
+            let word = mine.as_ptr().as_ptr().map_addr(|address| address | 1);
             // SAFETY: a thread's heap, as it may be found with a stack.
             unsafe { thread_ends(word.cast()) };
-            let next = BACKEND.attach().expect("there is memory");
+            let next = HEAPS.attach().expect("there is memory");
             assert_ne!(next, mine, "it was given to this thread too");
             // SAFETY: the heap is this thread's, which does not use it.
-            unsafe { BACKEND.detach(next) };
+            unsafe { detach(&HEAPS, next) };
         });
         other.join().expect("it ends well");
         assert_eq!(present_heap(), Some(own));

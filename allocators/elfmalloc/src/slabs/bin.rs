@@ -1,48 +1,226 @@
 //! Bins: the slabs of one class that belong together, under one lock.
 //!
-//! Each host has a bin for each small class, which several threads may share; all threads share one bin for each larger class.
+//! Each shard has a bin for each small class, which several threads may share; all threads share one bin for each larger class.
 //! A bin serves from its active slab; when that is used up, from the fullest of its partial slabs,
 //! so that nearly empty ones become empty.
 
-use core::ptr::null_mut;
-use heapdrome_pages::atomic::Ordering::Relaxed;
+use core::ops::{Deref, DerefMut};
+use core::ptr::{NonNull, from_ref};
 
-use heapdrome_pages::Lock;
+use heapdrome_pages::{Guard, Lock};
 
-use crate::slabs::slab::{Misuse, Place, Slab};
+use crate::misuse::Misuse;
+use crate::size_class::SizeClass;
+use crate::slabs::slab::{Owner, Place, SlabRef};
 
 /// How finely partial slabs are told apart by how much of them is free.
 const SHARES: usize = 4;
 /// Lists of slabs with free blocks: by share, and the empty ones that the bin keeps.
-pub(crate) const BUCKETS: usize = SHARES + 1;
+pub(super) const BUCKETS: usize = SHARES + 1;
 /// The list of empty slabs.
-pub(crate) const EMPTY: usize = SHARES;
+const EMPTY: usize = SHARES;
 
-/// The slabs of one class that belong together.
-pub type Bin = Lock<Slabs>;
+/// The slabs of one class that belong together. Bins are never freed.
+#[derive(Debug)]
+pub struct Bin(Lock<Slabs>);
+
+/// A bin, and the class of its blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassBin<'a> {
+    pub(super) bin: &'a Bin,
+    pub(super) class: SizeClass,
+}
+
+impl ClassBin<'_> {
+    /// Class of the blocks.
+    #[must_use]
+    pub const fn class(self) -> SizeClass {
+        self.class
+    }
+}
+
+impl PartialEq for ClassBin<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self.bin, other.bin)
+    }
+}
+
+impl<'a> Deref for ClassBin<'a> {
+    type Target = Bin;
+
+    fn deref(&self) -> &'a Bin {
+        self.bin
+    }
+}
+
+impl Bin {
+    /// A bin without slabs.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Lock::new(Slabs::new()))
+    }
+
+    /// Locks the bin.
+    #[inline]
+    pub fn lock(&self) -> LockedBin<'_> {
+        LockedBin {
+            bin: self,
+            slabs: self.0.lock(),
+        }
+    }
+
+    /// Locks the bin, unless another thread has.
+    #[inline]
+    pub fn try_lock(&self) -> Option<LockedBin<'_>> {
+        let slabs = self.0.try_lock()?;
+        Some(LockedBin { bin: self, slabs })
+    }
+
+    /// Frees the lock in the child of a fork.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Lock::free_in_child`].
+    pub(super) unsafe fn free_in_child(&self) {
+        // SAFETY: the conditions are the same.
+        unsafe { self.0.free_in_child() }
+    }
+
+    fn as_owner(&self) -> *mut Owner {
+        from_ref(self).cast_mut().cast()
+    }
+}
+
+impl SlabRef {
+    /// The bin that the slab belongs to, until its lock is held maybe another one by now; `None` for what never was a
+    /// slab.
+    #[inline]
+    pub(super) fn bin<'a>(self) -> Option<&'a Bin> {
+        // SAFETY: only `LockedBin` writes owners, those that are bins; and bins are never freed.
+        Some(unsafe { NonNull::new(self.owner())?.cast().as_ref() })
+    }
+}
+
+/// A bin whose lock is held.
+#[derive(Debug)]
+pub struct LockedBin<'a> {
+    bin: &'a Bin,
+    slabs: Guard<'a, Slabs>,
+}
+
+impl Deref for LockedBin<'_> {
+    type Target = Slabs;
+
+    fn deref(&self) -> &Slabs {
+        &self.slabs
+    }
+}
+
+impl DerefMut for LockedBin<'_> {
+    fn deref_mut(&mut self) -> &mut Slabs {
+        &mut self.slabs
+    }
+}
+
+impl LockedBin<'_> {
+    /// Whether a slab belongs to this bin. It stays so while the lock is held, and one of another bin does not become
+    /// one of this.
+    #[inline]
+    pub(super) fn has(&self, slab: SlabRef) -> bool {
+        core::ptr::eq(slab.owner(), self.bin.as_owner())
+    }
+
+    /// Whether this is that bin.
+    pub(super) fn is(&self, bin: &Bin) -> bool {
+        core::ptr::eq(self.bin, bin)
+    }
+
+    /// Makes a slab of the bin's class that is in no bin the active one; there is none.
+    pub(super) fn add(&mut self, slab: Detached) {
+        debug_assert!(self.active.is_none());
+        slab.0.set_owner(self.bin.as_owner());
+        Slabs::activate(slab.0);
+        self.slabs.slabs += 1;
+        self.slabs.active = Some(slab.0);
+    }
+
+    /// Adds a slab with free blocks that was in another bin of the class, whose lock is still held: threads that free one
+    /// of its blocks meanwhile wait for one of the two.
+    pub(super) fn attach(&mut self, slab: Detached) {
+        slab.0.set_owner(self.bin.as_owner());
+        self.link(slab.0);
+        self.slabs.slabs += 1;
+    }
+}
+
+/// A slab that is in no bin, and whoever's who has this.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Detached(SlabRef);
+
+impl Detached {
+    /// A new slab.
+    ///
+    /// # Safety
+    ///
+    /// The slab was started, is in no bin, and nobody else has it.
+    pub(super) const unsafe fn new(slab: SlabRef) -> Self {
+        Self(slab)
+    }
+
+    /// The slab.
+    pub(super) const fn slab(&self) -> SlabRef {
+        self.0
+    }
+}
+
+/// Slabs that are in no bin, linked by `next`.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct DetachedList(Option<SlabRef>);
+
+impl DetachedList {
+    /// None.
+    pub(super) const NONE: Self = Self(None);
+
+    pub(super) fn push(&mut self, slab: Detached) {
+        slab.0.next.set(self.0);
+        self.0 = Some(slab.0);
+    }
+}
+
+impl Iterator for DetachedList {
+    type Item = Detached;
+
+    fn next(&mut self) -> Option<Detached> {
+        let slab = self.0?;
+        self.0 = slab.next.get();
+        Some(Detached(slab))
+    }
+}
 
 /// What a bin's lock guards. Slabs without a free block are in no list: they come back when one of
 /// their blocks does.
 #[derive(Debug)]
 pub struct Slabs {
-    pub(crate) active: *mut Slab,
-    pub(crate) buckets: [*mut Slab; BUCKETS],
-    /// How many slabs are in the lists.
+    pub(super) active: Option<SlabRef>,
+    pub(super) buckets: [Option<SlabRef>; BUCKETS],
+    /// Slabs in the lists.
     listed: u32,
     /// Slabs that belong to the bin, full ones too.
     pub slabs: u32,
-    /// True for the bin of a host without guests.
+    /// True for the bin of a shard to which no thread is attached.
     pub idle: bool,
     /// True where empty slabs stay until others want their memory: a thread that frees what it
     /// allocates, over and over, then leaves the pool alone, which all threads share.
     pub keeps: bool,
     /// Empty slabs.
     pub empties: u32,
-    /// The fewest empty slabs since idle ones were last taken out.
-    pub(crate) low: u32,
-    /// How often blocks were taken.
+    /// Fewest empty slabs since idle ones were last taken out.
+    low: u32,
+    /// Number of times that blocks were taken.
     pub refills: u64,
-    /// How many blocks were given back by threads that used another bin at the time.
+    /// Number of blocks that were given back by threads that used another bin at the time.
     pub remote_frees: u64,
 }
 
@@ -51,20 +229,18 @@ unsafe impl Send for Slabs {}
 
 /// The result of giving blocks back.
 #[derive(Debug)]
-pub struct Given {
+pub(super) struct Given {
     /// How many were taken back.
-    pub count: usize,
+    pub(super) count: usize,
     /// The slab, if it is empty now; it no longer belongs to the bin.
-    pub empty: *mut Slab,
+    pub(super) empty: Option<Detached>,
 }
 
 impl Slabs {
-    /// No slabs.
-    #[must_use]
-    pub const fn new() -> Self {
+    const fn new() -> Self {
         Self {
-            active: null_mut(),
-            buckets: [null_mut(); BUCKETS],
+            active: None,
+            buckets: [None; BUCKETS],
             listed: 0,
             slabs: 0,
             idle: false,
@@ -76,23 +252,18 @@ impl Slabs {
         }
     }
 
-    /// Says whether this is the bin of a host without guests, or with some: only that keeps empty slabs.
+    /// Says whether this is the bin of a shard to which no thread is attached, or some: only that keeps empty slabs.
     pub fn set_idle(&mut self, idle: bool) {
         self.idle = idle;
         self.keeps = !idle;
     }
 
-    /// Takes up to `want` blocks from the slabs that are here; fewer, or none, where they hold no
+    /// Takes blocks from the slabs that are here into the first slots; fewer than there are slots, or none, where they hold no
     /// more, or where only scraps were left in the first slabs.
-    ///
-    /// # Safety
-    ///
-    /// `slots` has room for `want` pointers.
-    pub unsafe fn take(&mut self, slots: *mut *mut u8, want: usize) -> usize {
+    pub fn take(&mut self, slots: &mut [*mut u8]) -> usize {
         let mut taken = 0;
-        while taken < want {
-            // SAFETY: there is room for as many as are still wanted.
-            let more = unsafe { self.take_from_one(slots.add(taken), want - taken) };
+        while taken < slots.len() {
+            let more = self.take_from_one(&mut slots[taken..]);
             if more == 0 {
                 break;
             }
@@ -101,169 +272,132 @@ impl Slabs {
         taken
     }
 
-    /// Takes up to `want` blocks from one slab; none only where none is here.
-    ///
-    /// # Safety
-    ///
-    /// `slots` has room for `want` pointers, which are at least one.
+    /// Takes blocks from one slab into the first slots, of which there is one; none only where none is here.
     #[inline]
-    pub unsafe fn take_from_one(&mut self, slots: *mut *mut u8, want: usize) -> usize {
-        // SAFETY: the lock is held, and what is in the lists are this bin's slabs with free blocks.
-        unsafe {
-            if self.active.is_null() {
-                self.active = self.fullest();
-                if self.active.is_null() {
+    pub fn take_from_one(&mut self, slots: &mut [*mut u8]) -> usize {
+        let active = match self.active {
+            Some(slab) => slab,
+            None => {
+                let Some(slab) = self.fullest() else {
                     return 0;
-                }
-                self.unlink(self.active);
-                Self::activate(self.active);
+                };
+                self.unlink(slab);
+                Self::activate(slab);
+                self.active = Some(slab);
+                slab
             }
-            let taken = Slab::take(self.active, slots, want);
-            if (*self.active).free == 0 {
-                (*self.active).place = Place::Full;
-                (*self.active).settled = 0;
-                self.active = null_mut();
-            }
-            taken
+        };
+        let taken = active.take(slots);
+        if active.free.get() == 0 {
+            active.place.set(Place::Full);
+            active.settled.set(0);
+            self.active = None;
         }
+        taken
     }
 
-    /// Makes an empty slab the active one.
-    ///
-    /// # Safety
-    ///
-    /// `bin` is the bin that this is the content of, `slab` a started slab of its class that belongs
-    /// to none; there is no active slab.
-    pub unsafe fn add(&mut self, bin: *const Bin, slab: *mut Slab) {
-        debug_assert!(self.active.is_null());
-        // SAFETY: the slab is the caller's. Relaxed: whoever reads it takes this bin's lock.
-        unsafe {
-            (*slab).bin.store(bin.cast_mut(), Relaxed);
-            Self::activate(slab);
-        }
-        self.slabs += 1;
-        self.active = slab;
-    }
-
-    /// Adds a slab with free blocks, which was in another bin of the class.
-    ///
-    /// # Safety
-    ///
-    /// `bin` is the bin that this is the content of; `slab` was just surrendered by another, whose
-    /// lock is still held.
-    pub unsafe fn adopt(&mut self, bin: *const Bin, slab: *mut Slab) {
-        // SAFETY: nobody else can use the slab while both locks are held. Relaxed: as above.
-        unsafe {
-            (*slab).bin.store(bin.cast_mut(), Relaxed);
-            self.link(slab);
-        }
-        self.slabs += 1;
-    }
-
-    /// Gives the first blocks of `blocks`, which lie in `slab`, back to it. With `own`, it is a thread that
+    /// Gives the first blocks of `blocks`, which lie in `slab`, a slab of this bin, back to it. With `own`, it is a thread that
     /// uses this bin that does so, and the bin may keep the slab if it is empty then.
     ///
     /// # Errors
     ///
     /// A pointer that is no block in use.
-    ///
-    /// # Safety
-    ///
-    /// `slab` belongs to this bin, whose lock is held, and nobody uses the blocks any more.
-    pub unsafe fn give(
+    pub(super) fn give(
         &mut self,
-        slab: *mut Slab,
+        slab: SlabRef,
         blocks: &[*mut u8],
         own: bool,
     ) -> Result<Given, Misuse> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let count = Slab::give(slab, blocks)?;
-            let empty =
-                (*slab).free == (*slab).class.geometry().blocks && (*slab).place != Place::Claimed;
-            if empty && own && self.keeps {
-                self.keep(slab);
-                return Ok(Given {
-                    count,
-                    empty: null_mut(),
-                });
-            }
-            match (*slab).place {
-                Place::Listed if empty => self.unlink(slab),
-                Place::Listed => self.relist(slab),
-                Place::Active if empty => self.active = null_mut(),
-                Place::Full if !empty => self.link(slab),
-                _ => {}
-            }
-            if empty {
-                self.slabs -= 1;
-                (*slab).place = Place::Nowhere;
-                (*slab).settled = 0;
-            }
-            Ok(Given {
-                count,
-                empty: if empty { slab } else { null_mut() },
-            })
-        }
-    }
-
-    /// Lists a slab that has just become empty.
-    ///
-    /// # Safety
-    ///
-    /// The slab is in this bin, whose lock is held.
-    unsafe fn keep(&mut self, slab: *mut Slab) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match (*slab).place {
+        let count = slab.give(blocks)?;
+        let place = slab.place.get();
+        let empty = slab.is_empty() && place != Place::Claimed;
+        if empty && own && self.keeps {
+            match place {
                 Place::Listed => self.unlink(slab),
-                Place::Active => self.active = null_mut(),
+                Place::Active => self.active = None,
                 _ => {}
             }
             self.link(slab);
+            return Ok(Given { count, empty: None });
         }
+        match place {
+            Place::Listed if empty => self.unlink(slab),
+            Place::Listed => self.relist(slab),
+            Place::Active if empty => self.active = None,
+            Place::Full if !empty => self.link(slab),
+            _ => {}
+        }
+        let empty = empty.then(|| self.let_go(slab));
+        Ok(Given { count, empty })
     }
 
-    /// Takes a partial slab out of the bin, for another bin of the class; null where there is none.
-    pub fn surrender(&mut self) -> *mut Slab {
-        let slab = if self.active.is_null() {
-            self.fullest()
-        } else {
-            self.active
-        };
-        if slab.is_null() {
-            return slab;
-        }
-        // SAFETY: the slab is in this bin, whose lock is held.
-        unsafe {
-            if slab == self.active {
-                self.active = null_mut();
-            } else {
-                self.unlink(slab);
-            }
-            (*slab).place = Place::Nowhere;
-            (*slab).settled = 0;
-        }
+    /// Lets go of a slab that is in no list.
+    pub(super) fn let_go(&mut self, slab: SlabRef) -> Detached {
+        slab.leave();
         self.slabs -= 1;
-        slab
+        Detached(slab)
+    }
+
+    /// Takes a partial slab out of the bin, for another bin of the class; `None` where there is none.
+    pub(super) fn detach(&mut self) -> Option<Detached> {
+        let slab = match self.active.take() {
+            Some(slab) => slab,
+            None => {
+                let slab = self.fullest()?;
+                self.unlink(slab);
+                slab
+            }
+        };
+        Some(self.let_go(slab))
+    }
+
+    /// Takes all empty slabs out of the bin.
+    pub(super) fn take_empties(&mut self) -> DetachedList {
+        self.take_some(self.empties)
+    }
+
+    /// Takes those empty slabs out of the bin that nothing was taken from since this was last called.
+    pub(super) fn take_idle_empties(&mut self) -> DetachedList {
+        let taken = self.take_some(self.low);
+        self.low = self.empties;
+        taken
+    }
+
+    fn take_some(&mut self, count: u32) -> DetachedList {
+        let mut taken = DetachedList::NONE;
+        for _ in 0..count {
+            let Some(slab) = self.buckets[EMPTY] else {
+                break;
+            };
+            self.unlink(slab);
+            taken.push(self.let_go(slab));
+        }
+        taken
     }
 
     /// Calls `visit` for every slab with a free block.
-    pub fn each_partial(&self, mut visit: impl FnMut(*mut Slab)) {
-        if !self.active.is_null() {
-            visit(self.active);
+    pub(super) fn each_partial(&self, mut visit: impl FnMut(SlabRef)) {
+        if let Some(slab) = self.active {
+            visit(slab);
         }
         if self.listed == 0 {
             return;
         }
         for first in self.buckets {
-            let mut slab = first;
-            while !slab.is_null() {
+            let mut next = first;
+            while let Some(slab) = next {
                 visit(slab);
-                // SAFETY: slabs in a list belong to this bin, whose lock is held.
-                slab = unsafe { (*slab).next };
+                next = slab.next.get();
             }
         }
+    }
+
+    /// Number of free blocks.
+    #[must_use]
+    pub fn free_blocks(&self) -> usize {
+        let mut free = 0;
+        self.each_partial(|slab| free += usize::from(slab.free.get()));
+        free
     }
 
     /// Asserts that the lists hold what they should.
@@ -272,132 +406,94 @@ impl Slabs {
     ///
     /// Where one does not.
     pub fn check(&self) {
-        let no_lists = self.buckets.iter().all(|first| first.is_null());
+        let no_lists = self.buckets.iter().all(|first| first.is_none());
         assert_eq!(no_lists, self.listed == 0, "the count of listed slabs");
         let mut seen = 0;
         self.each_partial(|slab| {
-            // SAFETY: the slab belongs to this bin, whose lock is held.
-            unsafe {
-                Slab::check(slab);
-                assert!((*slab).free != 0, "a full slab in a list");
-                let expected = if slab == self.active {
-                    Place::Active
-                } else {
-                    Place::Listed
-                };
-                assert_eq!((*slab).place, expected);
-            }
+            slab.check();
+            assert!(slab.free.get() != 0, "a full slab in a list");
+            let expected = if self.active == Some(slab) {
+                Place::Active
+            } else {
+                Place::Listed
+            };
+            assert_eq!(slab.place.get(), expected);
             seen += 1;
         });
-        let active = u32::from(!self.active.is_null());
+        let active = u32::from(self.active.is_some());
         assert_eq!(seen, self.listed + active, "the count of partial slabs");
         assert!(self.low <= self.empties && self.empties <= self.listed);
         assert!(self.slabs >= seen, "the count of slabs");
     }
 
-    fn fullest(&self) -> *mut Slab {
-        let first = self.buckets.iter().find(|first| !first.is_null());
-        first.copied().unwrap_or(null_mut())
+    fn fullest(&self) -> Option<SlabRef> {
+        self.buckets.iter().find_map(|first| *first)
     }
 
-    /// # Safety
-    ///
-    /// The slab is in no list and is this bin's.
-    unsafe fn activate(slab: *mut Slab) {
-        // SAFETY: the slab is this bin's, whose lock is held.
-        unsafe {
-            (*slab).place = Place::Active;
-            (*slab).settled = (*slab).class.geometry().blocks;
-        }
+    fn activate(slab: SlabRef) {
+        slab.place.set(Place::Active);
+        slab.settled.set(slab.class().geometry().blocks);
     }
 
-    /// # Safety
-    ///
-    /// The slab is in no list and is this bin's.
-    pub(crate) unsafe fn link(&mut self, slab: *mut Slab) {
-        // SAFETY: the slab and what is in the lists are this bin's.
-        unsafe {
-            let bucket = bucket_of(slab);
-            let first = self.buckets[usize::from(bucket)];
-            (*slab).bucket = bucket;
-            (*slab).place = Place::Listed;
-            (*slab).settled = settled_of(slab, bucket);
-            (*slab).prev = null_mut();
-            (*slab).next = first;
-            if !first.is_null() {
-                (*first).prev = slab;
-            }
-            self.buckets[usize::from(bucket)] = slab;
-            self.empties += u32::from(usize::from(bucket) == EMPTY);
+    /// Puts a slab of this bin that is in no list into the one that fits its free blocks.
+    pub(super) fn link(&mut self, slab: SlabRef) {
+        let bucket = bucket_of(slab);
+        let place = &mut self.buckets[usize::from(bucket)];
+        slab.bucket.set(bucket);
+        slab.place.set(Place::Listed);
+        slab.settled.set(settled_of(slab, bucket));
+        slab.prev.set(None);
+        slab.next.set(*place);
+        if let Some(first) = *place {
+            first.prev.set(Some(slab));
         }
+        *place = Some(slab);
+        self.empties += u32::from(usize::from(bucket) == EMPTY);
         self.listed += 1;
     }
 
-    /// # Safety
-    ///
-    /// The slab is in a list of this bin.
-    pub(crate) unsafe fn unlink(&mut self, slab: *mut Slab) {
-        // SAFETY: the slab and its neighbours are this bin's.
-        unsafe {
-            let (prev, next) = ((*slab).prev, (*slab).next);
-            if prev.is_null() {
-                self.buckets[usize::from((*slab).bucket)] = next;
-            } else {
-                (*prev).next = next;
-            }
-            if !next.is_null() {
-                (*next).prev = prev;
-            }
-            self.empties -= u32::from(usize::from((*slab).bucket) == EMPTY);
+    /// Takes a slab out of its list.
+    pub(super) fn unlink(&mut self, slab: SlabRef) {
+        let (prev, next) = (slab.prev.get(), slab.next.get());
+        let bucket = usize::from(slab.bucket.get());
+        match prev {
+            None => self.buckets[bucket] = next,
+            Some(prev) => prev.next.set(next),
         }
+        if let Some(next) = next {
+            next.prev.set(prev);
+        }
+        self.empties -= u32::from(bucket == EMPTY);
         self.low = self.low.min(self.empties);
         self.listed -= 1;
     }
 
-    /// Moves a slab to the list that fits its free blocks.
-    ///
-    /// # Safety
-    ///
-    /// The slab is in a list of this bin.
+    /// Moves a listed slab to the list that fits its free blocks.
     #[inline]
-    unsafe fn relist(&mut self, slab: *mut Slab) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if bucket_of(slab) != (*slab).bucket {
-                self.unlink(slab);
-                self.link(slab);
-            }
+    fn relist(&mut self, slab: SlabRef) {
+        if bucket_of(slab) != slab.bucket.get() {
+            self.unlink(slab);
+            self.link(slab);
         }
     }
 }
 
-impl Default for Slabs {
+impl Default for Bin {
     fn default() -> Self {
         Self::new()
     }
 }
 
 /// The list for a slab: the fullest first, [`EMPTY`] where all blocks are free.
-///
-/// # Safety
-///
-/// The lock of the slab's bin is held.
 #[inline]
-unsafe fn bucket_of(slab: *mut Slab) -> u8 {
-    // SAFETY: the caller's promise.
-    let (free, blocks) = unsafe { ((*slab).free, (*slab).class.geometry().blocks) };
-    let free = u32::from(free) * SHARES as u32;
-    (free / u32::from(blocks)) as u8
+fn bucket_of(slab: SlabRef) -> u8 {
+    let free = u32::from(slab.free.get()) * SHARES as u32;
+    (free / u32::from(slab.class().geometry().blocks)) as u8
 }
 
 /// How many blocks may not be free for the slab to stay in its list: the least number that belongs
 /// into the next one, or all.
-///
-/// # Safety
-///
-/// The lock of the slab's bin is held.
-unsafe fn settled_of(slab: *mut Slab, bucket: u8) -> u16 {
-    // SAFETY: the caller's promise.
-    let blocks = u32::from(unsafe { (*slab).class.geometry().blocks });
+fn settled_of(slab: SlabRef, bucket: u8) -> u16 {
+    let blocks = u32::from(slab.class().geometry().blocks);
     ((u32::from(bucket) + 1) * blocks).div_ceil(SHARES as u32) as u16
 }

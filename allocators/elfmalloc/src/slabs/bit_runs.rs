@@ -2,17 +2,12 @@
 
 use crate::size_class::Geometry;
 
-/// `count` neighbouring blocks from `lowest` on, the highest first.
-///
-/// # Safety
-///
-/// `slots` has room for as many, and the blocks lie in one slab.
+/// Puts neighbouring blocks from `lowest` on into slots, the highest first.
 #[inline]
-pub(crate) unsafe fn fill(slots: *mut *mut u8, lowest: *mut u8, size: usize, count: usize) {
+pub(super) fn fill(slots: &mut [*mut u8], lowest: *mut u8, size: usize) {
     let mut block = lowest;
-    for slot in (0..count).rev() {
-        // SAFETY: the caller's promise; behind the highest block the address is not used.
-        unsafe { *slots.add(slot) = block };
+    for slot in slots.iter_mut().rev() {
+        *slot = block;
         block = block.wrapping_add(size);
     }
 }
@@ -20,7 +15,7 @@ pub(crate) unsafe fn fill(slots: *mut *mut u8, lowest: *mut u8, size: usize, cou
 /// The set bits of a word, if there are some and they are neighbours. In a slab whose blocks are freed in no order they
 /// hardly ever are, which costs that slab four instructions for a word.
 #[inline]
-pub(crate) fn only_run(word: u64) -> Option<Run> {
+pub(super) fn only_run(word: u64) -> Option<Run> {
     let first = word.trailing_zeros();
     let above = word.wrapping_add(word & word.wrapping_neg());
     (word != 0 && word & above == 0).then(|| Run {
@@ -31,22 +26,22 @@ pub(crate) fn only_run(word: u64) -> Option<Run> {
 
 /// A word of which `count` bits from `first` on are set, at least one.
 #[inline]
-pub(crate) const fn bits_of(first: usize, count: usize) -> u64 {
+pub(super) const fn bits_of(first: usize, count: usize) -> u64 {
     (!0 >> (64 - count)) << first
 }
 
 /// Blocks that follow one another in memory as they do in a list.
-pub(crate) struct Run {
+pub(super) struct Run {
     /// The lowest index of one.
-    pub(crate) first: usize,
+    pub(super) first: usize,
     /// How many.
-    pub(crate) length: usize,
+    pub(super) length: usize,
 }
 
 /// The pointers at the start of `blocks` that are neighbours, the first of which has `index`: one at least. Bursts are
 /// freed in the order in which they were allocated, or in reverse.
 #[inline]
-pub(crate) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run {
+pub(super) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run {
     let size = shape.size as usize;
     let first = blocks[0].addr();
     let step = blocks
@@ -74,38 +69,6 @@ pub(crate) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run 
     Run { first, length }
 }
 
-/// Sets `count` bits from `first` on.
-///
-/// # Errors
-///
-/// The lowest that was set before. Those below it are set then, and maybe others.
-///
-/// # Safety
-///
-/// The bits lie in the bitmap, and nobody else uses it.
-#[inline]
-pub(crate) unsafe fn set_range(bits: *mut u64, first: usize, count: usize) -> Result<(), usize> {
-    let mut index = first;
-    let mut left = count;
-    while left != 0 {
-        let shift = index % 64;
-        let here = left.min(64 - shift);
-        let mask = bits_of(shift, here);
-        // SAFETY: the caller's promise.
-        unsafe {
-            let word = bits.add(index / 64);
-            let set = *word & mask;
-            if set != 0 {
-                return Err(index - shift + set.trailing_zeros() as usize);
-            }
-            *word |= mask;
-        }
-        index += here;
-        left -= here;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use core::ptr::{null_mut, without_provenance_mut};
@@ -131,8 +94,7 @@ mod tests {
     #[test]
     fn the_highest_block_comes_first() {
         let mut slots = [null_mut(); 4];
-        // SAFETY: there is room for three; nobody follows the pointers.
-        unsafe { fill(slots.as_mut_ptr(), without_provenance_mut(4096), 48, 3) };
+        fill(&mut slots[..3], without_provenance_mut(4096), 48);
         assert_eq!(slots.map(|block| block.addr()), [4192, 4144, 4096, 0]);
     }
 

@@ -1,156 +1,166 @@
 //! Slabs of which free pages are purged: what of them is idle, and how they are out of their bin's lists meanwhile.
 
-use core::mem::{replace, take};
-use core::ptr::null_mut;
+use crate::slabs::bin::{BUCKETS, Detached, Slabs};
+use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab, SlabRef};
 
-use crate::size_class::SizeClass;
-use crate::slabs::bin::{BUCKETS, Slabs};
-use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab};
-
-/// So many bytes of free blocks are worth a call: a block that has as many, or as many more of a slab in use.
+/// Minimum number of purgeable bytes that justifies a call of the system: of one block, or more than were purged of a
+/// slab in use.
 const WORTH: usize = 16 << 10;
 
 /// A copy of a slab's bitmap, with those of the free blocks that may be purged.
-pub(crate) type Bits = [u64; MOST_WORDS];
+pub(super) type Bits = [u64; MOST_WORDS];
+
+/// Slabs that are out of their bin's lists to be purged, linked by `next`. Each must come back by
+/// [`put_back`](Slabs::put_back).
+#[must_use]
+pub(super) struct ClaimedList(Option<SlabRef>);
+
+impl ClaimedList {
+    /// Whether there are none.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl Iterator for ClaimedList {
+    type Item = Claimed;
+
+    fn next(&mut self) -> Option<Claimed> {
+        let slab = self.0?;
+        self.0 = slab.next.get();
+        Some(Claimed(slab))
+    }
+}
+
+/// One of them. Blocks of it that are free stay so until it is back.
+#[must_use]
+pub(super) struct Claimed(SlabRef);
+
+impl Claimed {
+    /// First byte of the slab.
+    pub(super) fn base(&self) -> *mut u8 {
+        self.0.head().base()
+    }
+}
 
 impl Slabs {
     /// Takes up to `most` slabs that are due for a purge out of the lists, so that this can be done without
-    /// the lock. Returns them linked by `next`; each must come back by [`put_back`](Self::put_back).
-    pub fn claim(&mut self, most: usize) -> *mut Slab {
-        let mut claimed = null_mut();
+    /// the lock.
+    pub(super) fn claim(&mut self, most: usize) -> ClaimedList {
+        let mut claimed = None;
         let mut left = most;
-        // SAFETY: the lock is held, and what is in the lists are this bin's slabs; what follows one is read
-        // before it leaves its list.
-        unsafe {
-            if !self.active.is_null() && (*self.active).due != 0 {
-                self.link(self.active);
-                self.active = null_mut();
-            }
-            for bucket in 0..BUCKETS {
-                let mut slab = self.buckets[bucket];
-                while !slab.is_null() && left != 0 {
-                    let next = (*slab).next;
-                    if (*slab).due != 0 {
-                        self.unlink(slab);
-                        (*slab).place = Place::Claimed;
-                        (*slab).next = claimed;
-                        claimed = slab;
-                        left -= 1;
-                    }
-                    slab = next;
+        if let Some(slab) = self.active.take_if(|slab| slab.due.get() != 0) {
+            self.link(slab);
+        }
+        for bucket in 0..BUCKETS {
+            let mut next = self.buckets[bucket];
+            while let Some(slab) = next
+                && left != 0
+            {
+                next = slab.next.get();
+                if slab.due.get() != 0 {
+                    self.unlink(slab);
+                    slab.place.set(Place::Claimed);
+                    slab.next.set(claimed);
+                    claimed = Some(slab);
+                    left -= 1;
                 }
             }
         }
-        claimed
+        ClaimedList(claimed)
     }
 
-    /// Puts a claimed slab back, of which the last `purged` free blocks were purged. True if all of its blocks have come
-    /// back since: then it has left the bin.
-    ///
-    /// # Safety
-    ///
-    /// The slab was claimed from this bin, and has not been put back since.
-    pub unsafe fn put_back(&mut self, slab: *mut Slab, purged: u16) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe {
-            (*slab).purged = purged;
-            if (*slab).drawn == Drawn::BeforeLook {
-                (*slab).drawn = Drawn::NotSincePurge;
-            }
-            if (*slab).free != (*slab).class.geometry().blocks {
-                self.link(slab);
-                return false;
-            }
-            (*slab).place = Place::Nowhere;
-            (*slab).settled = 0;
+    /// Puts a slab back that was claimed from this bin, of which the last `purged` free blocks were purged. Returns it if
+    /// all of its blocks have come back since: then it has left the bin.
+    pub(super) fn put_back(&mut self, claimed: Claimed, purged: u16) -> Option<Detached> {
+        let slab = claimed.0;
+        slab.purged.set(purged);
+        if slab.drawn.get() == Drawn::BeforeLook {
+            slab.drawn.set(Drawn::NotSincePurge);
         }
-        self.slabs -= 1;
-        true
+        if !slab.is_empty() {
+            self.link(slab);
+            return None;
+        }
+        Some(self.let_go(slab))
+    }
+
+    /// Returns the free blocks that are to be purged of a slab that was claimed from this bin, and how many they are.
+    pub(super) fn take_due(&mut self, claimed: &Claimed) -> (Bits, u16) {
+        let slab = claimed.0;
+        let mut bits = [0; MOST_WORDS];
+        let words = slab.class().geometry().words();
+        for (word, copy) in bits[..words].iter_mut().enumerate() {
+            *copy = slab.word(word).get();
+        }
+        // What was taken since the look was of the first ones.
+        let count = slab.due.take().min(slab.least.get());
+        forget_first(&mut bits[..words], slab.free.get() - count);
+        (bits, count)
+    }
+
+    /// Looks at slabs until `most` are due, and marks those free blocks as due that have been idle since that was last
+    /// done. Returns how many slabs are.
+    pub(super) fn mark_idle(&mut self, most: usize) -> usize {
+        let mut due = 0;
+        self.each_partial(|slab| {
+            if due != most && slab.mark_idle() {
+                due += 1;
+            }
+        });
+        due
+    }
+
+    /// Looks at all slabs, and marks all free blocks as due of those where any may be resident. Returns how many slabs
+    /// are.
+    pub(super) fn mark_free(&mut self) -> usize {
+        let mut due = 0;
+        self.each_partial(|slab| due += usize::from(slab.mark_free()));
+        due
     }
 }
 
 impl Slab {
     /// Looks at a slab: how many blocks were free all the time since that was last done, and when any was taken.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds the lock of the slab's bin.
-    unsafe fn look(slab: *mut Self) -> (u16, Drawn) {
-        // SAFETY: the lock makes the descriptor the caller's.
-        unsafe {
-            let least = replace(&mut (*slab).least, (*slab).free);
-            (*slab).purged = (*slab).purged.min(least);
-            (*slab).due = 0;
-            let drawn = (*slab).drawn;
-            if drawn == Drawn::SinceLook {
-                (*slab).drawn = Drawn::BeforeLook;
-            }
-            (least, drawn)
+    fn look(&self) -> (u16, Drawn) {
+        let least = self.least.replace(self.free.get());
+        self.purged.set(self.purged.get().min(least));
+        self.due.set(0);
+        let drawn = self.drawn.get();
+        if drawn == Drawn::SinceLook {
+            self.drawn.set(Drawn::BeforeLook);
         }
+        (least, drawn)
     }
 
-    /// Looks at a slab of `class`, and marks those free blocks as due that have been idle since that was last done, if they
-    /// are half of the slab, or worth it one by one. True if it did.
-    ///
-    /// # Safety
-    ///
-    /// As for [`look`](Self::look).
-    pub(crate) unsafe fn mark_idle(slab: *mut Self, class: SizeClass) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let (least, drawn) = Self::look(slab);
-            // Where none was taken, nobody is likely to want what came back since.
-            let (idle, purged, enough) = match drawn {
-                Drawn::SinceLook => (least, (*slab).purged, WORTH),
-                Drawn::BeforeLook => ((*slab).free, 0, 1),
-                Drawn::NotSincePurge => ((*slab).free, (*slab).purged, 1),
-            };
-            let blocks = usize::from(class.geometry().blocks);
-            if idle == 0 || (class.size() < WORTH && usize::from(idle) * 2 < blocks) {
-                return false;
-            }
-            let more = usize::from(idle - purged) * class.size();
-            if more >= enough {
-                (*slab).due = idle;
-            }
-            (*slab).due != 0
+    /// Marks free blocks as due that have been idle since the last look, if they are half of the slab, or worth it one by
+    /// one. True if it did.
+    fn mark_idle(&self) -> bool {
+        let (least, drawn) = self.look();
+        // Where none was taken, nobody is likely to want what came back since.
+        let (idle, purged, enough) = match drawn {
+            Drawn::SinceLook => (least, self.purged.get(), WORTH),
+            Drawn::BeforeLook => (self.free.get(), 0, 1),
+            Drawn::NotSincePurge => (self.free.get(), self.purged.get(), 1),
+        };
+        let (size, blocks) = (self.class().size(), self.class().geometry().blocks);
+        if idle == 0 || (size < WORTH && usize::from(idle) * 2 < usize::from(blocks)) {
+            return false;
         }
+        let more = usize::from(idle - purged) * size;
+        if more >= enough {
+            self.due.set(idle);
+        }
+        self.due.get() != 0
     }
 
-    /// Looks at a slab, and marks all free blocks as due if any may be resident. True if it did.
-    ///
-    /// # Safety
-    ///
-    /// As for [`look`](Self::look).
-    pub(crate) unsafe fn mark_free(slab: *mut Self) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let (_, drawn) = Self::look(slab);
-            if drawn != Drawn::NotSincePurge || (*slab).purged != (*slab).free {
-                (*slab).due = (*slab).free;
-            }
-            (*slab).due != 0
+    /// Marks all free blocks as due if any may be resident. True if it did.
+    fn mark_free(&self) -> bool {
+        let (_, drawn) = self.look();
+        if drawn != Drawn::NotSincePurge || self.purged.get() != self.free.get() {
+            self.due.set(self.free.get());
         }
-    }
-
-    /// The free blocks that are to be purged of a claimed slab, and how many they are.
-    ///
-    /// # Safety
-    ///
-    /// As for [`look`](Self::look).
-    pub(crate) unsafe fn take_due(slab: *mut Self) -> (Bits, u16) {
-        let mut bits = [0; MOST_WORDS];
-        // SAFETY: the bitmap has as many words as the class wants.
-        unsafe {
-            let words = (*slab).class.geometry().words();
-            for (word, copy) in bits[..words].iter_mut().enumerate() {
-                *copy = *(*slab).bits.add(word);
-            }
-            // What was taken since the look was of the first ones.
-            let count = take(&mut (*slab).due).min((*slab).least);
-            forget_first(&mut bits[..words], (*slab).free - count);
-            (bits, count)
-        }
+        self.due.get() != 0
     }
 }
 

@@ -19,10 +19,11 @@ use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};
 use heapdrome_pages::system::{abort, write_error};
 
-use crate::process::BACKEND;
 use crate::size_class::{SizeClass, UNIT, UNIT_SHIFT};
 use crate::slabs::shape::{SHORT, Shape};
 use crate::units::arena::GRAIN;
+use crate::units::class_map::ClassMap;
+use crate::units::directory::Directory;
 
 /// The most slack that one byte says.
 pub(crate) const MOST_SHORT: usize = 253;
@@ -50,12 +51,12 @@ pub(crate) fn are_known() -> bool {
 /// Remembers where the states are, from a block of a slab, if there are any. Where the class map knows the block,
 /// all slabs lie in one arena. Once they are known nothing is stored: every fast path reads the word.
 #[cold]
-pub(crate) fn find_states(block: NonNull<u8>) {
+pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<u8>) {
     let address = block.addr().get();
-    if are_known() || BACKEND.map.get(address) == SizeClass::NONE {
+    if are_known() || map.get(address) == SizeClass::NONE {
         return;
     }
-    let state = BACKEND.directory.state_of(address).cast_mut().cast::<u8>();
+    let state = directory.state_of(address).cast_mut().cast::<u8>();
     if !state.is_null() {
         // Relaxed: every thread that stores here stores the same.
         STATES.store(state.wrapping_sub(address / GRAIN), Relaxed);
@@ -71,11 +72,11 @@ fn near(address: usize) -> Option<NonNull<u8>> {
     unsafe { Some(NonNull::new_unchecked(states.as_ptr().wrapping_add(unit))) }
 }
 
-/// The same, wherever they are. Where there are none, another variant of the allocator was used first in this
-/// process, and made arenas without: that ends it.
-fn far(address: usize) -> NonNull<u8> {
+/// Where the states of the unit are, in whatever arena. Where there are none, another variant of the allocator was used
+/// first in this process, and made arenas without: that ends it.
+fn far(directory: &Directory, address: usize) -> NonNull<u8> {
     let start = address & !(UNIT - 1);
-    let found = || NonNull::new(BACKEND.directory.state_of(start).cast_mut().cast());
+    let found = || NonNull::new(directory.state_of(start).cast_mut().cast());
     near(address).or_else(found).unwrap_or_else(|| {
         write_error(OTHER_VARIANT.as_bytes());
         abort()
@@ -129,10 +130,12 @@ pub(crate) trait State: Copy {
         Self::can_begin(address, shape).then(|| unsafe { Self::at(states, address, shape) })
     }
 
-    /// The same, however long it takes.
-    fn find(address: usize, shape: &Shape) -> Option<Self> {
-        // SAFETY: as above.
-        Self::can_begin(address, shape).then(|| unsafe { Self::at(far(address), address, shape) })
+    /// The state of what begins at any address in such a slab, however long it takes to find; `None` if no block can
+    /// begin there.
+    fn find(directory: &Directory, address: usize, shape: &Shape) -> Option<Self> {
+        // SAFETY: the states of a slab's memory are committed with it, and a block can begin at the address.
+        Self::can_begin(address, shape)
+            .then(|| unsafe { Self::at(far(directory, address), address, shape) })
     }
 }
 
@@ -145,9 +148,14 @@ pub(crate) struct Short(NonNull<AtomicU8>);
 
 impl Short {
     #[inline(always)]
+    fn cell(&self) -> &AtomicU8 {
+        // SAFETY: `at` made this from the state of a block, which stays with the arena.
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline(always)]
     fn load(self) -> u8 {
-        // SAFETY: the state is one, and stays; so below.
-        unsafe { self.0.as_ref() }.load(Relaxed)
+        self.cell().load(Relaxed)
     }
 }
 
@@ -172,8 +180,7 @@ impl State for Short {
 
     #[inline(always)]
     fn set_slack(self, slack: usize) {
-        // SAFETY: as above.
-        unsafe { self.0.as_ref() }.store(slack as u8, Relaxed);
+        self.cell().store(slack as u8, Relaxed);
     }
 
     #[inline(always)]
@@ -183,14 +190,12 @@ impl State for Short {
 
     #[inline(always)]
     fn set_freed(self) {
-        // SAFETY: as above.
-        unsafe { self.0.as_ref() }.store(FREED, Relaxed);
+        self.cell().store(FREED, Relaxed);
     }
 
     #[inline(always)]
     fn forget(self) {
-        // SAFETY: as above.
-        unsafe { self.0.as_ref() }.store(0, Relaxed);
+        self.cell().store(0, Relaxed);
     }
 }
 
@@ -200,9 +205,14 @@ pub(crate) struct Long(NonNull<AtomicU64>);
 
 impl Long {
     #[inline(always)]
+    fn cell(&self) -> &AtomicU64 {
+        // SAFETY: `at` made this from the state of a block, which stays with the arena.
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline(always)]
     fn load(self) -> u64 {
-        // SAFETY: the state is one, and stays; so below.
-        unsafe { self.0.as_ref() }.load(Relaxed)
+        self.cell().load(Relaxed)
     }
 }
 
@@ -227,8 +237,8 @@ impl State for Long {
 
     #[inline(always)]
     fn set_slack(self, slack: usize) {
-        // SAFETY: as above.
-        unsafe { self.0.as_ref() }.store((slack as u64) << 32 | u64::from(LONG), Relaxed);
+        self.cell()
+            .store((slack as u64) << 32 | u64::from(LONG), Relaxed);
     }
 
     #[inline(always)]
@@ -238,14 +248,12 @@ impl State for Long {
 
     #[inline(always)]
     fn set_freed(self) {
-        // SAFETY: as above.
-        unsafe { self.0.as_ref() }.store(u64::from(FREED), Relaxed);
+        self.cell().store(u64::from(FREED), Relaxed);
     }
 
     #[inline(always)]
     fn forget(self) {
-        // SAFETY: as above.
-        unsafe { self.0.as_ref() }.store(0, Relaxed);
+        self.cell().store(0, Relaxed);
     }
 }
 
@@ -312,18 +320,28 @@ impl State for Any {
     }
 }
 
-/// Forgets what is known of the blocks of a slab of `class` that is made at `address`, where the states of all its
-/// units begin at `states`. What others had there before is left where no block begins now: it says that the program
-/// has none.
+/// Forgets what is known of the blocks of a slab of `class` that is made at `base`, where the program has no block. What
+/// others had there before is left where no block begins now: it says that the program has none.
+pub(super) fn forget_all(directory: &Directory, base: NonNull<u8>, class: SizeClass) {
+    let address = base.addr().get();
+    let states = directory.state_of(address).cast_mut().cast();
+    let Some(states) = NonNull::new(states) else {
+        return;
+    };
+    // SAFETY: the states of a slab's units are committed with them.
+    unsafe { forget_from(states, address, class) };
+}
+
+/// Forgets what is known of the blocks of a slab at `address`, whose states begin at `states`.
 ///
 /// # Safety
 ///
-/// The states are there, and the program has no block of the slab.
-pub(crate) unsafe fn forget_all(states: NonNull<u8>, address: usize, class: SizeClass) {
+/// The states of all its units are there.
+unsafe fn forget_from(states: NonNull<u8>, address: usize, class: SizeClass) {
     let shape = Shape::of(class);
     for block in 0..usize::from(class.geometry().blocks) {
         let offset = block * shape.size();
-        // SAFETY: the caller's promise; a block begins there.
+        // SAFETY: the states of all units of the slab are there, and a block begins at the offset.
         unsafe {
             let states = states.add(offset / UNIT * BYTES);
             Any::at(states, address + offset, shape).forget();

@@ -11,21 +11,31 @@
 //! If the system cannot place mappings, there are up to [`MOST`] small arenas instead, each reserved as a whole.
 
 use core::ptr::NonNull;
+use heapdrome_pages::system::Usage;
 use heapdrome_pages::{Access, Advice, Pages, Placed};
 
 use crate::size_class::{UNIT, UNIT_SHIFT};
-use crate::slabs::slab::Slab;
-use crate::units::growth::Step;
+use crate::units::descriptor::{DESCRIPTOR, Descriptor, DescriptorRef};
 use crate::units::unit_map::UnitMap;
 
 /// How many arenas there can be. Under Miri few: with every use of the back-end it looks at each.
 pub const MOST: usize = if cfg!(miri) { 8 } else { 64 };
+/// Largest run that arenas are made for: 32 MiB. A longer one is served only from those that are there.
+pub const LARGEST_RUN: usize = 512;
 /// Units of a huge page.
 pub const HUGE: usize = (2 << 20) / UNIT;
 /// Descriptors are committed by this many bytes.
 const DESCRIPTOR_STEP: usize = UNIT;
 /// Blocks begin at multiples of this, and each multiple may have a byte of state.
 pub(crate) const GRAIN: usize = 16;
+
+/// What was last committed of an arena.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// What the process had used before.
+    pub(super) before: Usage,
+    pub(super) units: usize,
+}
 
 /// An arena; the pool's lock guards it.
 #[derive(Debug)]
@@ -38,8 +48,8 @@ pub struct Arena {
     pub skipped: usize,
     /// Whether the parts are reserved only as far as committed.
     grows: bool,
-    pub(crate) slabs: *mut Slab,
-    slab_bytes: usize,
+    pub(crate) descriptors: *mut Descriptor,
+    descriptor_bytes: usize,
     state_bytes: usize,
     /// A byte for each [`GRAIN`] of the units; null where there are none.
     pub(crate) states: *mut u8,
@@ -61,8 +71,8 @@ impl Arena {
         committed: 0,
         skipped: 0,
         grows: false,
-        slabs: core::ptr::null_mut(),
-        slab_bytes: 0,
+        descriptors: core::ptr::null_mut(),
+        descriptor_bytes: 0,
         state_bytes: 0,
         states: core::ptr::null_mut(),
         free: UnitMap::none(),
@@ -94,13 +104,13 @@ impl Arena {
             grows: true,
             ..Self::NONE
         };
-        let [_, slab_bytes, state_bytes] = bytes_of_parts(arena.units);
-        let room = pages.find_room(state_bytes + slab_bytes + bytes, HUGE * UNIT)?;
+        let [_, descriptor_bytes, state_bytes] = bytes_of_parts(arena.units);
+        let room = pages.find_room(state_bytes + descriptor_bytes + bytes, HUGE * UNIT)?;
         // SAFETY: the room has these parts.
         unsafe {
-            let slabs = room.add(state_bytes);
-            arena.slabs = slabs.as_ptr().cast();
-            arena.base = slabs.add(slab_bytes).as_ptr();
+            let descriptors = room.add(state_bytes);
+            arena.descriptors = descriptors.as_ptr().cast();
+            arena.base = descriptors.add(descriptor_bytes).as_ptr();
         }
         if with_states {
             arena.states = room.as_ptr();
@@ -119,16 +129,16 @@ impl Arena {
 
     /// Reserves all parts; `None` after the first that is refused.
     fn reserve_parts(&mut self, pages: &impl Pages, with_states: bool) -> Option<()> {
-        let [_, slab_bytes, state_bytes] = bytes_of_parts(self.units);
+        let [_, descriptor_bytes, state_bytes] = bytes_of_parts(self.units);
         let addresses = |bytes| pages.reserve(bytes, UNIT, Access::None);
         self.base = addresses(self.units << UNIT_SHIFT)?.as_ptr();
         if with_states {
             self.states = addresses(state_bytes)?.as_ptr();
         }
-        let slabs = addresses(slab_bytes)?;
-        self.slabs = slabs.as_ptr().cast();
+        let descriptors = addresses(descriptor_bytes)?;
+        self.descriptors = descriptors.as_ptr().cast();
         // SAFETY: the range was just reserved.
-        unsafe { pages.advise(slabs, slab_bytes, Advice::NoHugePages) };
+        unsafe { pages.advise(descriptors, descriptor_bytes, Advice::NoHugePages) };
         self.reserve_maps(pages)
     }
 
@@ -152,15 +162,15 @@ impl Arena {
     ///
     /// No other thread knows the arena, and none of its units is committed.
     pub unsafe fn release(self, pages: &impl Pages) {
-        let [map_bytes, mut slab_bytes, mut state_bytes] = bytes_of_parts(self.units);
+        let [map_bytes, mut descriptor_bytes, mut state_bytes] = bytes_of_parts(self.units);
         let mut unit_bytes = self.units << UNIT_SHIFT;
         if self.grows {
-            (unit_bytes, slab_bytes, state_bytes) = (0, self.slab_bytes, 0);
+            (unit_bytes, descriptor_bytes, state_bytes) = (0, self.descriptor_bytes, 0);
         }
         let parts = [
             (self.base, unit_bytes),
             (self.free.memory().cast(), map_bytes),
-            (self.slabs.cast(), slab_bytes),
+            (self.descriptors.cast(), descriptor_bytes),
             (self.states, state_bytes),
         ];
         for (start, bytes) in parts {
@@ -198,10 +208,10 @@ impl Arena {
     ///
     /// If the unit is not committed.
     #[must_use]
-    pub fn slab(&self, unit: usize) -> *mut Slab {
+    pub fn descriptor(&self, unit: usize) -> DescriptorRef {
         assert!(unit < self.committed);
-        // SAFETY: as many descriptors are committed as units.
-        unsafe { self.slabs.add(unit) }
+        // SAFETY: as many descriptors are committed as units, and they are not at null.
+        unsafe { DescriptorRef::new(NonNull::new_unchecked(self.descriptors.add(unit))) }
     }
 
     /// The unit at `address`, if it lies here.
@@ -341,13 +351,13 @@ impl Arena {
     }
 
     fn commit_descriptors(&mut self, pages: &impl Pages, units: usize) -> Placed {
-        let needed = (units * size_of::<Slab>()).next_multiple_of(DESCRIPTOR_STEP);
-        let opened = self.slab_bytes;
-        let placed = self.open_part(pages, self.slabs.cast(), opened, needed);
+        let needed = (units * DESCRIPTOR).next_multiple_of(DESCRIPTOR_STEP);
+        let opened = self.descriptor_bytes;
+        let placed = self.open_part(pages, self.descriptors.cast(), opened, needed);
         if placed == Placed::Done && opened < needed {
-            self.slab_bytes = needed;
+            self.descriptor_bytes = needed;
             if self.grows {
-                let start = self.part(self.slabs, opened);
+                let start = self.part(self.descriptors, opened);
                 // SAFETY: the range was just reserved.
                 unsafe { pages.advise(start, needed - opened, Advice::NoHugePages) };
             }
@@ -368,5 +378,5 @@ impl Arena {
 fn bytes_of_parts(units: usize) -> [usize; 3] {
     let maps = 2 * UnitMap::memory_words(units) * size_of::<u64>();
     let states = units * UNIT / GRAIN;
-    [maps, units * size_of::<Slab>(), states].map(|bytes| bytes.next_multiple_of(UNIT))
+    [maps, units * DESCRIPTOR, states].map(|bytes| bytes.next_multiple_of(UNIT))
 }

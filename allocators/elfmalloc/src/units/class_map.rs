@@ -75,18 +75,15 @@ impl ClassMap {
         self.window().find(address).unwrap_or(SizeClass::NONE)
     }
 
-    /// Sets the class for `units` units from `base` on.
-    ///
-    /// # Safety
-    ///
-    /// They lie in the arena that the map was started for, if it was.
-    pub unsafe fn set(&self, base: NonNull<u8>, units: usize, class: SizeClass) {
+    /// Sets the class for `units` units from `base` on. Units outside of the arena that the map was started for have none.
+    pub fn set(&self, base: NonNull<u8>, units: usize, class: SizeClass) {
         let window = self.window();
         let Some(first) = window.place(base.addr().get()) else {
             return;
         };
-        for place in first..first + units {
-            // SAFETY: the caller's units are the arena's, each of which has a byte. Relaxed: see the type.
+        let end = window.units.min(first + units);
+        for place in first..end {
+            // SAFETY: the map has a byte for every unit of the arena. Relaxed: see the type.
             unsafe { (*window.bytes.add(place)).store(class.number() as u8, Relaxed) };
         }
     }

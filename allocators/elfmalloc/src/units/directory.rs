@@ -1,20 +1,21 @@
 //! Where the arenas are, for threads that do not hold the pool's lock.
 
+use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
     AtomicPtr, AtomicU8, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
 use crate::size_class::UNIT_SHIFT;
-use crate::slabs::slab::Slab;
 use crate::units::arena::{Arena, GRAIN, MOST};
+use crate::units::descriptor::{Descriptor, DescriptorRef};
 
 /// Where an arena is, for those that do not hold the pool's lock.
 #[derive(Debug)]
 struct Extent {
     base: AtomicUsize,
     bytes: AtomicUsize,
-    slabs: AtomicPtr<Slab>,
+    descriptors: AtomicPtr<Descriptor>,
     states: AtomicPtr<u8>,
 }
 
@@ -28,6 +29,26 @@ impl Extent {
         let bytes = self.bytes.load(Acquire);
         let offset = address.wrapping_sub(self.base.load(Relaxed));
         (offset < bytes).then_some(offset)
+    }
+
+    /// The descriptor of the slab or run that `address` lies in.
+    #[inline(always)]
+    fn run_of(&self, address: usize) -> Option<DescriptorRef> {
+        let offset = self.offset(address)?;
+        // SAFETY: the unit is committed, and so is its descriptor, which is not at null.
+        unsafe {
+            let unit = self.descriptors.load(Relaxed).add(offset >> UNIT_SHIFT);
+            Some(DescriptorRef::new(NonNull::new_unchecked(unit)).head_of_run())
+        }
+    }
+
+    /// The state of the block at `address`, where the arena has states.
+    #[inline(always)]
+    fn state_of(&self, address: usize) -> Option<*const AtomicU8> {
+        let offset = self.offset(address)?;
+        let states = self.states.load(Relaxed);
+        // SAFETY: the unit is committed, and so are its states.
+        (!states.is_null()).then(|| unsafe { states.add(offset / GRAIN) }.cast_const().cast())
     }
 }
 
@@ -47,7 +68,7 @@ impl Directory {
                 Extent {
                     base: AtomicUsize::new(0),
                     bytes: AtomicUsize::new(0),
-                    slabs: AtomicPtr::new(core::ptr::null_mut()),
+                    descriptors: AtomicPtr::new(core::ptr::null_mut()),
                     states: AtomicPtr::new(core::ptr::null_mut()),
                 }
             }; MOST],
@@ -60,11 +81,11 @@ impl Directory {
         let count = self.count.load(Relaxed);
         let extent = &self.extents[count];
         extent.base.store(arena.base.addr(), Relaxed);
-        extent.slabs.store(arena.slabs, Relaxed);
+        extent.descriptors.store(arena.descriptors, Relaxed);
         extent.states.store(arena.states, Relaxed);
         // Release: pairs with the acquire in `Extent::offset`.
         extent.bytes.store(arena.committed << UNIT_SHIFT, Release);
-        // Release: pairs with the acquire in `slab_of_other`.
+        // Release: pairs with the acquire in `run_of_other`.
         self.count.store(count + 1, Release);
     }
 
@@ -76,59 +97,37 @@ impl Directory {
             .store(arena.committed << UNIT_SHIFT, Release);
     }
 
-    /// The descriptor of the slab or run that holds `address`; null where no arena is there. An
+    /// Returns the descriptor of the slab or run that holds `address`, `None` outside of all arenas. An
     /// address in an unused unit has a descriptor of class [`NONE`](crate::SizeClass::NONE).
-    ///
     #[inline]
-    pub fn slab_of(&self, address: usize) -> *mut Slab {
-        let first = &self.extents[0];
-        if let Some(offset) = first.offset(address) {
-            // SAFETY: the unit is committed, and so is its descriptor.
-            return unsafe { head(first.slabs.load(Relaxed).add(offset >> UNIT_SHIFT)) };
-        }
-        self.slab_of_other(address)
+    pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
+        self.extents[0]
+            .run_of(address)
+            .or_else(|| self.run_of_other(address))
     }
 
     /// The state of the block that begins at `address`; null where no arena with states is there.
     #[inline(always)]
     #[must_use]
     pub fn state_of(&self, address: usize) -> *const AtomicU8 {
-        let first = &self.extents[0];
-        if let Some(offset) = first.offset(address) {
-            let states = first.states.load(Relaxed);
-            if !states.is_null() {
-                // SAFETY: the unit is committed, and so are its states.
-                return unsafe { states.add(offset / GRAIN) }.cast();
-            }
-        }
-        self.state_of_other(address)
+        self.extents[0]
+            .state_of(address)
+            .unwrap_or_else(|| self.state_of_other(address))
     }
 
     #[cold]
     fn state_of_other(&self, address: usize) -> *const AtomicU8 {
         // Acquire: pairs with the release in `add`.
-        for extent in &self.extents[..self.count.load(Acquire)] {
-            let states = extent.states.load(Relaxed);
-            if let Some(offset) = extent.offset(address)
-                && !states.is_null()
-            {
-                // SAFETY: as above.
-                return unsafe { states.add(offset / GRAIN) }.cast();
-            }
-        }
-        core::ptr::null()
+        let extents = &self.extents[..self.count.load(Acquire)];
+        let found = extents.iter().find_map(|extent| extent.state_of(address));
+        found.unwrap_or(core::ptr::null())
     }
 
     #[cold]
-    fn slab_of_other(&self, address: usize) -> *mut Slab {
+    fn run_of_other(&self, address: usize) -> Option<DescriptorRef> {
         // Acquire: pairs with the release in `add`.
-        for extent in &self.extents[..self.count.load(Acquire)] {
-            if let Some(offset) = extent.offset(address) {
-                // SAFETY: as above.
-                return unsafe { head(extent.slabs.load(Relaxed).add(offset >> UNIT_SHIFT)) };
-            }
-        }
-        core::ptr::null_mut()
+        let extents = &self.extents[..self.count.load(Acquire)];
+        extents.iter().find_map(|extent| extent.run_of(address))
     }
 }
 
@@ -136,13 +135,4 @@ impl Default for Directory {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// # Safety
-///
-/// `slab` is a committed descriptor.
-#[inline]
-unsafe fn head(slab: *mut Slab) -> *mut Slab {
-    // SAFETY: the distance never leads out of the arena's descriptors.
-    unsafe { slab.sub((*slab).head_distance as usize) }
 }

@@ -6,8 +6,7 @@ use heapdrome_pages::system::{Usage, usage};
 use heapdrome_pages::{Advice, Pages, Placed};
 
 use crate::size_class::UNIT_SHIFT;
-use crate::units::arena::{Arena, HUGE};
-use crate::units::pool::LARGEST_RUN;
+use crate::units::arena::{Arena, HUGE, LARGEST_RUN, Step};
 
 /// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
 /// used of the last one is then little of the whole.
@@ -23,14 +22,6 @@ const FAST: u64 = 64;
 const FILLED_LATER: usize = 2;
 /// Number of units that an arena first leaves out where it meets another mapping, 64 MiB; then twice as many.
 const LEAST_GAP: usize = 1024;
-
-/// What was last committed of an arena.
-#[derive(Clone, Copy, Debug)]
-pub struct Step {
-    /// What the process had used before.
-    before: Usage,
-    units: usize,
-}
 
 /// Whether what is committed next, for a run of `count` units, is to be of huge pages. Once that was so, it stays so:
 /// which units may be part of one is known by the first.

@@ -24,6 +24,16 @@ impl Mapped {
         bytes: 0,
         size: 0,
     };
+
+    /// A block that is the whole of its mapping.
+    pub(super) const fn whole(base: NonNull<u8>, bytes: usize) -> Self {
+        Self {
+            block: base.as_ptr(),
+            base: base.as_ptr(),
+            bytes,
+            size: bytes,
+        }
+    }
 }
 
 /// All of them: a hash table with linear probing, in pages of its own.

@@ -11,19 +11,17 @@ use heapdrome_pages::{Pages, Placed};
 
 use crate::settings::Settings;
 use crate::size_class::UNIT_SHIFT;
-use crate::slabs::slab::Slab;
-use crate::units::arena::{Arena, MOST};
+use crate::units::arena::{Arena, LARGEST_RUN, MOST};
+use crate::units::descriptor::DescriptorRef;
 use crate::units::directory::Directory;
 use crate::units::growth::{
     commit, huge_pages_around, resident_along, soil_huge_pages, whole_pages,
 };
 use crate::units::unit_map::UnitMap;
 
-/// The largest run that arenas are made for: 32 MiB. A longer one is served only from those that are there.
-pub const LARGEST_RUN: usize = 512;
-
-/// The memory of some units that follow one another, and their number.
-pub(crate) type Units = (NonNull<u8>, usize);
+/// The memory of some units that follow one another, and their number. They are out of the pool, so that nobody uses
+/// them.
+pub(crate) type Taken = (NonNull<u8>, usize);
 
 /// Some units that follow one another.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +29,7 @@ pub struct Run {
     /// The memory.
     pub base: NonNull<u8>,
     /// The descriptor of the first unit.
-    pub slab: *mut Slab,
+    pub descriptor: DescriptorRef,
     /// How many units.
     pub units: usize,
     /// True where the memory reads as zero.
@@ -174,16 +172,16 @@ impl Pool {
     /// Takes up to `most` dirty units that lie together out of the pool, those last to be handed out
     /// again, so that they can be purged without the lock. Where huge pages were asked for, only whole
     /// ones: the rest of one that is purged in part would be split into small pages.
-    pub fn take_dirty(&mut self, most: usize) -> Option<Units> {
+    pub fn take_dirty(&mut self, most: usize) -> Option<Taken> {
         self.take_dirty_run(most, true, &(0..0))
     }
 
     /// The same for parts of huge pages too, but for nothing at the addresses in `spared`.
-    pub fn take_any_dirty(&mut self, most: usize, spared: &Range<usize>) -> Option<Units> {
+    pub fn take_any_dirty(&mut self, most: usize, spared: &Range<usize>) -> Option<Taken> {
         self.take_dirty_run(most, false, spared)
     }
 
-    fn take_dirty_run(&mut self, most: usize, whole: bool, spared: &Range<usize>) -> Option<Units> {
+    fn take_dirty_run(&mut self, most: usize, whole: bool, spared: &Range<usize>) -> Option<Taken> {
         for arena in self.arenas[..self.count].iter_mut().rev() {
             let mut below = usize::MAX;
             while let Some(last) = arena.dirty.last_before(below) {
@@ -315,7 +313,7 @@ impl Pool {
         self.peak = self.peak.max(self.live);
         Run {
             base: arena.address(unit),
-            slab: arena.slab(unit),
+            descriptor: arena.descriptor(unit),
             units: count,
             clean: soiled == 0,
             fresh: count - soiled + along,

@@ -1,28 +1,23 @@
 //! What the fast paths and the slow paths do together, over simulated pages.
 
-use std::ptr::NonNull;
-
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::heap::backend::Backend;
-use heapdrome_elfmalloc::heap::front::ThreadHeap;
 use heapdrome_elfmalloc::heap::front_end::FrontEnd;
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
+use heapdrome_elfmalloc::slabs::free_blocks::FreeBlocks;
 use heapdrome_pages::Simulated;
 
-/// A block; null where there is no memory. The heap is the calling thread's.
-pub fn allocate<F: FrontEnd>(
-    backend: &Backend<Simulated>,
-    heap: NonNull<ThreadHeap>,
-    class: SizeClass,
-) -> *mut u8 {
-    // SAFETY: the heap is this thread's; before a top lies a slot or null.
-    unsafe {
-        let front = &(*heap.as_ptr()).front;
-        let top = front.top(class);
-        let block = *top.sub(1);
-        if block.is_null() {
-            return F::refill(backend, heap, class);
-        }
-        front.set_top(class, top.sub(1));
-        block
+/// A block; null where there is no memory.
+pub fn allocate<F: FrontEnd>(heaps: &Heaps<Simulated>, heap: HeapRef, class: SizeClass) -> *mut u8 {
+    let block = heap.magazine(class).pop();
+    if block.is_null() {
+        return F::refill(heaps, heap, class);
     }
+    block
+}
+
+/// Takes a block back that the test allocated.
+pub fn put<F: FrontEnd>(heaps: &Heaps<Simulated>, heap: HeapRef, class: SizeClass, block: *mut u8) {
+    // SAFETY: the block is the test's own, and given up.
+    unsafe { F::put(heaps, heap, FreeBlocks::new(class, &mut [block])) };
 }

@@ -98,7 +98,7 @@ fn of_a_new_slab_nothing_is_known_whatever_was_there_before() {
             at(before, offset).set_freed();
         }
         // SAFETY: as above; nobody has a block.
-        unsafe { forget_all(states, first, after) };
+        unsafe { forget_from(states, first, after) };
         assert!(blocks(after).all(|offset| !at(after, offset).is_freed()));
         for offset in (0..usize::from(after.geometry().units) * UNIT).step_by(2 * STEP) {
             let begins = Any::can_begin(first + offset, Shape::of(after));
