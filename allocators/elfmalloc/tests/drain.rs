@@ -75,8 +75,8 @@ fn allocate_all(backend: &Heaps<Simulated>, heap: HeapRef, count: usize) -> Vec<
 
 /// Blocks above 4 KiB that lie in magazines, in bytes, the calling thread's counted exactly.
 fn large_cached(backend: &Heaps<Simulated>, heap: HeapRef) -> usize {
-    note_cached(&backend, heap);
-    let classes = Snapshot::of(&backend).classes;
+    note_cached(backend, heap);
+    let classes = Snapshot::of(backend).classes;
     classes[FIRST_SHARED..]
         .iter()
         .map(|class| class.cached)

@@ -151,7 +151,7 @@ fn no_bin_is_locked_while_the_pages_of_its_slabs_are_purged() {
         give(backend, &blocks[..4]);
         assert_eq!(backend.shards.slabs(), 2);
     });
-    while Snapshot::of(&backend).purges == 0 {
+    while Snapshot::of(backend).purges == 0 {
         backend.tick();
     }
     backend.check();
@@ -168,23 +168,23 @@ fn a_slab_is_purged_once_until_blocks_of_it_are_used_again() {
     let backend = backend();
     let blocks = slab_of_nobody(backend);
     give(backend, &blocks[4..]);
-    while Snapshot::of(&backend).purges == 0 {
+    while Snapshot::of(backend).purges == 0 {
         backend.tick();
     }
-    let purged = Snapshot::of(&backend).purged;
+    let purged = Snapshot::of(backend).purged;
     assert_eq!(
         purged as usize,
         UNIT - 4096,
         "all but the page of four blocks"
     );
     (0..4).for_each(|_| backend.tick());
-    assert!(!trim(&backend, None, usize::MAX));
-    assert_eq!(Snapshot::of(&backend).purged, purged);
+    assert!(!trim(backend, None, usize::MAX));
+    assert_eq!(Snapshot::of(backend).purged, purged);
     let mut block = null_mut();
     let bin = backend.shards.common_bin(class());
     assert_eq!(backend.take(bin, std::slice::from_mut(&mut block)), 1);
     give(backend, &[block.addr()]);
-    assert!(trim(&backend, None, usize::MAX));
+    assert!(trim(backend, None, usize::MAX));
     backend.check();
 }
 
@@ -200,7 +200,7 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
         assert_eq!(taken, 8);
         give(backend, &few.map(|block| block.addr()));
         backend.tick();
-        let statistics = Snapshot::of(&backend);
+        let statistics = Snapshot::of(backend);
         (statistics.purges, statistics.purged as usize)
     };
     let unused = UNIT - 12 * class().size();
@@ -209,7 +209,7 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
     assert_eq!(turns[2..], [(1, unused); 4]);
     // From when on none is taken, all that is free lies idle.
     backend.tick();
-    let purged = Snapshot::of(&backend).purged as usize;
+    let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, unused + UNIT - 4 * class().size());
     backend.check();
 }
@@ -265,9 +265,9 @@ fn what_comes_back_to_a_slab_that_nothing_was_taken_from_is_purged_in_the_same_e
     give(backend, &blocks[60..]);
     (0..3).for_each(|_| backend.tick());
     give(backend, &blocks[4..60]);
-    assert_eq!(Snapshot::of(&backend).purges, 0);
+    assert_eq!(Snapshot::of(backend).purges, 0);
     backend.tick();
-    let purged = Snapshot::of(&backend).purged as usize;
+    let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, UNIT - 4 * class().size());
     backend.check();
 }
@@ -278,24 +278,20 @@ fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
     let blocks = slab_of_nobody(backend);
     let bin = backend.shards.common_bin(class());
     give(backend, &blocks[..40]);
-    while Snapshot::of(&backend).purges == 0 {
+    while Snapshot::of(backend).purges == 0 {
         backend.tick();
     }
-    let purged = Snapshot::of(&backend).purged as usize;
+    let purged = Snapshot::of(backend).purged as usize;
     // The last of the free blocks are resident now, and no more are free than were purged.
     give(backend, &blocks[40..50]);
     let mut first = [null_mut(); 10];
     let taken = backend.take(bin, &mut first[..]);
     assert_eq!(taken, 10);
     (0..4).for_each(|_| backend.tick());
-    let more = Snapshot::of(&backend).purged as usize - purged;
+    let more = Snapshot::of(backend).purged as usize - purged;
     assert!(more >= 8 * class().size(), "{more}");
     (0..4).for_each(|_| backend.tick());
-    assert_eq!(
-        Snapshot::of(&backend).purged as usize - purged,
-        more,
-        "once"
-    );
+    assert_eq!(Snapshot::of(backend).purged as usize - purged, more, "once");
     backend.check();
 }
 
@@ -323,11 +319,11 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
             .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 2, true) });
     }
     assert_eq!(backend.memory().pool.lock().dirty, 32);
-    let large = allocate_large(&backend, 4 * UNIT, HUGE * UNIT);
+    let large = allocate_large(backend, 4 * UNIT, HUGE * UNIT);
     let first = large.expect("there is memory").block.addr().get();
     // A huge page becomes resident; so much of the scattered ones goes, but for an eighth of what lives.
     let kept = (32 + 4) / 8;
-    let purged = Snapshot::of(&backend).purged as usize;
+    let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, (32 - kept) * UNIT);
     assert_eq!(backend.memory().pool.lock().dirty, HUGE - 4 + kept);
     let ranges = backend.memory().pages.purged.lock();

@@ -8,7 +8,9 @@
 //!
 //! Depots after Bonwick and Adams, "Magazines and Vmem", USENIX 2001; theirs are shared by all threads.
 
-use core::ptr::{NonNull, null_mut};
+use core::cell::{Cell, UnsafeCell};
+use core::ops::Deref;
+use core::ptr::NonNull;
 
 use heapdrome_pages::{Lock, Pages};
 
@@ -21,57 +23,82 @@ pub const CHUNK_BYTES: usize = 2048;
 /// Blocks in a chunk: what is left of it beside the links and the count.
 pub const CHUNK: usize = CHUNK_BYTES / size_of::<*mut u8>() - 3;
 
-/// Some free blocks of one class. A chunk in a stack is never empty.
+/// Some free blocks of one class. A chunk in a stack is never empty. Zeros are a chunk without blocks.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Chunk {
+struct Chunk {
     /// The one that was begun after this.
-    newer: *mut Chunk,
+    newer: Cell<Option<ChunkRef>>,
     /// The one before; out of the depot, the next in a list.
-    older: *mut Chunk,
-    count: u32,
-    class: SizeClass,
-    blocks: [*mut u8; CHUNK],
+    older: Cell<Option<ChunkRef>>,
+    count: Cell<u32>,
+    class: Cell<SizeClass>,
+    blocks: UnsafeCell<[*mut u8; CHUNK]>,
 }
 
 const _: () = assert!(size_of::<Chunk>() == CHUNK_BYTES);
 
+impl Chunk {
+    /// Number of blocks.
+    fn count(&self) -> usize {
+        self.count.get() as usize
+    }
+
+    /// Uses the slots, the first of which hold the blocks.
+    fn with_slots<R>(&self, action: impl FnOnce(&mut [*mut u8; CHUNK]) -> R) -> R {
+        // SAFETY: the chunk belongs to the caller's depot, whose lock is held, or to the caller's list. Actions copy
+        // pointers, or give blocks of a chunk that is in no depot: none comes here again for the same chunk.
+        action(unsafe { &mut *self.blocks.get() })
+    }
+}
+
+/// Handle of a chunk, which is a depot's or a list's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+struct ChunkRef(NonNull<Chunk>);
+
+impl Deref for ChunkRef {
+    type Target = Chunk;
+
+    fn deref(&self) -> &Chunk {
+        // SAFETY: a chunk is freed only when its list is emptied, which lets go of the handle before.
+        unsafe { self.0.as_ref() }
+    }
+}
+
 /// Chunks that are out of their depot, and whoever's who has this.
 #[derive(Debug)]
-pub struct Chunks(*mut Chunk);
+pub struct Chunks(Option<ChunkRef>);
 
 impl Chunks {
     /// No chunks.
-    pub const NONE: Self = Self(null_mut());
+    pub const NONE: Self = Self(None);
 
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.0.is_null()
+        self.0.is_none()
     }
 
-    fn add(&mut self, chunk: *mut Chunk) {
-        // SAFETY: the chunk is the caller's.
-        unsafe { (*chunk).older = self.0 };
-        self.0 = chunk;
+    fn add(&mut self, chunk: ChunkRef) {
+        chunk.older.set(self.0);
+        self.0 = Some(chunk);
     }
 
     /// Takes the blocks of each chunk out by `give`, and gives the chunks back.
     pub fn empty(mut self, metadata: &Lock<Metadata>, mut give: impl FnMut(FreeBlocks<'_>)) {
-        while let Some(chunk) = NonNull::new(self.0) {
-            let place = chunk.as_ptr();
-            // SAFETY: the chunk is this list's, and its first slots hold blocks; it was allocated with
-            // this size.
-            unsafe {
-                self.0 = (*place).older;
-                let blocks: *mut *mut u8 = (&raw mut (*place).blocks).cast();
-                let count = (*place).count as usize;
-                if count != 0 {
-                    let blocks = core::slice::from_raw_parts_mut(blocks, count);
-                    give(FreeBlocks::new((*place).class, blocks));
-                }
-                metadata.lock().free(chunk.cast(), CHUNK_BYTES);
+        while let Some(chunk) = self.0 {
+            self.0 = chunk.older.get();
+            let (class, count) = (chunk.class.get(), chunk.count());
+            if count != 0 {
+                chunk.with_slots(|slots| {
+                    let blocks = &mut slots[..count];
+                    // SAFETY: the first slots hold free blocks of the class, and the chunk goes.
+                    give(unsafe { FreeBlocks::new(class, blocks) });
+                });
             }
+            // SAFETY: the chunk was allocated with this size, and is in no list any more.
+            unsafe { metadata.lock().free(chunk.0.cast(), CHUNK_BYTES) };
         }
     }
 }
@@ -79,8 +106,8 @@ impl Chunks {
 /// The chunks of one class.
 #[derive(Clone, Copy, Debug)]
 struct Stack {
-    newest: *mut Chunk,
-    oldest: *mut Chunk,
+    newest: Option<ChunkRef>,
+    oldest: Option<ChunkRef>,
     /// How many chunks there are.
     chunks: u32,
     /// The fewest there were since the stack was last looked at.
@@ -97,7 +124,7 @@ pub struct Depot {
     bytes: usize,
     /// Chunks without blocks: as many as there were with blocks at most, until the depot is next
     /// looked at.
-    spare: *mut Chunk,
+    spare: Option<ChunkRef>,
 }
 
 // SAFETY: chunks and what they point to may be used by any thread that holds the depot's lock.
@@ -109,14 +136,14 @@ impl Depot {
     pub const fn new() -> Self {
         Self {
             stacks: [Stack {
-                newest: null_mut(),
-                oldest: null_mut(),
+                newest: None,
+                oldest: None,
                 chunks: 0,
                 low: 0,
             }; FIRST_SHARED],
             chunks: 0,
             bytes: 0,
-            spare: null_mut(),
+            spare: None,
         }
     }
 
@@ -136,11 +163,7 @@ impl Depot {
     #[must_use]
     pub fn room(&self, class: SizeClass) -> usize {
         let newest = self.stacks[class.number()].newest;
-        if newest.is_null() {
-            return 0;
-        }
-        // SAFETY: chunks in a stack are the depot's.
-        CHUNK - unsafe { (*newest).count } as usize
+        newest.map_or(0, |chunk| CHUNK - chunk.count())
     }
 
     /// How many blocks of a class there are: none of one that is not small.
@@ -148,13 +171,10 @@ impl Depot {
     pub fn count(&self, class: SizeClass) -> usize {
         let mut count = 0;
         let stack = self.stacks.get(class.number());
-        let mut chunk = stack.map_or(null_mut(), |stack| stack.newest);
-        while !chunk.is_null() {
-            // SAFETY: chunks in a stack are the depot's.
-            unsafe {
-                count += (*chunk).count as usize;
-                chunk = (*chunk).older;
-            }
+        let mut next = stack.and_then(|stack| stack.newest);
+        while let Some(chunk) = next {
+            count += chunk.count();
+            next = chunk.older.get();
         }
         count
     }
@@ -174,17 +194,11 @@ impl Depot {
             let Some(chunk) = self.open(class, metadata, pages) else {
                 break;
             };
-            // SAFETY: an open chunk is the depot's and has room for `more` blocks.
-            unsafe {
-                let count = (*chunk).count as usize;
-                let more = rest.len().min(CHUNK - count);
-                let slots: *mut *mut u8 = (&raw mut (*chunk).blocks).cast();
-                slots
-                    .add(count)
-                    .copy_from_nonoverlapping(rest.as_ptr(), more);
-                (*chunk).count = (count + more) as u32;
-                rest = &rest[more..];
-            }
+            let count = chunk.count();
+            let more = rest.len().min(CHUNK - count);
+            chunk.with_slots(|slots| slots[count..count + more].copy_from_slice(&rest[..more]));
+            chunk.count.set((count + more) as u32);
+            rest = &rest[more..];
         }
         let done = blocks.len() - rest.len();
         self.bytes += done * class.size();
@@ -194,26 +208,18 @@ impl Depot {
     /// Takes blocks from the top of the stack into the first slots, of which there is one; they stay in their order.
     /// Returns how many: none only where none is there.
     pub fn pop(&mut self, class: SizeClass, slots: &mut [*mut u8]) -> usize {
-        let chunk = self.stacks[class.number()].newest;
-        if chunk.is_null() {
+        let Some(chunk) = self.stacks[class.number()].newest else {
             return 0;
-        }
-        // SAFETY: the chunk is the depot's and holds `count` blocks, at least one.
-        let taken = unsafe {
-            let taken = slots.len().min((*chunk).count as usize);
-            (*chunk).count -= taken as u32;
-            let blocks: *mut *mut u8 = (&raw mut (*chunk).blocks).cast();
-            let top = blocks.add((*chunk).count as usize);
-            slots.as_mut_ptr().copy_from_nonoverlapping(top, taken);
-            taken
         };
+        let taken = slots.len().min(chunk.count());
+        let left = chunk.count() - taken;
+        chunk.count.set(left as u32);
+        chunk.with_slots(|blocks| slots[..taken].copy_from_slice(&blocks[left..left + taken]));
         self.bytes -= taken * class.size();
-        // SAFETY: as above.
-        if unsafe { (*chunk).count } == 0 {
+        if left == 0 {
             self.unlink(class, chunk);
-            // SAFETY: the chunk is in no stack any more.
-            unsafe { (*chunk).older = self.spare };
-            self.spare = chunk;
+            chunk.older.set(self.spare);
+            self.spare = Some(chunk);
         }
         taken
     }
@@ -243,22 +249,18 @@ impl Depot {
 
     /// A spare chunk holds no blocks, and goes the same way as one that does.
     fn move_spare(&mut self, to: &mut Chunks) {
-        while !self.spare.is_null() {
-            let chunk = self.spare;
-            // SAFETY: spare chunks are the depot's.
-            self.spare = unsafe { (*chunk).older };
+        while let Some(chunk) = self.spare {
+            self.spare = chunk.older.get();
             to.add(chunk);
         }
     }
 
     fn move_oldest(&mut self, class: SizeClass, to: &mut Chunks) -> bool {
-        let chunk = self.stacks[class.number()].oldest;
-        if chunk.is_null() {
+        let Some(chunk) = self.stacks[class.number()].oldest else {
             return false;
-        }
+        };
         self.unlink(class, chunk);
-        // SAFETY: the chunk was the depot's.
-        self.bytes -= unsafe { (*chunk).count } as usize * class.size();
+        self.bytes -= chunk.count() * class.size();
         to.add(chunk);
         true
     }
@@ -269,35 +271,28 @@ impl Depot {
         class: SizeClass,
         metadata: &Lock<Metadata>,
         pages: &impl Pages,
-    ) -> Option<*mut Chunk> {
+    ) -> Option<ChunkRef> {
         let newest = self.stacks[class.number()].newest;
-        // SAFETY: chunks in a stack are the depot's.
-        if !newest.is_null() && (unsafe { (*newest).count } as usize) < CHUNK {
-            return Some(newest);
+        if let Some(chunk) = newest.filter(|chunk| chunk.count() < CHUNK) {
+            return Some(chunk);
         }
-        let chunk = self.spare;
-        let chunk = if chunk.is_null() {
-            let memory = metadata.lock().allocate(pages, CHUNK_BYTES)?;
-            memory.cast().as_ptr()
-        } else {
-            // SAFETY: spare chunks are the depot's.
-            self.spare = unsafe { (*chunk).older };
-            chunk
-        };
-        let stack = &mut self.stacks[class.number()];
-        // SAFETY: the chunk is the depot's; so is the newest, if there is one.
-        unsafe {
-            (*chunk).count = 0;
-            (*chunk).class = class;
-            (*chunk).newer = null_mut();
-            (*chunk).older = newest;
-            if newest.is_null() {
-                stack.oldest = chunk;
-            } else {
-                (*newest).newer = chunk;
+        let chunk = match self.spare {
+            Some(chunk) => {
+                self.spare = chunk.older.get();
+                chunk
             }
+            None => ChunkRef(metadata.lock().allocate(pages, CHUNK_BYTES)?.cast()),
+        };
+        chunk.count.set(0);
+        chunk.class.set(class);
+        chunk.newer.set(None);
+        chunk.older.set(newest);
+        let stack = &mut self.stacks[class.number()];
+        match newest {
+            None => stack.oldest = Some(chunk),
+            Some(newest) => newest.newer.set(Some(chunk)),
         }
-        stack.newest = chunk;
+        stack.newest = Some(chunk);
         stack.chunks += 1;
         self.chunks += 1;
         Some(chunk)
@@ -314,7 +309,7 @@ impl Depot {
             let class = SizeClass::from_number(number as u8);
             let stack = &self.stacks[number];
             assert!(stack.low <= stack.chunks, "more idle chunks than there are");
-            assert_eq!(stack.newest.is_null(), stack.chunks == 0);
+            assert_eq!(stack.newest.is_none(), stack.chunks == 0);
             chunks += stack.chunks as usize;
             bytes += self.count(class) * class.size();
         }
@@ -322,21 +317,16 @@ impl Depot {
         assert_eq!(bytes, self.bytes, "the bytes of blocks");
     }
 
-    fn unlink(&mut self, class: SizeClass, chunk: *mut Chunk) {
+    fn unlink(&mut self, class: SizeClass, chunk: ChunkRef) {
         let stack = &mut self.stacks[class.number()];
-        // SAFETY: the chunk and its neighbours are the depot's.
-        unsafe {
-            let (newer, older) = ((*chunk).newer, (*chunk).older);
-            if newer.is_null() {
-                stack.newest = older;
-            } else {
-                (*newer).older = older;
-            }
-            if older.is_null() {
-                stack.oldest = newer;
-            } else {
-                (*older).newer = newer;
-            }
+        let (newer, older) = (chunk.newer.get(), chunk.older.get());
+        match newer {
+            None => stack.newest = older,
+            Some(newer) => newer.older.set(older),
+        }
+        match older {
+            None => stack.oldest = newer,
+            Some(older) => older.newer.set(newer),
         }
         stack.chunks -= 1;
         stack.low = stack.low.min(stack.chunks);

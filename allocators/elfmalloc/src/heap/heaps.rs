@@ -14,8 +14,9 @@ use crate::heap::thread_heap::{AllHeaps, AnyHeap, HeapList, HeapRef, ThreadHeap}
 use crate::misuse::report;
 use crate::settings::Settings;
 use crate::size_class::SizeClass;
-use crate::slabs::bin::{ClassBin, Slabs};
+use crate::slabs::bin::ClassBin;
 use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::partial::Slabs;
 use crate::slabs::shards::Shards;
 use crate::units::large::MappedBlocks;
 use crate::units::memory::Memory;

@@ -1,4 +1,4 @@
-//! The allocator of the process: one back-end, and a heap for each thread ([`current`](crate::process::thread_local)).
+//! The allocator of the process: one back-end, and a heap for each thread ([`thread_local`](crate::process::thread_local)).
 
 pub(crate) mod background;
 pub mod exit_report;
@@ -203,7 +203,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
         heap();
         let large = allocate_large(&HEAPS, size, UNIT)?;
         if !large.clean {
-            // SAFETY: as above.
+            // SAFETY: the large block is new and has that many bytes.
             unsafe { large.block.as_ptr().write_bytes(0, size) };
         }
         Some(large.block)

@@ -10,7 +10,7 @@ use heapdrome_pages::Pages;
 
 use crate::heap::heaps::Heaps;
 use crate::size_class::{CLASSES, SizeClass, UNIT};
-use crate::slabs::bin::Slabs;
+use crate::slabs::partial::Slabs;
 
 const COLUMNS: Table<'static> = Table {
     name: "classes",

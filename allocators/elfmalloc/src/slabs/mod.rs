@@ -3,6 +3,7 @@
 pub mod bin;
 pub(crate) mod bit_runs;
 pub mod free_blocks;
+pub mod partial;
 pub(crate) mod processors;
 pub(crate) mod shape;
 pub mod shard;

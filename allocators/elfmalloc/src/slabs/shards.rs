@@ -11,7 +11,8 @@ use heapdrome_pages::{Lock, Pages};
 
 use crate::settings::Settings;
 use crate::size_class::{CLASSES, FIRST_SHARED, SizeClass, UNIT};
-use crate::slabs::bin::{Bin, ClassBin, Detached, LockedBin, Slabs};
+use crate::slabs::bin::{Bin, ClassBin, LockedBin};
+use crate::slabs::partial::{Detached, Slabs};
 use crate::slabs::processors::Processors;
 use crate::slabs::shard::{AllShards, Attachment, Shard, ShardList, ShardRef};
 use crate::slabs::slab::{Slab, SlabRef};
@@ -211,7 +212,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Takes blocks of the bin's class that are there into the first slots by `take`. Returns how many.
-    #[inline]
+    #[inline(always)]
     pub fn take_present(&self, bin: ClassBin<'_>, take: impl FnMut(&mut Slabs) -> usize) -> usize {
         let mut slabs = bin.lock();
         slabs.refills += 1;
@@ -245,7 +246,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Takes from what is in the bin, else from a slab that an ended thread left.
-    #[inline]
+    #[inline(always)]
     fn take_from(
         &self,
         slabs: &mut LockedBin<'_>,
@@ -260,6 +261,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Moves a partial slab that an ended thread left into a bin without slabs to take from, if there is one at hand.
+    #[inline(never)]
     fn adopt_from_common(&self, slabs: &mut LockedBin<'_>, class: SizeClass) -> bool {
         let common = &self.common[class.number()];
         if slabs.is(common) || slabs.idle {

@@ -216,6 +216,7 @@ impl Slab {
 
     /// Takes free blocks, lowest address first, into the slots, last slot first: a magazine gives its last slot first, so
     /// the program gets ascending addresses. Returns how many; they lie in the first slots.
+    #[inline(always)]
     pub(super) fn take(&self, slots: &mut [*mut u8]) -> usize {
         let taken = slots.len().min(usize::from(self.free.get()));
         let size = self.class().size();

@@ -1,6 +1,6 @@
 //! Slabs of which free pages are purged: what of them is idle, and how they are out of their bin's lists meanwhile.
 
-use crate::slabs::bin::{BUCKETS, Detached, Slabs};
+use crate::slabs::partial::{BUCKETS, Detached, Slabs};
 use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab, SlabRef};
 
 /// Minimum number of purgeable bytes that justifies a call of the system: of one block, or more than were purged of a

@@ -42,7 +42,7 @@ fn turn(backend: &Shared, heap: HeapRef, processor: usize, count: usize) -> *mut
 fn end(backend: &Shared, heaps: &[HeapRef]) {
     for &heap in heaps {
         // SAFETY: the heap is the model's, which uses it no more.
-        unsafe { detach(&backend, heap) };
+        unsafe { detach(backend, heap) };
     }
     backend.check();
     assert_eq!(

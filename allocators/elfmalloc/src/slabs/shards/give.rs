@@ -8,8 +8,9 @@ use heapdrome_pages::Pages;
 use super::{Shards, each_bin_of};
 use crate::misuse::Misuse;
 use crate::size_class::SizeClass;
-use crate::slabs::bin::{Bin, ClassBin, Detached, DetachedList, Slabs};
+use crate::slabs::bin::{Bin, ClassBin};
 use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::partial::{Detached, DetachedList, Slabs};
 use crate::slabs::shard::{Shard, ShardRef};
 use crate::slabs::slab::SlabRef;
 

@@ -6,7 +6,8 @@ use heapdrome_pages::Pages;
 
 use super::Shards;
 use crate::size_class::{SizeClass, UNIT};
-use crate::slabs::bin::{ClassBin, DetachedList, Slabs};
+use crate::slabs::bin::ClassBin;
+use crate::slabs::partial::{DetachedList, Slabs};
 use crate::slabs::slab_purge::{Bits, Claimed};
 
 /// Partial slabs whose pages are purged in one epoch, at most: each may cost several calls.
