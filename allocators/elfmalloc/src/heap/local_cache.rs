@@ -105,7 +105,7 @@ fn coalesce<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
     let slab = heaps.memory().run_of(block.first().addr());
     if block.class().number() < FIRST_SHARED
         && let Some(slab) = slab
-        && let Some(coalescer) = coalescer(heaps, heap)
+        && let Some(coalescer) = coalescer(heaps, &heap)
     {
         let mut coalescer = coalescer.borrow_mut();
         coalescer.add(slab.addr(), block, |blocks| heaps.give_from(heap, blocks));
@@ -115,7 +115,7 @@ fn coalesce<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
 }
 
 /// The heap's coalescer, made if need be; `None` where there is no memory.
-fn coalescer<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) -> Option<&RefCell<Coalescer>> {
+fn coalescer<'a, P: Pages>(heaps: &Heaps<P>, heap: &'a HeapRef) -> Option<&'a RefCell<Coalescer>> {
     if heap.coalescer.get().is_none() {
         let memory = heaps.memory();
         let bytes = size_of::<RefCell<Coalescer>>();
@@ -125,10 +125,7 @@ fn coalescer<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) -> Option<&RefCell<Coale
         unsafe { place.write(RefCell::new(Coalescer::new())) };
         heap.coalescer.set(Some(place));
     }
-    // SAFETY: the coalescer was made for this heap, whose thread alone uses it, and is never freed.
-    heap.coalescer
-        .get()
-        .map(|place| unsafe { &*place.as_ptr() })
+    heap.coalescer()
 }
 
 #[cfg(test)]
