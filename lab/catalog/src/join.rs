@@ -286,15 +286,14 @@ mod tests {
         assert_eq!(joined.tally().records, before.records);
     }
 
-    #[test]
-    fn names_and_urls_read_as_they_should() {
+    fn item() -> Item {
         let track = |codec: &str, profile: Option<&str>| Track {
             codec: codec.to_owned(),
             profile: profile.map(str::to_owned),
             bits_per_second: 1,
             tags: BTreeMap::new(),
         };
-        let item = Item {
+        Item {
             id: 77,
             title: "Löwe Und Né".to_owned(),
             extension: "mkv".to_owned(),
@@ -310,12 +309,16 @@ mod tests {
                 audio: vec![track("aac", None)],
                 subtitles: BTreeMap::new(),
             })),
-        };
+        }
+    }
+
+    #[test]
+    fn names_and_urls_read_as_they_should() {
         let chapter = Chapter {
             name: "One".to_owned(),
             overview: None,
             cover: None,
-            items: BTreeMap::from([(4, item)]),
+            items: BTreeMap::from([(4, item())]),
         };
         let detail = Detail {
             director: None,

@@ -3,14 +3,12 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use heapdrome_catalogue::Catalogue;
 use heapdrome_record::merged_setting;
 
 use crate::allocators::Names;
 use crate::arguments::ExecArguments;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::interrupt;
+use crate::progress;
 
 /// Becomes the command. Returns only if that is not possible.
 ///
@@ -18,10 +16,9 @@ use crate::interrupt;
 /// When the allocator cannot be had or the command cannot be run.
 pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     let entrant = {
-        let flag = interrupt::flag()?;
-        let folders = Folders::find()?.interrupted_by(&flag);
-        let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
-        Names::new(&catalogue).ready(&arguments.allocator)?
+        let engine = progress::engine()?;
+        let catalogue = engine.catalogue()?;
+        Names::new(&catalogue, &engine).ready(&arguments.allocator)?
     };
     let program = &arguments.command[0];
     let mut environment = entrant.environment();

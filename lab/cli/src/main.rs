@@ -10,28 +10,24 @@ mod doctor;
 mod documents;
 mod examples;
 mod exec;
-mod failure;
-mod folders;
 mod help;
-mod interrupt;
 mod manual;
 mod output;
 mod paging;
-mod placement;
-mod program;
+mod progress;
 mod race;
 mod report;
 mod show;
-mod slowdown;
 mod sources;
 mod suite;
 mod survive;
 mod values;
-mod workload;
+mod workloads;
 
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use heapdrome_engine::{failure, folders, program};
 
 use arguments::{Action, Arguments};
 use failure::Failure;
@@ -79,7 +75,7 @@ fn act(arguments: Arguments) -> Result<(), Failure> {
         Action::Allocators(arguments) => allocators::allocators(arguments),
         Action::Exec(arguments) => exec::exec(&arguments),
         Action::Doctor(arguments) => doctor::doctor(&arguments),
-        Action::Workloads(arguments) => workload::workloads(&arguments),
+        Action::Workloads(arguments) => workloads::workloads(&arguments),
         Action::Suite(arguments) => suite::suite(&arguments),
         Action::Survive(arguments) => survive::survive(&arguments),
         Action::Paging(arguments) => paging::paging(&arguments),

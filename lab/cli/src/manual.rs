@@ -2,13 +2,13 @@
 
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
+use heapdrome_engine::nearest::nearest;
 use heapdrome_record::make_folder;
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
 use crate::destinations::refuse_stdout;
 use crate::failure::Failure;
 use crate::output;
-use crate::values::nearest;
 
 /// What the foot of a page says.
 const SOURCE: &str = concat!("heapdrome ", env!("CARGO_PKG_VERSION"));

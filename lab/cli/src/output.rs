@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+use heapdrome_engine::slowdown;
 use heapdrome_record::{
     Collection, RaceResult, Redaction, collection_to_json, compressed_if_named, write_atomically,
 };
@@ -14,7 +15,6 @@ use heapdrome_report::{
 use crate::arguments::{OutputArguments, is_stdout};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::slowdown;
 
 /// The widest table that is made, and the width where there is no terminal.
 const WIDTH: usize = 100;
@@ -178,6 +178,16 @@ pub fn save_collection(
         outcome = outcome.and(written);
     }
     outcome
+}
+
+/// Writes every report of a collection's cells, if that was asked for.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn save_cells(collection: &Collection, path: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let bytes = serde_json::to_vec(&collection.paging_cells).map_err(Failure::machine)?;
+    write(path, &bytes)
 }
 
 /// The samples of a collection: those of its races, or the limits of a search.

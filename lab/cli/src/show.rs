@@ -1,5 +1,7 @@
 //! `heapdrome show`: a saved result, in brief or in full, and how to use the allocator that it recommends.
 
+use heapdrome_engine::Engine;
+use heapdrome_engine::race::{LATEST, kept};
 use heapdrome_record::{RaceResult, Role, Saved};
 use heapdrome_report::Conclusion;
 
@@ -55,10 +57,10 @@ fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
     let is_name = path.components().count() == 1 && path.extension().is_none();
     if is_name && !path.exists() {
         let name = path.to_string_lossy();
-        if let Some(result) = race::kept(&name, &Folders::find()?)? {
+        if let Some(result) = kept(&name, &Engine::silent()?, race::origin)? {
             return Ok(Saved::Race(Box::new(result)));
         }
-        if name == race::LATEST {
+        if name == LATEST {
             return Err(Failure::usage(
                 "no race with a complete round is kept; run one by heapdrome race COMMAND",
             ));

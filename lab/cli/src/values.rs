@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use heapdrome_record::Better;
+use heapdrome_engine::race::AskedWork;
+use heapdrome_record::{Better, SweptParameter};
 
 /// `--metric NAME[:higher|:lower]=REGEX`, taken apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,17 +99,8 @@ pub fn metric(text: &str) -> Result<MetricArgument, String> {
     })
 }
 
-/// `--sweep NAME=VALUE,...`, taken apart.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SweepArgument {
-    /// The parameter: a placeholder, or `env:` and a variable.
-    pub name: String,
-    /// Its values.
-    pub values: Vec<String>,
-}
-
 /// `NAME=a,b,c` or `env:NAME=a,b,c`.
-pub fn sweep(text: &str) -> Result<SweepArgument, String> {
+pub fn sweep(text: &str) -> Result<SweptParameter, String> {
     let (name, values) = text
         .split_once('=')
         .ok_or("write NAME=VALUE,... or env:NAME=VALUE,...")?;
@@ -124,29 +116,18 @@ pub fn sweep(text: &str) -> Result<SweepArgument, String> {
     if values.iter().any(String::is_empty) {
         return Err("a value is empty; write them as 1,2,4".to_owned());
     }
-    Ok(SweepArgument {
+    Ok(SweptParameter {
         name: name.to_owned(),
         values,
     })
 }
 
-/// `--work`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WorkArgument {
-    /// The value that is swept.
-    Value,
-    /// The same in every race.
-    Same,
-    /// A regular expression that finds it in the output.
-    Printed(String),
-}
-
 /// `value`, `same` or a regular expression.
-pub fn work(text: &str) -> Result<WorkArgument, String> {
+pub fn work(text: &str) -> Result<AskedWork, String> {
     match text {
-        "value" => Ok(WorkArgument::Value),
-        "same" => Ok(WorkArgument::Same),
-        pattern => regular(pattern).map(|()| WorkArgument::Printed(pattern.to_owned())),
+        "value" => Ok(AskedWork::Value),
+        "same" => Ok(AskedWork::Same),
+        pattern => regular(pattern).map(|()| AskedWork::Printed(pattern.to_owned())),
     }
 }
 
@@ -160,20 +141,6 @@ fn regular(pattern: &str) -> Result<(), String> {
         )
     };
     regex::Regex::new(pattern).map(|_| ()).map_err(wrong)
-}
-
-/// The known name that is nearest to one that is not known, or all names where none is near.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let known: Vec<_> = known.collect();
-    let near = known
-        .iter()
-        .map(|known| (strsim::osa_distance(name, known), known))
-        .filter(|(distance, known)| *distance <= known.len() / 2)
-        .min();
-    match near {
-        Some((_, near)) => format!("did you mean {near}?"),
-        None => format!("there are: {}", known.join(", ")),
-    }
 }
 
 /// What is wrong with a command line, in one line that says what to do.
@@ -273,9 +240,9 @@ mod tests {
 
     #[test]
     fn work_is_a_word_or_a_pattern() {
-        assert_eq!(work("value"), Ok(WorkArgument::Value));
-        assert_eq!(work("same"), Ok(WorkArgument::Same));
-        assert!(matches!(work(r"(\d+) items"), Ok(WorkArgument::Printed(_))));
+        assert_eq!(work("value"), Ok(AskedWork::Value));
+        assert_eq!(work("same"), Ok(AskedWork::Same));
+        assert!(matches!(work(r"(\d+) items"), Ok(AskedWork::Printed(_))));
         assert!(work("(").is_err());
     }
 

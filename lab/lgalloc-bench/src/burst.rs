@@ -4,7 +4,8 @@ use std::ptr::NonNull;
 use std::sync::Barrier;
 
 use heapdrome_lgalloc::{Config, Handle, allocate, deallocate};
-use heapdrome_paging::{Burst, Counters, Holder, Report};
+use heapdrome_paging::Counters;
+use heapdrome_record::{Burst, Bytes, Holder, PagingReport};
 
 use crate::failure::Failure;
 use crate::published;
@@ -56,8 +57,8 @@ impl Taken {
 ///
 /// # Errors
 /// When a number is out of range, or there is no memory.
-pub fn run(job: &Burst) -> Result<Report, Failure> {
-    if !(1..=256).contains(&job.threads) || job.each > 1 << 36 {
+pub fn run(job: &Burst) -> Result<PagingReport, Failure> {
+    if !(1..=256).contains(&job.threads) || job.each > Bytes(1 << 36) {
         return Err(Failure::Instructions("a number is out of range".into()));
     }
     let counters = Counters::now();
@@ -74,28 +75,29 @@ pub fn run(job: &Burst) -> Result<Report, Failure> {
         let joined = running.into_iter().map(|thread| thread.join());
         let taken = joined
             .map(|done| done.map_err(|_| Failure::Thread)?)
-            .collect::<Result<Vec<u64>, Failure>>();
+            .collect::<Result<Vec<Bytes>, Failure>>();
         (looked, taken)
     });
     let [before, most, after] = looked;
     let before = before?;
-    let mut report = Report {
+    let mut report = PagingReport {
         figures: Counters::now().since(&counters),
-        ..Report::default()
+        ..PagingReport::default()
     };
-    let mut figure = |name: &str, bytes: u64| report.figures.insert(name.to_owned(), bytes as f64);
-    figure("taken_bytes", taken?.iter().sum());
-    figure("resident_at_most_bytes", most?.saturating_sub(before));
-    figure("resident_after_bytes", after?.saturating_sub(before));
+    let mut figure =
+        |name: &str, bytes: Bytes| report.figures.insert(name.to_owned(), bytes.as_f64());
+    figure("taken_bytes", taken?.into_iter().sum());
+    figure("resident_at_most_bytes", most? - before);
+    figure("resident_after_bytes", after? - before);
     if job.holder == Holder::Lgalloc {
-        figure("cap_bytes", Config::default().dirty_cap as u64);
+        figure("cap_bytes", Bytes(Config::default().dirty_cap as u64));
     }
     Ok(report)
 }
 
 /// Takes regions of every size and returns them; between these steps it waits until all threads are there,
-/// and again until memory has been looked at. Returns the bytes that it took.
-fn one_thread(job: &Burst, barrier: &Barrier) -> Result<u64, Failure> {
+/// and again until memory has been looked at. Returns how much it took.
+fn one_thread(job: &Burst, barrier: &Barrier) -> Result<Bytes, Failure> {
     let wait = || {
         barrier.wait();
         barrier.wait();
@@ -112,19 +114,19 @@ fn one_thread(job: &Burst, barrier: &Barrier) -> Result<u64, Failure> {
     given
 }
 
-fn take_all(job: &Burst) -> Result<(Vec<Taken>, u64), Failure> {
-    let (mut taken, mut bytes) = (Vec::new(), 0);
+fn take_all(job: &Burst) -> Result<(Vec<Taken>, Bytes), Failure> {
+    let (mut taken, mut bytes) = (Vec::new(), Bytes(0));
     for size in SIZES {
-        for _ in 0..(job.each / size as u64).max(1) {
+        for _ in 0..(job.each.0 / size as u64).max(1) {
             taken.push(Taken::new(job.holder, size)?);
-            bytes += size as u64;
+            bytes = bytes + Bytes(size as u64);
         }
     }
     Ok((taken, bytes))
 }
 
-/// Bytes of this process that are in memory.
-fn resident() -> Result<u64, Failure> {
+/// How much of this process is in memory.
+fn resident() -> Result<Bytes, Failure> {
     const FILE: &str = "/proc/self/statm";
     let text = std::fs::read_to_string(FILE).map_err(|error| Failure::System(FILE, error))?;
     let pages = text
@@ -135,7 +137,7 @@ fn resident() -> Result<u64, Failure> {
         pages.ok_or_else(|| Failure::System(FILE, std::io::ErrorKind::InvalidData.into()))?;
     // SAFETY: asking for the page size has no preconditions.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(PAGE as u64);
-    Ok(pages * page)
+    Ok(Bytes(page) * pages)
 }
 
 #[cfg(test)]
@@ -147,7 +149,7 @@ mod tests {
         let job = |holder, threads| Burst {
             holder,
             threads,
-            each: 2 << 20,
+            each: Bytes::from_mib(2),
         };
         for job in [job(Holder::Mapped, 1), job(Holder::Lgalloc, 0)] {
             assert!(matches!(run(&job), Err(Failure::Instructions(_))));

@@ -1,6 +1,6 @@
 //! Which page is read next.
 
-use heapdrome_paging::Order;
+use heapdrome_record::Order;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use heapdrome_paging::Distribution;
+use heapdrome_record::Distribution;
 use heapdrome_statistics::median;
 
 use crate::times::{Times, merged};
@@ -124,7 +124,7 @@ impl Outcome {
     #[must_use]
     pub fn longest(&self) -> Duration {
         let all = self.parts.iter().map(|part| part.times.max());
-        Duration::from_nanos(all.max().unwrap_or(0))
+        all.max().unwrap_or_default().into()
     }
 
     /// Times of operations that were timed.

@@ -4,7 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use heapdrome_paging::{Report, Strategy};
+use heapdrome_record::{PagingReport, Strategy};
 
 use crate::failure::Failure;
 use crate::regions::WorkingSet;
@@ -34,8 +34,8 @@ pub fn malloc_object() -> Option<PathBuf> {
 }
 
 /// A report with what the clock costs, and whether the harness could be locked.
-pub fn report(locked: bool) -> Report {
-    let mut report = Report::default();
+pub fn report(locked: bool) -> PagingReport {
+    let mut report = PagingReport::default();
     report
         .distributions
         .insert("clock".to_owned(), times::clock());

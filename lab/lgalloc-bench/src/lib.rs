@@ -20,7 +20,8 @@ mod times;
 
 use std::process::ExitCode;
 
-use heapdrome_paging::{Instructions, Job, Report, own_tally, seen_limit};
+use heapdrome_paging::{own_tally, seen_limit};
+use heapdrome_record::{Instructions, Job, PagingReport};
 use heapdrome_system::companion;
 
 use failure::Failure;
@@ -30,7 +31,7 @@ pub use drive::{Operation, Outcome, drive};
 
 /// The process's whole life: `heapdrome-lgalloc-bench INSTRUCTIONS`.
 ///
-/// Prints the [`Report`] as one line of JSON and returns 0; or one line on standard error, and 1 where
+/// Prints the [`PagingReport`] as one line of JSON and returns 0; or one line on standard error, and 1 where
 /// the experiment failed, 2 where the instructions did.
 pub fn main() -> ExitCode {
     let outcome = run(&companion::words()).and_then(|report| {
@@ -42,7 +43,7 @@ pub fn main() -> ExitCode {
     companion::end("heapdrome-lgalloc-bench", outcome)
 }
 
-fn run(words: &[String]) -> Result<Report, Failure> {
+fn run(words: &[String]) -> Result<PagingReport, Failure> {
     let [text] = words else {
         return Err(Failure::Instructions(
             "heapdrome runs this program for `heapdrome paging`; it takes one argument of JSON"
@@ -56,7 +57,7 @@ fn run(words: &[String]) -> Result<Report, Failure> {
         std::fs::write(path, "0").map_err(|error| Failure::Join(path.clone(), error))?;
     }
     let mut report = match &instructions.job {
-        Job::Probe => Report::default(),
+        Job::Probe => PagingReport::default(),
         Job::Throughput(job) => throughput::run(job)?,
         Job::Read(job) => read::run(job, harness::lock)?,
         Job::Recycle(job) => recycle::run(job, harness::lock)?,

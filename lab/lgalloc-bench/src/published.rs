@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use heapdrome_paging::Holder;
+use heapdrome_record::Holder;
 use lgalloc_published::{
     BackgroundWorkerConfig, LgAlloc, allocate, deallocate, lgalloc_set_config,
 };

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use heapdrome_paging::{Counters, Holder, Order, Read, Report, Strategy};
+use heapdrome_paging::Counters;
+use heapdrome_record::{Bytes, Holder, Order, PagingReport, Read, Strategy};
 
 use crate::failure::Failure;
 use crate::harness;
@@ -17,7 +18,7 @@ use crate::times::{Times, merged};
 const TOLERANCE: f64 = 0.01;
 
 /// Runs the job. `lock` keeps what the process has at that moment from being swapped, if it can.
-pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<Report, Failure> {
+pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<PagingReport, Failure> {
     check(job)?;
     // Before the lock, which is to hold what they record.
     let mut threads = read_threads(job);
@@ -47,7 +48,7 @@ fn read_threads(job: &Read) -> Vec<ReadThread> {
 }
 
 /// Puts what was measured into the report.
-fn tell(report: &mut Report, job: &Read, watched: Watched, threads: &[ReadThread]) {
+fn tell(report: &mut PagingReport, job: &Read, watched: Watched, threads: &[ReadThread]) {
     let all = |of: fn(&Sheet) -> &Times| merged(threads.iter().map(|thread| of(&thread.sheet)));
     let rate = |thread: &ReadThread| {
         thread.sheet.reads.count() as f64 / thread.sheet.span.as_secs_f64().max(f64::MIN_POSITIVE)
@@ -95,7 +96,7 @@ fn check(job: &Read) -> Result<(), Failure> {
         Strategy::Prefetch { ahead } | Strategy::RandomPrefetch { ahead } => ahead == 0,
         Strategy::Baseline | Strategy::Random | Strategy::Sequential => false,
     };
-    if wrong || job.threads == 0 || job.threads > 1024 || job.total > 1 << 46 {
+    if wrong || job.threads == 0 || job.threads > 1024 || job.total > Bytes(1 << 46) {
         return Err(Failure::Instructions("a number is out of range".into()));
     }
     Ok(())
@@ -185,7 +186,7 @@ mod tests {
 
     fn job(strategy: Strategy, threads: usize) -> Read {
         Read {
-            total: 8 << 20,
+            total: Bytes::from_mib(8),
             threads,
             strategy,
             holder: Holder::Mapped,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use heapdrome_lgalloc::{Pattern, Reader};
-use heapdrome_paging::Order;
+use heapdrome_record::Order;
 
 use crate::draws::Draws;
 use crate::failure::Failure;
@@ -221,12 +221,12 @@ pub fn prefetch(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heapdrome_paging::Holder;
+    use heapdrome_record::{Bytes, Holder};
 
     /// A page that was changed behind the reader's back must not pass for a fast read.
     #[test]
     fn a_page_with_other_contents_ends_the_run() {
-        let set = WorkingSet::make(Holder::Mapped, 2 << 20, 5).expect("memory");
+        let set = WorkingSet::make(Holder::Mapped, Bytes::from_mib(2), 5).expect("memory");
         set.regions()[0]
             .advise(libc::MADV_DONTNEED)
             .expect("advice");

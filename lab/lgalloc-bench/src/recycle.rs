@@ -3,7 +3,8 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use heapdrome_paging::{Counters, Distribution, Holder, Recycle, Report};
+use heapdrome_paging::Counters;
+use heapdrome_record::{Bytes, Distribution, Holder, PagingReport, Recycle};
 
 use crate::failure::Failure;
 use crate::harness;
@@ -47,9 +48,9 @@ impl Pool {
 }
 
 /// Runs the job. `lock` keeps what the process has at that moment from being swapped, if it can.
-pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<Report, Failure> {
+pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, Failure> {
     let sane = job.threads.iter().all(|count| (1..=1024).contains(count));
-    if !sane || job.total > 1 << 46 {
+    if !sane || job.total > Bytes(1 << 46) {
         return Err(Failure::Instructions("a number is out of range".into()));
     }
     let (mut cold, mut hot) = (Times::new(), Distribution::default());
@@ -77,7 +78,7 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<Report, Failure
     report.figures.extend(Counters::now().since(&before));
     let mut figure = |name: &str, count: u64| report.figures.insert(name.to_owned(), count as f64);
     figure("cold_regions", cold.count());
-    figure("regions", job.total / REGION as u64);
+    figure("regions", job.total.0 / REGION as u64);
     for (name, times) in [("cold", cold.distribution()), ("hot", hot)] {
         report.distributions.insert(name.to_owned(), times);
     }
@@ -177,7 +178,7 @@ mod tests {
         ] {
             let report = run(
                 &Recycle {
-                    total: 16 << 20,
+                    total: Bytes::from_mib(16),
                     threads: vec![1, 2],
                     holder,
                     seed: 3,

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapdrome_lgalloc::{Handle, LargeVec, allocate, deallocate};
-use heapdrome_paging::Holder;
+use heapdrome_record::{Bytes, Holder};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
@@ -174,8 +174,8 @@ pub fn malloc_once(touch: bool) -> Result<(), Failure> {
 }
 
 /// How many regions hold so many bytes.
-pub fn regions_for(total: u64) -> usize {
-    (total as usize).div_ceil(REGION).max(1)
+pub fn regions_for(total: Bytes) -> usize {
+    (total.0 as usize).div_ceil(REGION).max(1)
 }
 
 /// The words of a page; the first is its tag.
@@ -194,7 +194,7 @@ pub struct WorkingSet {
 
 impl WorkingSet {
     /// Takes regions for so many bytes and fills them.
-    pub fn make(holder: Holder, total: u64, seed: u64) -> Result<Self, Failure> {
+    pub fn make(holder: Holder, total: Bytes, seed: u64) -> Result<Self, Failure> {
         let count = regions_for(total);
         let mut set = Self {
             regions: Vec::with_capacity(count),
@@ -212,7 +212,7 @@ impl WorkingSet {
     }
 
     /// The same as one vector of heapdrome's lgalloc, which is only read.
-    pub fn in_one_vector(total: u64, seed: u64) -> Result<Self, Failure> {
+    pub fn in_one_vector(total: Bytes, seed: u64) -> Result<Self, Failure> {
         let count = regions_for(total);
         let mut vector: LargeVec<Page> = LargeVec::with_capacity(count * PAGES)?;
         for page in 0..count * PAGES {
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn every_page_holds_its_own_tag() {
         for holder in HOLDERS {
-            let set = WorkingSet::make(holder, 5 << 20, 42).expect("memory");
+            let set = WorkingSet::make(holder, Bytes::from_mib(5), 42).expect("memory");
             assert_eq!(set.pages(), 3 * PAGES);
             let tags: std::collections::BTreeSet<u64> =
                 (0..set.pages()).map(|page| set.read(page)).collect();
@@ -332,7 +332,7 @@ mod tests {
     /// The reader of a vector sees what the regions show.
     #[test]
     fn a_vector_holds_the_same_as_its_parts() {
-        let set = WorkingSet::in_one_vector(5 << 20, 42).expect("memory");
+        let set = WorkingSet::in_one_vector(Bytes::from_mib(5), 42).expect("memory");
         assert_eq!(set.pages(), 3 * PAGES);
         let vector = set.vector().expect("it is one");
         assert_eq!(vector.len(), set.pages());
@@ -341,13 +341,13 @@ mod tests {
         assert!((0..set.pages()).all(same));
         set.will_need(PAGES + 3).expect("advice");
         assert!(set.resident_share().expect("mincore") > 0.0);
-        let mapped = WorkingSet::make(Holder::Mapped, 2 << 20, 42).expect("memory");
+        let mapped = WorkingSet::make(Holder::Mapped, Bytes::from_mib(2), 42).expect("memory");
         assert!(mapped.vector().is_none());
     }
 
     #[test]
     fn what_is_dropped_by_advice_is_not_resident() {
-        let set = WorkingSet::make(Holder::Mapped, 4 << 20, 1).expect("memory");
+        let set = WorkingSet::make(Holder::Mapped, Bytes::from_mib(4), 1).expect("memory");
         let before = set.resident_share().expect("mincore");
         set.regions()[0]
             .advise(libc::MADV_DONTNEED)

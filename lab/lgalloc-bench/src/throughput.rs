@@ -3,23 +3,24 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use heapdrome_paging::{Counters, Holder, Report, Throughput, Variant};
+use heapdrome_paging::Counters;
+use heapdrome_record::{Holder, PagingReport, Throughput, Variant};
 
 use crate::drive::{Operation, Outcome, drive};
 use crate::failure::Failure;
 use crate::regions::{Region, malloc_once, take_and_return};
 
 /// Runs a variant.
-pub fn run(job: &Throughput) -> Result<Report, Failure> {
+pub fn run(job: &Throughput) -> Result<PagingReport, Failure> {
     if job.threads == 0 || job.threads > 1024 {
         return Err(Failure::Instructions("threads must be 1 to 1024".into()));
     }
     let before = Counters::now();
     let outcome = variant(job.variant, job.threads, job.warm_up, job.seconds)
         .map_err(|failure| failure.unwrap_or(Failure::Thread))?;
-    let mut report = Report {
+    let mut report = PagingReport {
         figures: Counters::now().since(&before),
-        ..Report::default()
+        ..PagingReport::default()
     };
     let mut figure = |name: &str, value: f64| report.figures.insert(name.to_owned(), value);
     figure("ops_per_s", outcome.rate());

@@ -4,10 +4,10 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use heapdrome_paging::Distribution;
+use heapdrome_record::{Distribution, Nanoseconds};
 
 /// Buckets are 1% wide; longer times count as the longest.
-const LONGEST: u64 = 60_000_000_000;
+const LONGEST: Nanoseconds = Nanoseconds(60_000_000_000);
 
 /// Latencies of one thread.
 #[derive(Clone, Debug)]
@@ -16,14 +16,13 @@ pub struct Times(Histogram<u64>);
 impl Times {
     /// Memory for all that will be recorded, so that recording allocates nothing.
     pub fn new() -> Self {
-        let made = Histogram::new_with_bounds(1, LONGEST, 2);
+        let made = Histogram::new_with_bounds(1, LONGEST.0, 2);
         Self(made.expect("the bounds are valid"))
     }
 
     /// Adds one.
     pub fn record(&mut self, time: Duration) {
-        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.0.saturating_record(nanoseconds);
+        self.0.saturating_record(Nanoseconds::from(time).0);
     }
 
     /// How many were recorded.
@@ -32,14 +31,17 @@ impl Times {
     }
 
     /// The longest.
-    pub fn max(&self) -> u64 {
-        self.0.max()
+    pub fn max(&self) -> Nanoseconds {
+        Nanoseconds(self.0.max())
     }
 
     /// In the form in which it is reported.
     pub fn distribution(&self) -> Distribution {
         let values = self.0.iter_recorded();
-        Distribution::new(values.map(|value| (value.value_iterated_to(), value.count_at_value())))
+        Distribution::new(values.map(|value| {
+            let time = Nanoseconds(value.value_iterated_to());
+            (time, value.count_at_value())
+        }))
     }
 }
 
@@ -77,13 +79,13 @@ mod tests {
         let told = times.distribution();
         assert_eq!(told.count(), 5);
         let near = |share: f64, wanted: f64| {
-            let got = told.quantile(share).expect("something was recorded") as f64;
+            let got = told.quantile(share).expect("something was recorded").0 as f64;
             assert!((got / wanted - 1.0).abs() < 0.01, "{got} is not {wanted}");
         };
         near(0.4, 100.0);
         near(0.6, 80_000.0);
         near(0.8, 3_700_000.0);
-        near(1.0, LONGEST as f64);
+        near(1.0, LONGEST.0 as f64);
         assert_eq!(merged([&times, &times]).count(), 10);
     }
 
@@ -91,6 +93,6 @@ mod tests {
     fn the_clock_costs_something() {
         let told = clock();
         assert_eq!(told.count(), 100_000);
-        assert!(told.max().expect("recorded") > 0);
+        assert!(told.max().expect("recorded") > Nanoseconds(0));
     }
 }

@@ -1,7 +1,7 @@
 //! Memory before, at and after a burst is that of the whole process, so that this test has one of its own.
 
 use heapdrome_lgalloc_bench::burst;
-use heapdrome_paging::{Burst, Holder};
+use heapdrome_record::{Burst, Bytes, Holder};
 
 #[test]
 fn all_that_is_taken_is_in_memory_at_once_and_what_stays_is_told() {
@@ -9,7 +9,7 @@ fn all_that_is_taken_is_in_memory_at_once_and_what_stays_is_told() {
         let report = burst(&Burst {
             holder,
             threads: 2,
-            each: 2 << 20,
+            each: Bytes::from_mib(2),
         })
         .expect("there is memory");
         let figure = |name: &str| report.figures.get(name).copied();

@@ -38,6 +38,21 @@ impl Race {
         Ok(())
     }
 
+    /// Runs one entrant once without recording it, and returns whether the run ended well: how long it
+    /// takes tells when the race will end. An entrant that fails stays in the race, and fails in a round.
+    ///
+    /// # Errors
+    /// As [`Race::next_round`].
+    pub fn trial(
+        &mut self,
+        entrant: usize,
+        events: &mut dyn FnMut(Event<'_>),
+        interrupt: &Interrupt,
+    ) -> Result<bool, MeasureError> {
+        let timed = self.timed(u32::MAX, 0, entrant, events, interrupt)?;
+        Ok(!timed.failed)
+    }
+
     /// Runs every entrant that still races once, in the round's own order, or what is left of a
     /// round that was cut short. Each run is on disk before the next starts.
     ///

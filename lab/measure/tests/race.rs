@@ -229,6 +229,19 @@ fn steps_run_in_order_and_their_failure_says_why() {
 }
 
 #[test]
+fn a_trial_leaves_no_trace_in_the_race() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = shell_plan("echo run >>log; test $(wc -l <log) -ne 2", folder.path());
+    let mut race = start(&plan, folder.path()).expect("a race");
+    let mut trial = || race.trial(0, &mut |_| {}, &Interrupt::default());
+    assert!(trial().expect("it runs"));
+    assert!(!trial().expect("it runs"), "the second run fails");
+    assert!(race.runs().is_empty() && race.failures().is_empty());
+    round(&mut race).expect("a round");
+    assert_eq!(race.runs().len(), 3);
+}
+
+#[test]
 fn a_wrong_result_is_a_failure() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut plan = plan(&["true"], folder.path());

@@ -1,5 +1,6 @@
 //! What can go wrong, each in one line that says what to do about it.
 
+use heapdrome_record::Bytes;
 use heapdrome_system::FileError;
 
 /// Why something could not be done.
@@ -37,8 +38,8 @@ pub enum Error {
         .mend
     )]
     OutOfMemory {
-        /// What was left of the machine's swap, in bytes.
-        free_swap: u64,
+        /// What was left of the machine's swap.
+        free_swap: Bytes,
         /// What may help.
         mend: &'static str,
     },

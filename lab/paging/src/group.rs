@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
+use heapdrome_record::Bytes;
 use heapdrome_system::group::{Group, Version, field, limit, memory_limit, number, quota};
 
 /// Limits of the group that a process is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Of memory; `None` for no limit.
-    pub memory: Option<u64>,
+    pub memory: Option<Bytes>,
     /// Of swap; `None` for no limit.
-    pub swap: Option<u64>,
+    pub swap: Option<Bytes>,
     /// The quota of processor time, in processors; `None` for no quota.
     pub processors: Option<f64>,
 }
@@ -46,8 +47,8 @@ pub struct Tally {
     pub swap_limit_hits: Option<u64>,
     /// Processes that were killed for memory.
     pub oom_kills: Option<u64>,
-    /// The most memory that was charged at once, in bytes; page cache is part of it.
-    pub peak: Option<u64>,
+    /// The most memory that was charged at once; page cache is part of it.
+    pub peak: Option<Bytes>,
 }
 
 impl Tally {
@@ -58,7 +59,7 @@ impl Tally {
             ("group_limit_hits", self.limit_hits),
             ("group_swap_limit_hits", self.swap_limit_hits),
             ("group_oom_kills", self.oom_kills),
-            ("group_peak_bytes", self.peak),
+            ("group_peak_bytes", self.peak.map(|peak| peak.0)),
         ];
         let known = |(name, value): (&str, Option<u64>)| Some((name.to_owned(), value? as f64));
         all.into_iter().filter_map(known).collect()
@@ -74,26 +75,26 @@ pub(crate) fn tally_of(version: Version, folder: &Path) -> Tally {
             limit_hits: number("memory.failcnt"),
             swap_limit_hits: number("memory.memsw.failcnt"),
             oom_kills: field("memory.oom_control", "oom_kill"),
-            peak: number("memory.max_usage_in_bytes"),
+            peak: number("memory.max_usage_in_bytes").map(Bytes),
         },
         Version::Two => Tally {
             limit_hits: field("memory.events", "max"),
             swap_limit_hits: field("memory.swap.events", "max"),
             oom_kills: field("memory.events", "oom_kill"),
-            peak: number("memory.peak"),
+            peak: number("memory.peak").map(Bytes),
         },
     }
 }
 
 /// The limits of memory and swap that a group's files tell.
 pub(crate) fn limits_of(version: Version, folder: &Path) -> Seen {
-    let memory = memory_limit(version, folder).map(|bytes| bytes.0);
-    let of_swap = |file| limit(folder, file).map(|bytes| bytes.0);
+    let memory = memory_limit(version, folder);
+    let of_swap = |file| limit(folder, file);
     let swap = match version {
         Version::Two => of_swap("memory.swap.max"),
         Version::One => {
             let both = of_swap("memory.memsw.limit_in_bytes").zip(memory);
-            both.map(|(both, memory)| both.saturating_sub(memory))
+            both.map(|(both, memory)| both - memory)
         }
     };
     Seen {
@@ -120,7 +121,10 @@ mod tests {
         write("memory.limit_in_bytes", "1048576\n");
         write("memory.memsw.limit_in_bytes", "3145728\n");
         let seen = limits_of(Version::One, folder.path());
-        assert_eq!((seen.memory, seen.swap), (Some(1 << 20), Some(2 << 20)));
+        assert_eq!(
+            (seen.memory, seen.swap),
+            (Some(Bytes(1 << 20)), Some(Bytes(2 << 20)))
+        );
         write("memory.limit_in_bytes", "9223372036854771712\n");
         assert_eq!(limits_of(Version::One, folder.path()).memory, None);
     }
@@ -144,7 +148,7 @@ mod tests {
             limit_hits: Some(12),
             swap_limit_hits: Some(3),
             oom_kills: Some(2),
-            peak: Some(4096),
+            peak: Some(Bytes(4096)),
         };
         assert_eq!(tally_of(Version::One, folder.path()), one);
         write("memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\n");

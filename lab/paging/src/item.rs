@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use heapdrome_record::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::system::System;
@@ -31,7 +32,7 @@ pub enum Item {
         /// Its number.
         number: u32,
         /// Its size, by which it is known again.
-        bytes: u64,
+        bytes: Bytes,
     },
     /// A compressed block device that the kernel is being asked for, and that has no size yet.
     UnsizedZram {
@@ -91,7 +92,7 @@ impl Item {
         match self {
             Self::SwapFile { path } => remove_swap_file(path),
             Self::Zram { number, bytes } => remove_zram(system, *number, *bytes),
-            Self::UnsizedZram { number } => remove_zram(system, *number, 0),
+            Self::UnsizedZram { number } => remove_zram(system, *number, Bytes(0)),
             Self::Group { folder } => remove_group(folder),
             Self::Setting {
                 path,
@@ -149,7 +150,7 @@ fn remove_swap_file(path: &Path) -> io::Result<Undone> {
 }
 
 /// Removes a device that has this size, or none yet.
-fn remove_zram(system: &System, number: u32, bytes: u64) -> io::Result<Undone> {
+fn remove_zram(system: &System, number: u32, bytes: Bytes) -> io::Result<Undone> {
     let block = system.shown.join(format!("block/zram{number}"));
     let size = match fs::read_to_string(block.join("disksize")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Undone::Absent),
@@ -158,7 +159,7 @@ fn remove_zram(system: &System, number: u32, bytes: u64) -> io::Result<Undone> {
     match size.trim().parse::<u64>() {
         // Nobody can swap to it, and the kernel refuses to remove what somebody has open.
         Ok(0) => {}
-        Ok(size) if size == bytes => {
+        Ok(size) if Bytes(size) == bytes => {
             let device = system.devices.join(format!("zram{number}"));
             if is_active(&device) {
                 swap_off(&device)?;
@@ -291,7 +292,7 @@ mod tests {
         let removed = |size: &str, bytes: u64| {
             fs::write(block.join("disksize"), size).expect("written");
             fs::write(control.join("hot_remove"), "").expect("written");
-            let undone = remove_zram(&system, u32::MAX, bytes).expect("nothing fails");
+            let undone = remove_zram(&system, u32::MAX, Bytes(bytes)).expect("nothing fails");
             let told = fs::read_to_string(control.join("hot_remove")).expect("read");
             assert_eq!(told.is_empty(), undone == Undone::Foreign);
             told == u32::MAX.to_string()
@@ -299,7 +300,7 @@ mod tests {
         assert!(removed("0\n", 0) && removed("0\n", 4096));
         assert!(!removed("4096\n", 0) && !removed("8192\n", 4096));
         assert!(removed("4096\n", 4096) && block.join("reset").exists());
-        let gone = remove_zram(&system, 0, 4096);
+        let gone = remove_zram(&system, 0, Bytes(4096));
         assert_eq!(gone.expect("what is not there need not go"), Undone::Absent);
     }
 

@@ -8,21 +8,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::{
-    Attempt, Enclosure, Error, Instructions, Job, Ledger, Limit, Mechanism, Preload, Report, Seen,
-    free_swap, process,
-};
+use heapdrome_record::{Bytes, Entrant, Instructions, Job, Limit, PagingReport};
+
+use crate::{Attempt, Enclosure, Error, Ledger, Mechanism, Seen, free_swap, preload, process};
 
 /// What the limit is that mechanisms are tried with.
 const TRIAL: Limit = Limit {
-    memory: 64 << 20,
-    swap: 0,
+    memory: Bytes::from_mib(64),
+    swap: Bytes(0),
     processors: None,
 };
 /// How long a child may take beside what it is told to measure.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How many bytes a child fills in a second at the least, with swap behind them.
-const FILLED_PER_SECOND: u64 = 16 << 20;
+/// How much a child fills in a second at the least, with swap behind it.
+const FILLED_PER_SECOND: Bytes = Bytes::from_mib(16);
 
 /// Everything that experiments need.
 pub struct Lab {
@@ -118,9 +117,9 @@ impl Lab {
         &self,
         job: &Job,
         enclosure: Option<&Enclosure>,
-        preload: Option<&Preload>,
-    ) -> Result<Report, Error> {
-        let command = self.command(job, enclosure, preload)?;
+        allocator: Option<&Entrant>,
+    ) -> Result<PagingReport, Error> {
+        let command = self.command(job, enclosure, allocator)?;
         let output = process::run(command, patience(job), &self.interrupt)?;
         // A terminal's Ctrl-C reaches the child too, and may end it first. Relaxed: the flag stands
         // for itself.
@@ -130,7 +129,7 @@ impl Lab {
         if !output.status.success() {
             return Err(failure(&output, enclosure));
         }
-        let mut report: Report = serde_json::from_slice(&output.out)
+        let mut report: PagingReport = serde_json::from_slice(&output.out)
             .map_err(|error| Error::Child(format!("answers nothing that can be read: {error}")))?;
         // The published crate warns there.
         let lines = output.err.lines().count() as f64;
@@ -146,8 +145,8 @@ impl Lab {
             let counted = made.tally().map(|tally| tally.figures());
             report.figures.extend(counted.unwrap_or_default());
         }
-        if let Some(preload) = preload {
-            preload.check(&report)?;
+        if let Some(allocator) = allocator {
+            preload::check(allocator, &report)?;
         }
         Ok(report)
     }
@@ -156,7 +155,7 @@ impl Lab {
         &self,
         job: &Job,
         enclosure: Option<&Enclosure>,
-        preload: Option<&Preload>,
+        allocator: Option<&Entrant>,
     ) -> Result<Command, Error> {
         let instructions = Instructions {
             join: enclosure.map(|made| made.join.clone()).unwrap_or_default(),
@@ -165,16 +164,12 @@ impl Lab {
         let text = serde_json::to_string(&instructions)
             .map_err(|error| Error::Child(format!("cannot be told what to do: {error}")))?;
         let mut words: Vec<OsString> = enclosure.map_or_else(Vec::new, |made| made.prefix.clone());
-        let variables = preload.map_or(&[][..], |preload| &preload.environment[..]);
+        let variables = allocator.map(Entrant::environment).unwrap_or_default();
         if !variables.is_empty() {
             // Not by this process's own environment: systemd-run must not get them.
             words.push("env".into());
-            words.extend(variables.iter().map(|(name, value)| {
-                let mut word = name.clone();
-                word.push("=");
-                word.push(value);
-                word
-            }));
+            let word = |(name, value)| OsString::from(format!("{name}={value}"));
+            words.extend(variables.into_iter().map(word));
         }
         words.extend([self.child.clone().into(), text.into()]);
         let mut words = words.into_iter();
@@ -202,7 +197,7 @@ fn failure(output: &process::Output, enclosure: Option<&Enclosure>) -> Error {
 
 /// For how long a child may run.
 fn patience(job: &Job) -> Duration {
-    let fill = |total: u64| Duration::from_secs(total / FILLED_PER_SECOND);
+    let fill = |total: Bytes| Duration::from_secs(total.0 / FILLED_PER_SECOND.0);
     let usual = match job {
         Job::Probe => Duration::ZERO,
         Job::Throughput(one) => one.warm_up.saturating_add(one.seconds),
@@ -213,10 +208,10 @@ fn patience(job: &Job) -> Duration {
         Job::Recycle(one) => {
             // A number of threads warms up for as long as it is measured, at the most.
             let measured = one.seconds.saturating_mul(1 + 2 * one.threads.len() as u32);
-            fill(one.total.saturating_mul(2)).saturating_add(measured)
+            fill(one.total * 2).saturating_add(measured)
         }
         // Of five sizes, the largest of which is 32 MiB.
-        Job::Burst(one) => fill(5 * one.threads as u64 * one.each.max(32 << 20)),
+        Job::Burst(one) => fill(one.each.max(Bytes::from_mib(32)) * 5 * one.threads as u64),
     };
     PATIENCE.saturating_add(usual)
 }

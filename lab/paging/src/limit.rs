@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use heapdrome_record::Limit;
 use heapdrome_system::FileError;
 use heapdrome_system::group::{Group, Version};
 
@@ -13,17 +14,6 @@ use crate::item::PREFIX;
 use crate::ledger::unique_name;
 use crate::rights::is_root;
 use crate::{Error, Item, Ledger, Made, Seen, Tally, members};
-
-/// What a child may use.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limit {
-    /// Bytes of memory.
-    pub memory: u64,
-    /// Bytes of swap beside it.
-    pub swap: u64,
-    /// Processors' worth of time.
-    pub processors: Option<f64>,
-}
 
 /// How a limit is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,8 +132,8 @@ impl Enclosure {
         }
         prefix.extend(["--scope", "--quiet", "--collect"].map(OsString::from));
         let mut property = |text: String| prefix.extend([OsString::from("-p"), text.into()]);
-        property(format!("MemoryMax={}", limit.memory));
-        property(format!("MemorySwapMax={}", limit.swap));
+        property(format!("MemoryMax={}", limit.memory.0));
+        property(format!("MemorySwapMax={}", limit.swap.0));
         if let Some(processors) = limit.processors {
             property(format!("CPUQuota={:.0}%", processors * 100.0));
         }
@@ -262,7 +252,7 @@ fn new_group(folder: &Path, ledger: &Arc<Ledger>) -> Result<std::io::Result<Made
 }
 
 fn set_limits(version: Version, folder: &Path, limit: Limit) -> Result<(), String> {
-    let both = limit.memory.saturating_add(limit.swap);
+    let both = limit.memory + limit.swap;
     let files = match version {
         Version::Two => [
             ("memory.max", limit.memory),
@@ -275,7 +265,7 @@ fn set_limits(version: Version, folder: &Path, limit: Limit) -> Result<(), Strin
         ],
     };
     for (file, value) in files {
-        fs::write(folder.join(file), value.to_string())
+        fs::write(folder.join(file), value.0.to_string())
             .map_err(|error| format!("{file}: {error}"))?;
     }
     let seen = limits_of(version, folder);
@@ -299,11 +289,13 @@ fn set_quota(version: Version, folder: &Path, processors: f64) -> Result<(), Err
 
 #[cfg(test)]
 mod tests {
+    use heapdrome_record::Bytes;
+
     use super::*;
 
     const LIMIT: Limit = Limit {
-        memory: 64 << 20,
-        swap: 32 << 20,
+        memory: Bytes::from_mib(64),
+        swap: Bytes::from_mib(32),
         processors: Some(1.5),
     };
 
@@ -332,11 +324,11 @@ mod tests {
             };
             enclosure.check(seen).is_ok()
         };
-        let (memory, swap) = (Some(64 << 20), Some(32 << 20));
+        let (memory, swap) = (Some(LIMIT.memory), Some(LIMIT.swap));
         assert!(holds(memory, swap, Some(1.5)));
         assert!(!holds(memory, None, Some(1.5)));
         assert!(!holds(None, swap, Some(1.5)));
-        assert!(!holds(Some(65 << 20), swap, Some(1.5)));
+        assert!(!holds(Some(Bytes::from_mib(65)), swap, Some(1.5)));
         assert!(!holds(memory, swap, None) && !holds(memory, swap, Some(2.0)));
         let without = Limit {
             processors: None,

@@ -36,7 +36,6 @@ fn published(id: &str) -> Vec<Entry> {
 ///
 /// # Panics
 /// Never: a test reads the data that are part of the program.
-#[must_use]
 pub fn beside(mut ours: Table, id: &str, key: &str) -> Table {
     for theirs in published(id) {
         let place = |heads: &[String]| heads.iter().position(|head| head == key);

@@ -7,16 +7,19 @@ use heapdrome_statistics::{median, slowdown};
 
 use crate::{Contained, Ended, Error};
 
-/// Limits are multiples of this, in bytes, and known no better.
-pub const STEP: u64 = 64 << 10;
+/// Limits are multiples of this, and known no better.
+pub const STEP: Bytes = Bytes::from_kib(64);
 /// How often the first limit may be doubled where it is the command's own peak.
 const DOUBLINGS: u32 = 3;
 /// The first limit where no run tells its peak: cgroup v2 has `memory.peak` since Linux 5.19.
-const BLIND: u64 = 64 << 20;
+const BLIND: Bytes = Bytes::from_mib(64);
 /// How often that may be doubled.
 const BLIND_DOUBLINGS: u32 = 16;
 /// Where slowness is measured, in multiples of the smallest limit.
 const MULTIPLES: [f64; 3] = [1.0, 1.5, 2.0];
+
+/// Runs the command once under a limit, or without one.
+type Running<'a> = &'a mut dyn FnMut(Option<Bytes>) -> Result<Contained, Error>;
 
 /// How a search is made.
 #[derive(Clone, Copy, Debug)]
@@ -29,19 +32,20 @@ pub struct Search {
 
 impl Search {
     /// Searches downwards from what the command takes without a limit. `run` runs it once under a
-    /// limit in bytes, or without one; `tell` hears of every limit that was tried.
+    /// limit, or without one; `tell` hears of every limit that was tried.
     ///
     /// # Errors
     /// When `run` has one.
     pub fn smallest(
         &self,
-        run: &mut dyn FnMut(Option<u64>) -> Result<Contained, Error>,
+        run: Running<'_>,
         tell: &mut dyn FnMut(&Trial),
     ) -> Result<Survival, Error> {
         let mut found = Survival::default();
         for _ in 0..self.runs {
             let one = run(None)?;
-            found.peak_bytes = found.peak_bytes.max(one.tally.peak.unwrap_or(0));
+            let peak = one.tally.peak.unwrap_or_default();
+            found.peak_bytes = found.peak_bytes.max(peak.0);
             match told(&one.ended) {
                 None => found.unlimited_s.push(one.wall.as_secs_f64()),
                 Some(why) => {
@@ -50,30 +54,41 @@ impl Search {
                 }
             }
         }
-        let mut attempt = |limit: u64| {
+        let (first, doublings) = match found.peak_bytes {
+            0 => (BLIND, BLIND_DOUBLINGS),
+            peak => (Bytes(peak).rounded_up_to(STEP), DOUBLINGS),
+        };
+        let smallest = self.bisect(first, doublings, &mut |limit| {
             let trial = self.trial(limit, run)?;
             tell(&trial);
             let survived = trial.survived();
             found.trials.push(trial);
             Ok(survived)
-        };
-        let (first, doublings) = match found.peak_bytes {
-            0 => (BLIND, BLIND_DOUBLINGS),
-            peak => (peak.next_multiple_of(STEP), DOUBLINGS),
-        };
-        let smallest = self.bisect(first, doublings, &mut attempt)?;
+        })?;
         let Some(smallest) = smallest else {
-            let most = Bytes(first << doublings);
+            let most = first * (1 << doublings);
             found.failure = Some(match found.peak_bytes {
                 0 => format!("does not finish under {most}"),
                 _ => format!("does not finish under eight times its own peak, {most}"),
             });
             return Ok(found);
         };
-        found.smallest_bytes = Some(smallest);
+        found.smallest_bytes = Some(smallest.0);
+        self.above(smallest, &mut found, run, tell)?;
+        Ok(found)
+    }
+
+    /// Measures how slow the command is under multiples of the smallest limit.
+    fn above(
+        &self,
+        smallest: Bytes,
+        found: &mut Survival,
+        run: Running<'_>,
+        tell: &mut dyn FnMut(&Trial),
+    ) -> Result<(), Error> {
         for times in MULTIPLES {
-            let limit = ((smallest as f64 * times) as u64).next_multiple_of(STEP);
-            let known = |trial: &&Trial| trial.limit_bytes == limit && trial.survived();
+            let limit = Bytes((smallest.as_f64() * times) as u64).rounded_up_to(STEP);
+            let known = |trial: &&Trial| trial.limit_bytes == limit.0 && trial.survived();
             let trial = match found.trials.iter().rfind(known) {
                 // The runs that found the smallest limit are those under it.
                 Some(trial) => trial.clone(),
@@ -89,32 +104,32 @@ impl Search {
                 range: slower.map(|slower| [slower.low, slower.high]),
             });
         }
-        Ok(found)
+        Ok(())
     }
 
     /// The smallest limit that `survives`, to the precision; none where not even `first`, doubled so
     /// often, does.
     fn bisect(
         &self,
-        first: u64,
+        first: Bytes,
         most_doublings: u32,
-        survives: &mut dyn FnMut(u64) -> Result<bool, Error>,
-    ) -> Result<Option<u64>, Error> {
-        let (mut low, mut high) = (0, first);
+        survives: &mut dyn FnMut(Bytes) -> Result<bool, Error>,
+    ) -> Result<Option<Bytes>, Error> {
+        let (mut low, mut high) = (Bytes(0), first);
         let mut doublings = 0;
         while !survives(high)? {
             if doublings == most_doublings {
                 return Ok(None);
             }
             doublings += 1;
-            (low, high) = (high, 2 * high);
+            (low, high) = (high, high * 2);
         }
         loop {
-            let near = ((high as f64 * self.precision) as u64).max(STEP);
+            let near = Bytes((high.as_f64() * self.precision) as u64).max(STEP);
             if high - low <= near {
                 return Ok(Some(high));
             }
-            let middle = (low + (high - low) / 2).next_multiple_of(STEP);
+            let middle = Bytes(low.0.midpoint(high.0)).rounded_up_to(STEP);
             if middle >= high {
                 return Ok(Some(high));
             }
@@ -126,13 +141,9 @@ impl Search {
     }
 
     /// Runs under one limit, until one does not finish.
-    fn trial(
-        &self,
-        limit: u64,
-        run: &mut dyn FnMut(Option<u64>) -> Result<Contained, Error>,
-    ) -> Result<Trial, Error> {
+    fn trial(&self, limit: Bytes, run: Running<'_>) -> Result<Trial, Error> {
         let mut trial = Trial {
-            limit_bytes: limit,
+            limit_bytes: limit.0,
             ..Trial::default()
         };
         for _ in 0..self.runs {
@@ -197,7 +208,7 @@ mod tests {
             ended,
             wall: Duration::from_secs_f64(seconds),
             tally: Tally {
-                peak: Some(100 << 20),
+                peak: Some(Bytes::from_mib(100)),
                 limit_hits: Some(1),
                 ..Tally::default()
             },
@@ -205,11 +216,11 @@ mod tests {
     }
 
     /// A command that needs so many bytes, and slows down below twice that.
-    fn needing(bytes: u64) -> impl FnMut(Option<u64>) -> Result<Contained, Error> {
+    fn needing(bytes: u64) -> impl FnMut(Option<Bytes>) -> Result<Contained, Error> {
         move |limit| {
             Ok(match limit {
-                Some(limit) if limit < bytes => contained(Ended::OutOfMemory(1), 0.1),
-                Some(limit) if limit < 2 * bytes => contained(Ended::Finished, 3.0),
+                Some(Bytes(limit)) if limit < bytes => contained(Ended::OutOfMemory(1), 0.1),
+                Some(Bytes(limit)) if limit < 2 * bytes => contained(Ended::Finished, 3.0),
                 _ => contained(Ended::Finished, 1.0),
             })
         }
@@ -222,8 +233,8 @@ mod tests {
             let found = SEARCH.smallest(&mut needing(needed), &mut |_| told += 1);
             let found = found.expect("nothing fails");
             let smallest = found.smallest_bytes.expect("there is one");
-            assert!(smallest >= needed && smallest.is_multiple_of(STEP));
-            let most = (needed as f64 * 1.03) as u64 + STEP;
+            assert!(smallest >= needed && smallest.is_multiple_of(STEP.0));
+            let most = (needed as f64 * 1.03) as u64 + STEP.0;
             assert!(smallest <= most, "{needed} {smallest}");
             assert_eq!(found.at.len(), 3);
             assert_eq!(found.at[0].slower, Some(3.0));
@@ -247,7 +258,7 @@ mod tests {
             let found = found.expect("nothing fails");
             assert_eq!((found.peak_bytes, &found.failure), (0, &None));
             let smallest = found.smallest_bytes.expect("there is one");
-            let most = (needed as f64 * 1.03) as u64 + STEP;
+            let most = (needed as f64 * 1.03) as u64 + STEP.0;
             assert!((needed..=most).contains(&smallest), "{needed} {smallest}");
         }
     }
@@ -256,13 +267,13 @@ mod tests {
     #[test]
     fn one_run_of_three_that_is_killed_counts_as_killed() {
         let mut runs = 0;
-        let mut flaky = |limit: Option<u64>| {
+        let mut flaky = |limit: Option<Bytes>| {
             runs += 1;
             Ok(match limit {
-                Some(limit) if limit < 50 << 20 && runs % 3 == 0 => {
+                Some(Bytes(limit)) if limit < 50 << 20 && runs % 3 == 0 => {
                     contained(Ended::OutOfMemory(2), 0.1)
                 }
-                Some(limit) if limit < 10 << 20 => contained(Ended::OutOfMemory(1), 0.1),
+                Some(Bytes(limit)) if limit < 10 << 20 => contained(Ended::OutOfMemory(1), 0.1),
                 _ => contained(Ended::Finished, 1.0),
             })
         };
@@ -280,7 +291,7 @@ mod tests {
             .expect("nothing fails");
         let why = found.failure.expect("a reason");
         assert!(why.contains("without a limit") && why.contains("exit status: 1"));
-        let mut greedy = |limit: Option<u64>| {
+        let mut greedy = |limit: Option<Bytes>| {
             Ok(match limit {
                 None => contained(Ended::Finished, 1.0),
                 Some(_) => contained(Ended::TooLong, 10.0),

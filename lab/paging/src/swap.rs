@@ -10,6 +10,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use heapdrome_record::Bytes;
 use heapdrome_system::FileError;
 
 use crate::item::{PREFIX, SWAP_MARK};
@@ -20,7 +21,7 @@ use crate::words::size;
 use crate::{Error, Item, Ledger, Made};
 
 /// What stays free on the disk.
-const LEAVE_FREE: u64 = 1 << 30;
+const LEAVE_FREE: Bytes = Bytes::from_gib(1);
 
 /// On what to swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub struct SwapRequest {
     /// On what.
     pub kind: SwapKind,
     /// How much.
-    pub bytes: u64,
+    pub bytes: Bytes,
 }
 
 impl std::fmt::Display for SwapRequest {
@@ -62,7 +63,7 @@ impl FromStr for SwapRequest {
             _ => return Err(wrong()),
         };
         let bytes = crate::words::bytes(bytes).map_err(|_| wrong())?;
-        if bytes < 16 << 20 {
+        if bytes < Bytes::from_mib(16) {
             return Err("swap of less than 16M is of no use here".to_owned());
         }
         Ok(Self { kind, bytes })
@@ -99,7 +100,7 @@ impl Swap {
         self.0.remove()
     }
 
-    fn make_file(bytes: u64, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
+    fn make_file(bytes: Bytes, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         let free = free_disk(folder).map_err(FileError::of("examine", folder))?;
         if free < bytes + LEAVE_FREE {
             return Err(Error::missing(
@@ -115,7 +116,7 @@ impl Swap {
         Self::swap_to_new_file(bytes, folder, ledger)
     }
 
-    fn swap_to_new_file(bytes: u64, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
+    fn swap_to_new_file(bytes: Bytes, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         let folder = folder
             .canonicalize()
             .map_err(FileError::of("find", folder))?;
@@ -146,8 +147,8 @@ impl Swap {
         Ok(Self(made))
     }
 
-    fn make_zram(bytes: u64, ledger: &Arc<Ledger>) -> Result<Self, Error> {
-        let bytes = bytes.next_multiple_of(page());
+    fn make_zram(bytes: Bytes, ledger: &Arc<Ledger>) -> Result<Self, Error> {
+        let bytes = bytes.rounded_up_to(page());
         let (number, made) = own_zram(bytes, ledger)?;
         let System {
             shown,
@@ -156,7 +157,7 @@ impl Swap {
             swap_on,
         } = ledger.system();
         let sized = shown.join(format!("block/zram{number}/disksize"));
-        ask(&sized, &bytes.to_string()).map_err(|error| {
+        ask(&sized, &bytes.0.to_string()).map_err(|error| {
             let missing = format!(
                 "the kernel makes no zram device of {} ({error})",
                 size(bytes)
@@ -176,7 +177,7 @@ impl Swap {
 
 /// A device of our own, which is to get this size. Its number is known only when it is there, and a process that
 /// is killed right then must not leave it; so the number that it will get is written down before.
-fn own_zram(bytes: u64, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
+fn own_zram(bytes: Bytes, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
     let shown = &ledger.system().shown;
     let number = free_number(&shown.join("block"));
     let asked = ledger.making(Item::UnsizedZram { number })?;
@@ -218,25 +219,25 @@ fn refused(error: &io::Error, who: &str, mend: &str) -> Error {
     Error::missing(format!("{who} does not take swap ({error})"), mend)
 }
 
-fn page() -> u64 {
+fn page() -> Bytes {
     // SAFETY: asking for the page size has no preconditions.
-    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+    Bytes(u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096))
 }
 
-fn free_disk(folder: &Path) -> io::Result<u64> {
+fn free_disk(folder: &Path) -> io::Result<Bytes> {
     let path = CString::new(folder.as_os_str().as_bytes())?;
     // SAFETY: a statvfs of zeros is a valid one, and only a place to write to here.
     let mut data: libc::statvfs = unsafe { std::mem::zeroed() };
     // SAFETY: the path ends with a zero; both it and `data` outlive the call.
     match unsafe { libc::statvfs(path.as_ptr(), &raw mut data) } {
-        0 => Ok(data.f_bavail.saturating_mul(data.f_frsize)),
+        0 => Ok(Bytes(data.f_bavail) * data.f_frsize),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
 /// A swap file must have no holes.
-fn allocate(file: &File, bytes: u64) -> io::Result<()> {
-    let length = libc::off_t::try_from(bytes).map_err(io::Error::other)?;
+fn allocate(file: &File, bytes: Bytes) -> io::Result<()> {
+    let length = libc::off_t::try_from(bytes.0).map_err(io::Error::other)?;
     // SAFETY: the descriptor is open for as long as `file` lives.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
         0 => Ok(()),
@@ -245,16 +246,16 @@ fn allocate(file: &File, bytes: u64) -> io::Result<()> {
 }
 
 /// Writes the first page of a swap area, as the kernel's `union swap_header` has it.
-fn format(mut file: &File, bytes: u64) -> io::Result<()> {
+fn format(mut file: &File, bytes: Bytes) -> io::Result<()> {
     let page = page();
     file.seek(SeekFrom::Start(0))?;
-    file.write_all(&header(page, bytes / page))?;
+    file.write_all(&header(page, bytes.0 / page.0))?;
     file.sync_all()
 }
 
-fn header(page: u64, pages: u64) -> Vec<u8> {
+fn header(page: Bytes, pages: u64) -> Vec<u8> {
     const VERSION: u32 = 1;
-    let mut first = vec![0; page as usize];
+    let mut first = vec![0; page.0 as usize];
     let last = u32::try_from(pages - 1).unwrap_or(u32::MAX);
     first[1024..1028].copy_from_slice(&VERSION.to_ne_bytes());
     first[1028..1032].copy_from_slice(&last.to_ne_bytes());
@@ -263,13 +264,13 @@ fn header(page: u64, pages: u64) -> Vec<u8> {
     first
 }
 
-/// Bytes of swap that are free on this machine, whoever made it.
+/// How much swap is free on this machine, whoever made it.
 #[must_use]
-pub fn free_swap() -> u64 {
+pub fn free_swap() -> Bytes {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("SwapFree:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+    Bytes::from_kib(kib.unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -5,9 +5,15 @@ use super::*;
 #[test]
 fn requests_are_read() {
     let file: SwapRequest = "file:8G".parse().expect("a request");
-    assert_eq!((file.kind, file.bytes), (SwapKind::File, 8 << 30));
+    assert_eq!(
+        (file.kind, file.bytes),
+        (SwapKind::File, Bytes::from_gib(8))
+    );
     let zram: SwapRequest = "zram:512M".parse().expect("a request");
-    assert_eq!((zram.kind, zram.bytes), (SwapKind::Zram, 512 << 20));
+    assert_eq!(
+        (zram.kind, zram.bytes),
+        (SwapKind::Zram, Bytes::from_mib(512))
+    );
     for wrong in [
         "",
         "8G",
@@ -23,7 +29,7 @@ fn requests_are_read() {
 
 #[test]
 fn the_header_is_what_the_kernel_reads() {
-    let first = header(4096, 100);
+    let first = header(Bytes(4096), 100);
     assert_eq!(first.len(), 4096);
     assert_eq!(&first[4086..], SWAP_MARK);
     assert_eq!(first[1028..1032], 99_u32.to_ne_bytes());
@@ -59,7 +65,7 @@ fn the_lowest_number_that_no_device_has_is_the_next() {
 fn a_disk_without_room_is_told_of_and_nothing_is_made() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let (ledger, _) = Ledger::open(&home.path().join("state")).expect("opened");
-    let error = Swap::make_file(1 << 60, home.path(), &ledger).expect_err("too much");
+    let error = Swap::make_file(Bytes(1 << 60), home.path(), &ledger).expect_err("too much");
     assert!(error.to_string().contains("--swap-folder"), "{error}");
     let count = fs::read_dir(home.path()).expect("read").count();
     assert_eq!(count, 1, "only the ledger's folder");
@@ -112,7 +118,7 @@ fn a_device_that_the_kernel_refuses_to_size_or_to_use_is_told_of_and_removed() {
         let mut system = kernel(home.path());
         change(&mut system);
         let error = told_of(&system, home.path(), |ledger| {
-            Swap::make_zram(1 << 20, ledger)
+            Swap::make_zram(Bytes(1 << 20), ledger)
         });
         let removed = home.path().join("sys/class/zram-control/hot_remove");
         assert_eq!(fs::read_to_string(removed).expect("asked for"), "5");
@@ -143,7 +149,7 @@ fn a_device_is_sized_formatted_and_removed_with_its_swap() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let (ledger, _) =
         Ledger::open_on(&kernel(home.path()), &home.path().join("state")).expect("opened");
-    let swap = Swap::make_zram(1 << 20, &ledger).expect("made");
+    let swap = Swap::make_zram(Bytes(1 << 20), &ledger).expect("made");
     let read = |file: &str| fs::read(home.path().join(file));
     assert_eq!(read("sys/block/zram5/disksize").expect("sized"), b"1048576");
     assert!(read("dev/zram5").expect("formatted").ends_with(SWAP_MARK));
@@ -163,7 +169,7 @@ fn a_file_that_the_kernel_does_not_swap_to_is_told_of_and_removed() {
         false => Ok(()),
     };
     let error = told_of(&system, home.path(), |ledger| {
-        Swap::swap_to_new_file(1 << 16, folder.path(), ledger)
+        Swap::swap_to_new_file(Bytes(1 << 16), folder.path(), ledger)
     });
     assert!(
         error.contains("does not take swap (Cannot allocate memory")

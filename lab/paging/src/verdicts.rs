@@ -1,12 +1,10 @@
 //! The document's sentences and what heapdrome's lgalloc is to reach, and whether they hold in what was
 //! measured here: by the intervals and the verdicts of every other suite.
 
-use heapdrome_record::{ClaimResult, Holds};
+use heapdrome_record::{ClaimResult, Holds, Nanoseconds, PagingCell as Cell, PagingReport};
 use heapdrome_statistics::{FEWEST_ROUNDS, Interval, mean_interval};
 use heapdrome_suites::{ALPHA, HoldsFor, Part, Range, rule, weigh, within_rounds, without};
 use serde::Deserialize;
-
-use crate::{Cell, Report};
 
 const CLAIMS: &str = include_str!("../data/claims.toml");
 const TARGETS: &str = include_str!("../data/targets.toml");
@@ -59,14 +57,14 @@ enum Figure {
     },
     Share {
         distribution: String,
-        above: u64,
-        up_to: u64,
+        above: Nanoseconds,
+        up_to: Nanoseconds,
     },
 }
 
 impl Figure {
     /// Its value in a report.
-    fn of(&self, report: &Report) -> Option<f64> {
+    fn of(&self, report: &PagingReport) -> Option<f64> {
         match self {
             Self::Name(name) => report.figures.get(name).copied(),
             Self::Quantile {
@@ -74,7 +72,7 @@ impl Figure {
                 quantile,
             } => {
                 let values = report.distributions.get(distribution)?;
-                values.quantile(*quantile).map(|value| value as f64)
+                values.quantile(*quantile).map(|time| time.0 as f64)
             }
             Self::Share {
                 distribution,
@@ -151,10 +149,7 @@ pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
     };
     let sentences = read(CLAIMS).into_iter().flat_map(|claim| claim.tests);
     let open: Vec<Test> = targets.chain(sentences.filter(few)).filter(able).collect();
-    let wanted = |cell: &Cell| {
-        let key = format!("{}/{}", cell.part, cell.name);
-        open.iter().any(|test| test.keys().any(|one| *one == key))
-    };
+    let wanted = |cell: &Cell| open.iter().any(|test| test.keys().any(|key| cell.is(key)));
     let places = cells.iter().enumerate();
     places
         .filter(|(_, cell)| wanted(cell))
@@ -187,9 +182,7 @@ fn judge(tests: &[Test], cells: &[&Cell], processors: usize, family: usize) -> (
 
 /// The cell of this experiment and row.
 fn find<'a>(cells: &[&'a Cell], key: &str) -> Option<&'a Cell> {
-    let (part, name) = key.split_once('/')?;
-    let right = |cell: &&&Cell| cell.part == part && cell.name == name;
-    cells.iter().find(right).copied()
+    cells.iter().find(|cell| cell.is(key)).copied()
 }
 
 impl Claim {
@@ -242,7 +235,7 @@ impl Test {
     /// where there is none.
     fn figures(&self, cells: &[&Cell]) -> (Vec<f64>, Vec<f64>) {
         let to = self.to.as_ref().and_then(|key| find(cells, key));
-        let pair = |report: &Report| {
+        let pair = |report: &PagingReport| {
             let own = self.figure.of(report)?;
             let Some(to) = to else {
                 return Some((own, 1.0));
@@ -274,23 +267,24 @@ fn mean(figures: &[f64], family: usize) -> Result<Interval, String> {
 
 #[cfg(test)]
 mod tests {
+    use heapdrome_record::{Distribution, Experiment, Job};
+
     use super::*;
-    use crate::{Distribution, Job};
 
     const BASE: [f64; 7] = [100.0, 50.0, 100.0, 80.0, 90.0, 60.0, 110.0];
 
-    fn cell(part: &'static str, name: &str, figure: &str, values: &[f64]) -> Cell {
+    fn cell(part: Experiment, name: &str, figure: &str, values: &[f64]) -> Cell {
         let mut cell = Cell::new(part, name, Job::Probe, None);
         for (place, value) in values.iter().enumerate() {
-            cell.reports.push(Report {
+            cell.reports.push(PagingReport {
                 round: place as u32 + 1,
                 figures: [(figure.to_owned(), *value)].into(),
                 distributions: [(
                     "read".to_owned(),
-                    Distribution::new([(200, 50), (80_000, 50)]),
+                    Distribution::new([200, 80_000].map(|time| (Nanoseconds(time), 50))),
                 )]
                 .into(),
-                ..Report::default()
+                ..PagingReport::default()
             });
         }
         cell
@@ -306,7 +300,7 @@ mod tests {
     const PREFETCH: &str = "A prefetching thread";
 
     fn strategies(prefetch: &[f64]) -> [Cell; 2] {
-        let of = |name, rates| cell("strategies", name, "reads_per_s", rates);
+        let of = |name, rates| cell(Experiment::Strategies, name, "reads_per_s", rates);
         [of("baseline", &BASE), of("prefetch (32 ahead)", prefetch)]
     }
 
@@ -358,7 +352,12 @@ mod tests {
 
     #[test]
     fn shares_and_quantiles_of_distributions_are_tested() {
-        let cells = [cell("paging", "random reads", "reads_per_s", &[1.0; 3])];
+        let cells = [cell(
+            Experiment::Paging,
+            "random reads",
+            "reads_per_s",
+            &[1.0; 3],
+        )];
         assert_eq!(holds(&cells, "With three times"), Holds::Held);
         assert_eq!(holds(&cells, "The latencies of random reads"), Holds::Held);
         assert_eq!(holds(&cells, "About half of the reads (40%"), Holds::Held);
@@ -366,7 +365,12 @@ mod tests {
 
     /// Both, measured by one process.
     fn both(own: &[f64], published: &[f64]) -> Cell {
-        let mut cell = cell("throughput", "lgalloc x 1", "op_without_clock_ns", own);
+        let mut cell = cell(
+            Experiment::Throughput,
+            "lgalloc x 1",
+            "op_without_clock_ns",
+            own,
+        );
         for (report, time) in cell.reports.iter_mut().zip(published) {
             report.figures.insert("published_ns".to_owned(), *time);
         }
@@ -386,7 +390,7 @@ mod tests {
     #[test]
     fn what_is_open_and_can_be_measured_is_asked_for() {
         let cells = |own: &[f64]| {
-            let clock = cell("throughput", "clock", "op_ns", &BASE);
+            let clock = cell(Experiment::Throughput, "clock", "op_ns", &BASE);
             [clock, both(own, &BASE)]
         };
         let noisy = NOISY.map(|time| time / 2.5);
@@ -407,9 +411,9 @@ mod tests {
     #[test]
     fn a_target_may_compare_two_cells() {
         let cold = |name: &str, median: u64| {
-            let mut cell = cell("paging", name, "rate", &[0.0; 6]);
+            let mut cell = cell(Experiment::Paging, name, "rate", &[0.0; 6]);
             for report in &mut cell.reports {
-                let times = Distribution::new([(median, 10)]);
+                let times = Distribution::new([(Nanoseconds(median), 10)]);
                 report.distributions.insert("cold".to_owned(), times);
             }
             cell

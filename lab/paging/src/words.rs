@@ -1,12 +1,12 @@
 //! Sizes and times as people write them.
 
-use heapdrome_record::Nanoseconds;
+use heapdrome_record::{Bytes, Nanoseconds};
 
 /// Reads a size such as `512M`, `4G` or a number of MiB.
 ///
 /// # Errors
 /// When the text is none, or out of range.
-pub fn bytes(text: &str) -> Result<u64, String> {
+pub fn bytes(text: &str) -> Result<Bytes, String> {
     let text = text.trim();
     let (digits, shift) = match text.chars().last() {
         Some('K' | 'k') => (&text[..text.len() - 1], 10),
@@ -20,12 +20,13 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     number
         .checked_mul(1 << shift)
         .filter(|bytes| *bytes > 0 && *bytes <= 1 << 46)
+        .map(Bytes)
         .ok_or_else(|| format!("'{text}' is out of range"))
 }
 
 /// A number of bytes, as short as it is exact to MiB.
 #[must_use]
-pub fn size(bytes: u64) -> String {
+pub fn size(Bytes(bytes): Bytes) -> String {
     match bytes {
         0..=0xf_ffff => format!("{}K", bytes >> 10),
         _ if bytes.is_multiple_of(1 << 30) => format!("{}G", bytes >> 30),
@@ -34,8 +35,7 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// A time in nanoseconds with three significant digits.
-#[must_use]
-pub fn time(nanoseconds: f64) -> String {
+pub(crate) fn time(nanoseconds: f64) -> String {
     Nanoseconds(nanoseconds.round() as u64).to_string()
 }
 
@@ -53,9 +53,8 @@ pub(crate) fn rate(number: f64) -> String {
 }
 
 /// How much of a working set a limit holds, as the document writes it.
-#[must_use]
-pub fn ratio(limit: u64, total: u64) -> String {
-    let times = total as f64 / limit.max(1) as f64;
+pub(crate) fn ratio(limit: Bytes, total: Bytes) -> String {
+    let times = total.as_f64() / limit.as_f64().max(1.0);
     if times < 1.0 {
         "all fits".to_owned()
     } else {
@@ -69,13 +68,13 @@ mod tests {
 
     #[test]
     fn sizes_are_read_and_written() {
-        assert_eq!(bytes("512M"), Ok(512 << 20));
-        assert_eq!(bytes("4G"), Ok(4 << 30));
-        assert_eq!(bytes("256"), Ok(256 << 20));
+        assert_eq!(bytes("512M"), Ok(Bytes::from_mib(512)));
+        assert_eq!(bytes("4G"), Ok(Bytes::from_gib(4)));
+        assert_eq!(bytes("256"), Ok(Bytes::from_mib(256)));
         assert!(bytes("").is_err() && bytes("0").is_err() && bytes("1T").is_err());
         assert!(bytes("18446744073709551615G").is_err());
-        assert_eq!(size(1536 << 20), "1536M");
-        assert_eq!(size(8 << 30), "8G");
+        assert_eq!(size(Bytes::from_mib(1536)), "1536M");
+        assert_eq!(size(Bytes::from_gib(8)), "8G");
     }
 
     #[test]
@@ -87,8 +86,8 @@ mod tests {
         assert_eq!(time(3.7e6), "3.70 ms");
         assert_eq!(rate(1_234_567.8), "1,234,568");
         assert_eq!(rate(12.0), "12");
-        assert_eq!(ratio(512 << 20, 4 << 30), "1:8");
-        assert_eq!(ratio(1 << 30, 1 << 30), "1:1");
-        assert_eq!(ratio(4 << 30, 1 << 30), "all fits");
+        assert_eq!(ratio(Bytes::from_mib(512), Bytes::from_gib(4)), "1:8");
+        assert_eq!(ratio(Bytes::from_gib(1), Bytes::from_gib(1)), "1:1");
+        assert_eq!(ratio(Bytes::from_gib(4), Bytes::from_gib(1)), "all fits");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Machine, MisuseRun, Nanoseconds, RaceResult, Survival, SweepResult};
+use crate::{Machine, MisuseRun, Nanoseconds, PagingCell, RaceResult, Survival, SweepResult};
 
 /// How much of what a document published is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,6 +137,12 @@ pub struct Collection {
     /// How often times were exceeded, where an experiment counted them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ccdfs: Vec<Ccdf>,
+    /// The settings of the paging lab, with what came of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paging_cells: Vec<PagingCell>,
+    /// How long these were measured, over all times that the suite was taken up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paging_time: Option<Nanoseconds>,
     /// What came of each kind of misuse under each allocator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misuse: Vec<MisuseRun>,

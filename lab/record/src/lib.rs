@@ -18,6 +18,7 @@ mod gzip;
 mod journal;
 mod memory;
 mod misuse;
+mod paging;
 mod plan;
 mod proof;
 mod redact;
@@ -46,6 +47,10 @@ pub use gzip::{compressed, compressed_if_named};
 pub use journal::JournalLine;
 pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
 pub use misuse::{MisuseOutcome, MisuseRun, MisuseStage};
+pub use paging::{
+    Burst, Distribution, Experiment, Holder, Instructions, Job, Limit, Order, PagingCell,
+    PagingReport, Point, Read, Recycle, Strategy, Throughput, Variant,
+};
 pub use plan::{Better, Metric, Options, Pace, Part, Plan, Server, Stopping};
 pub use proof::{Coverage, Proof, Unserved, UnservedReason};
 pub use redact::Redaction;

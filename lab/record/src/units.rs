@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, Sub};
+use std::ops::{Add, Mul, Sub};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,21 @@ impl Bytes {
     /// `kib` binary kilobytes, the unit in which the kernel reports memory.
     pub const fn from_kib(kib: u64) -> Self {
         Self(kib.saturating_mul(1024))
+    }
+
+    /// `mib` binary megabytes.
+    pub const fn from_mib(mib: u64) -> Self {
+        Self(mib.saturating_mul(1 << 20))
+    }
+
+    /// `gib` binary gigabytes.
+    pub const fn from_gib(gib: u64) -> Self {
+        Self(gib.saturating_mul(1 << 30))
+    }
+
+    /// The amount, rounded up to a multiple of `step`.
+    pub fn rounded_up_to(self, step: Self) -> Self {
+        Self(self.0.next_multiple_of(step.0))
     }
 
     /// The amount as a floating-point number of bytes, for statistics.
@@ -60,6 +75,20 @@ impl Add for Bytes {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Mul<u64> for Bytes {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        Self(self.0.saturating_mul(times))
     }
 }
 
@@ -149,6 +178,8 @@ mod tests {
     fn arithmetic_saturates() {
         assert_eq!(Nanoseconds(1) - Nanoseconds(2), Nanoseconds(0));
         assert_eq!(Bytes(u64::MAX) + Bytes(1), Bytes(u64::MAX));
+        assert_eq!(Bytes(u64::MAX) * 2, Bytes(u64::MAX));
+        assert_eq!(Bytes(1) - Bytes(2), Bytes(0));
         assert_eq!(Nanoseconds::from_seconds(-1.0), Nanoseconds(0));
     }
 }

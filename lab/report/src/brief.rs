@@ -1,16 +1,15 @@
 //! The default output of a race: all that a reader needs to act, on one screen.
 
-use heapdrome_record::{EntrantResult, RaceResult, Role, Status, Verdict};
+use heapdrome_record::{EntrantResult, RaceResult, Status};
 use unicode_width::UnicodeWidthStr;
 
-use crate::conclusion::{Conclusion, Figure};
+use crate::conclusion::Conclusion;
 use crate::foreign;
 use crate::glance::{self, Shape};
 use crate::notes;
 use crate::prose;
 use crate::reproduce;
 use crate::sheet::{Sheet, why_out};
-use crate::table;
 use crate::terminal::{Page, Terminal, filled};
 use crate::words::{self, listed};
 use crate::{Exporter, ReportError};
@@ -97,44 +96,10 @@ fn glance(page: &mut Page, sheet: &Sheet<'_>) {
     }
     let shapes = Shape::shrinking();
     let choices = shapes.iter().map(|shape| glance::table(sheet, *shape));
-    let (choice, lines) = table::first_that_fits(choices, page.width);
-    let heads = lines.len() - sheet.rows.len();
-    for (place, line) in lines.into_iter().enumerate() {
-        let painted = match place.checked_sub(heads) {
-            None => page.paint.faint(&line),
-            Some(row) => painted(page, sheet, row, line, shapes[choice]),
-        };
-        page.line(&painted);
-    }
+    let choice = page.ranking(sheet, choices);
     let legend = glance::legend(sheet, shapes[choice]);
     let legend = page.paint.faint(&filled(&legend, page.width, ""));
     page.line(&legend);
-}
-
-/// A row with its verdicts in colours.
-fn painted(page: &Page, sheet: &Sheet<'_>, row: usize, line: String, shape: Shape) -> String {
-    let entrant = sheet.rows[row].entrant;
-    if entrant.role == Role::Baseline {
-        return page.paint.strong(&line);
-    }
-    let (mut before, mut rest) = (String::new(), line);
-    for figure in Figure::COMMON {
-        let Some(compared) = figure.versus(sheet, entrant) else {
-            continue;
-        };
-        let cell = glance::ratio(compared, shape);
-        let Some(place) = rest.find(&cell) else {
-            continue;
-        };
-        before.push_str(&rest[..place]);
-        before.push_str(&match compared.verdict {
-            Verdict::Faster | Verdict::Less => page.paint.good(&cell),
-            Verdict::Slower | Verdict::More => page.paint.bad(&cell),
-            Verdict::Undecided => page.paint.faint(&cell),
-        });
-        rest = rest[place + cell.len()..].to_owned();
-    }
-    before + &rest
 }
 
 /// In how many processes the allocators served, such as `12 of 12 processes under each`.

@@ -52,7 +52,9 @@ pub fn changes_text(changes: &Changes, terminal: Terminal) -> String {
             page.heading(&foreign::shorten(&heading, terminal.width.max(40)));
             let choices = [(24, true), (16, true), (13, true), (24, false), (10, false)];
             let choices = choices.map(|(name, factors)| columns(changes, &rows, name, factors));
-            for line in table::first_that_fits(choices.into_iter(), terminal.width.max(40)).1 {
+            for line in
+                table::first_that_fits(choices.into_iter(), terminal.width.max(40), page.paint).1
+            {
                 page.line(&line);
             }
         }

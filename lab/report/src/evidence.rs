@@ -337,7 +337,7 @@ fn remarks(row: &EntrantResult) -> String {
     match &row.evidence {
         Some(_) => "How each figure is measured, and what it misses: docs/evidence.md.".to_owned(),
         None => "No run followed its blocks: such runs are made of the baseline and the leading \
-                 entrant, and of others while they take less than a third of the race's time."
+                 entrant, and of others while untimed work takes at most a third of the race's time."
             .to_owned(),
     }
 }

@@ -4,8 +4,9 @@ use heapdrome_record::{Comparison, EntrantResult, Role, Series, Verdict};
 
 use crate::conclusion::Figure;
 use crate::foreign;
+use crate::paint::Tone;
 use crate::sheet::{PEAK_RSS, Sheet, cpu};
-use crate::table::Column;
+use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 
 /// Mark before a ratio whose interval holds 1.
@@ -92,21 +93,23 @@ fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
     let cells = sheet.rows.iter().map(|row| {
         let value = unit.told(series(sheet, figure, row.entrant).as_ref());
         let compared = figure.versus(sheet, row.entrant);
-        match (row.entrant.role, compared) {
-            (Role::Baseline, _) if shape.has_values(figure) => [value, " 1.00".to_owned()],
-            (Role::Baseline, _) => [String::new(), format!(" {value}")],
-            (_, Some(compared)) => [value, ratio(compared, shape)],
-            (_, None) => [value, format!(" {NONE}")],
-        }
+        let (value, ratio) = match (row.entrant.role, compared) {
+            (Role::Baseline, _) if shape.has_values(figure) => (value, " 1.00".to_owned()),
+            (Role::Baseline, _) => (String::new(), format!(" {value}")),
+            (_, Some(compared)) => (value, ratio(compared, shape)),
+            (_, None) => (value, format!(" {NONE}")),
+        };
+        (value, ratio, compared.map(|it| Tone::of(it.verdict)))
     });
-    let cells: Vec<[String; 2]> = cells.collect();
-    let width = cells.iter().map(|[value, _]| value.len()).max()?;
-    let joined = cells
-        .into_iter()
-        .map(|[value, ratio]| match shape.has_values(figure) {
+    let cells: Vec<_> = cells.collect();
+    let width = cells.iter().map(|(value, ..)| value.len()).max()?;
+    let joined = cells.into_iter().map(|(value, ratio, tone)| {
+        let text = match shape.has_values(figure) {
             true => format!("{value:>width$} {ratio}"),
             false => ratio,
-        });
+        };
+        Cell { text, tone }
+    });
     let name = match figure {
         Figure::Processor if !shape.has_values(figure) => "processor".to_owned(),
         Figure::Memory if !shape.intervals => "peak".to_owned(),
@@ -121,7 +124,7 @@ fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
 }
 
 /// A ratio in a cell: `~1.06 0.97-1.16`.
-pub(crate) fn ratio(compared: &Comparison, shape: Shape) -> String {
+fn ratio(compared: &Comparison, shape: Shape) -> String {
     let ends = [compared.ratio, compared.low, compared.high];
     let mark = match compared.verdict {
         Verdict::Undecided => NO_CLEAR_DIFFERENCE,

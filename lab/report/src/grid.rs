@@ -3,8 +3,9 @@
 use heapdrome_record::{Comparison, EntrantResult, ProofSummary, Role, Verdict};
 
 use crate::foreign;
+use crate::paint::Tone;
 use crate::sheet::{CPU, OPERATIONS, OVERHEAD, PEAK_RSS, Sheet, WALL, cpu, versus};
-use crate::table::Column;
+use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 
 /// How much of the main table is shown.
@@ -140,7 +141,7 @@ impl<'a> Rows<'a> {
     }
 
     /// A column of text.
-    fn text(&self, head: &str, tell: impl Fn(&EntrantResult) -> String) -> Column {
+    fn text<C: Into<Cell>>(&self, head: &str, tell: impl Fn(&EntrantResult) -> C) -> Column {
         Column::text(head, self.0.iter().map(|entrant| tell(entrant)).collect())
     }
 
@@ -208,18 +209,24 @@ pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
 }
 
 /// An entrant's verdict on a metric; the baseline is named as such.
-fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> String {
+fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell {
     match (entrant.role, versus(entrant, metric)) {
         (Role::Baseline, _) if metric == WALL || entrant.metrics.contains_key(metric) => {
-            "baseline".to_owned()
+            "baseline".to_owned().into()
         }
-        (_, Some(compared)) => verdict_cell(compared, interval),
-        _ => NONE.to_owned(),
+        (_, Some(compared)) => Cell {
+            text: verdict(compared, interval),
+            tone: Some(match metric {
+                OPERATIONS => Tone::of_more(compared.verdict),
+                _ => Tone::of(compared.verdict),
+            }),
+        },
+        _ => NONE.to_owned().into(),
     }
 }
 
-/// A verdict in a cell; without its interval it is as short as it can be.
-pub(crate) fn verdict_cell(compared: &Comparison, interval: bool) -> String {
+/// A verdict in words; without its interval it is as short as it can be.
+fn verdict(compared: &Comparison, interval: bool) -> String {
     match (compared.verdict, interval) {
         (Verdict::Undecided, false) => "no difference".to_owned(),
         _ => words::comparison(compared, interval),

@@ -18,6 +18,7 @@ mod grid;
 mod json;
 mod listing;
 mod markdown;
+pub mod mattering;
 mod memory;
 mod notes;
 mod page;

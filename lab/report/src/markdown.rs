@@ -11,7 +11,7 @@ use crate::memory;
 use crate::prose;
 use crate::reproduce;
 use crate::sheet::{Sheet, why_out};
-use crate::table::Column;
+use crate::table::{self, Column};
 use crate::terminal::FIGURES;
 use crate::words;
 use crate::{Exporter, ReportError};
@@ -170,16 +170,8 @@ impl Page {
             .map(|column| if column.right { "---:" } else { "---" });
         let mut block = row(heads.collect());
         let _ = write!(block, "\n{}", row(rules.map(str::to_owned).collect()));
-        let rows = columns
-            .iter()
-            .map(|column| column.cells.len())
-            .max()
-            .unwrap_or(0);
-        for place in 0..rows {
-            let cell = |column: &Column| column.cells.get(place).map(|text| escaped(text));
-            let cells = columns
-                .iter()
-                .map(|column| cell(column).unwrap_or_default());
+        for place in 0..table::rows(columns) {
+            let cells = columns.iter().map(|column| escaped(&column.at(place).text));
             let _ = write!(block, "\n{}", row(cells.collect()));
         }
         self.paragraph(&block);

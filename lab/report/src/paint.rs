@@ -1,5 +1,38 @@
 //! Colours, if they are wanted.
 
+use heapdrome_record::Verdict;
+
+/// What a verdict means to a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Better than the baseline.
+    Good,
+    /// Worse.
+    Bad,
+    /// Not known to be either.
+    Faint,
+}
+
+impl Tone {
+    /// The tone of a verdict on a figure of which less is better.
+    pub(crate) fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Faster | Verdict::Less => Self::Good,
+            Verdict::Slower | Verdict::More => Self::Bad,
+            Verdict::Undecided => Self::Faint,
+        }
+    }
+
+    /// The tone of a verdict on a figure of which more is better.
+    pub(crate) fn of_more(verdict: Verdict) -> Self {
+        match Self::of(verdict) {
+            Self::Good => Self::Bad,
+            Self::Bad => Self::Good,
+            Self::Faint => Self::Faint,
+        }
+    }
+}
+
 /// Puts text into colours, or leaves it as it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint(pub(crate) bool);

@@ -1,6 +1,6 @@
 //! Why an entrant is better than the baseline: one sentence, chosen by what was measured.
 //!
-//! A cause is named only where its own figure accounts for at least half of the gain. Nothing here is a
+//! A cause is named only where its own figure accounts for at least a third of the gain. Nothing here is a
 //! bound on what another allocator could reach.
 
 use std::fmt;
@@ -17,8 +17,12 @@ use crate::words;
 /// Processor time, user and system together.
 const CPU: &str = "cpu_s";
 
-/// Share of a gain that a cause must account for to be named.
-const ENOUGH: f64 = 0.5;
+/// Share of a gain that a cause must account for to be named, beside that share: on a busy machine all
+/// that a program does takes longer than the page faults from which the cost of one is known.
+const ENOUGH: f64 = 1.0 / 3.0;
+
+/// Share of a gain that a setting must bring to be named.
+const HALF: f64 = 0.5;
 
 /// How many times less of something is a cause, and not a matter of chance.
 const CLEARLY: f64 = 1.5;
@@ -90,6 +94,8 @@ pub enum Cause {
     },
     /// Nothing that was recorded accounts for it.
     Unexplained,
+    /// The timed runs do not account for it, and no other run was made.
+    Unfollowed,
 }
 
 /// A setting of the baseline's allocator beside the entrant.
@@ -137,7 +143,12 @@ pub fn reason_for(result: &RaceResult, allocator: &str) -> Option<Reason> {
     Some(Reason {
         allocator: foreign::name(&row.allocator),
         gain,
-        cause: cause.unwrap_or(Cause::Unexplained),
+        cause: cause.unwrap_or(
+            match [row, baseline].iter().all(|row| row.evidence.is_some()) {
+                true => Cause::Unexplained,
+                false => Cause::Unfollowed,
+            },
+        ),
         setting: setting(result, row, baseline, figure, compared),
     })
 }
@@ -243,7 +254,7 @@ fn of_memory(row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
     })
 }
 
-/// The setting of the baseline's library that brings at least half of the gain.
+/// The setting of the baseline's library that brings at least [`HALF`] of the gain.
 fn setting(
     result: &RaceResult,
     leader: &EntrantResult,
@@ -262,7 +273,7 @@ fn setting(
         let compared = versus(row, figure)?;
         let better = matches!(compared.verdict, Verdict::Faster | Verdict::Less);
         let share = (1.0 - compared.ratio) / (1.0 - gained.ratio);
-        (better && share >= ENOUGH).then_some((row, compared, share))
+        (better && share >= HALF).then_some((row, compared, share))
     });
     let (row, compared, share) = brought.max_by(|a, b| a.2.total_cmp(&b.2))?;
     let is_same = compared.low <= gained.ratio;
@@ -315,7 +326,7 @@ impl Reason {
                 words::bare_ratio(*ratio),
                 words::bare_ratio(*baseline)
             ),
-            Cause::Unexplained => return None,
+            Cause::Unexplained | Cause::Unfollowed => return None,
         })
     }
 }
@@ -325,6 +336,14 @@ impl fmt::Display for Reason {
         let name = &self.allocator;
         match (self.clause(), self.gain) {
             (Some(clause), _) => write!(out, "{name} {clause}")?,
+            (None, Gain::Time(_)) if self.cause == Cause::Unfollowed => write!(
+                out,
+                "page faults do not explain why {name} is faster, and no run followed its blocks"
+            )?,
+            (None, Gain::Memory(_)) if self.cause == Cause::Unfollowed => write!(
+                out,
+                "no run followed the blocks of {name} to explain why it takes less memory"
+            )?,
             (None, Gain::Time(_)) => write!(
                 out,
                 "nothing that was recorded explains why {name} is faster: neither page faults nor calls \

@@ -1,9 +1,38 @@
 //! Columns side by side, for the terminal.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+use comfy_table::{
+    Attribute, CellAlignment, Color, ContentArrangement, Row, Table, TableComponent,
+};
 use unicode_width::UnicodeWidthStr;
 
 use crate::foreign;
+use crate::paint::{Paint, Tone};
+
+/// What stands in one row of a column.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    /// What it means to a reader, where it is a verdict.
+    pub(crate) tone: Option<Tone>,
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self { text, tone: None }
+    }
+}
+
+impl Cell {
+    fn styled(&self) -> comfy_table::Cell {
+        let cell = comfy_table::Cell::new(&self.text);
+        match self.tone {
+            None => cell,
+            Some(Tone::Good) => cell.fg(Color::DarkGreen),
+            Some(Tone::Bad) => cell.fg(Color::DarkRed),
+            Some(Tone::Faint) => cell.add_attribute(Attribute::Dim),
+        }
+    }
+}
 
 /// One column of a table; all columns of a table have the same number of cells.
 #[derive(Clone, Debug)]
@@ -11,27 +40,26 @@ pub(crate) struct Column {
     /// Its head; a newline starts a second line.
     pub(crate) head: String,
     /// Its cells, one line each.
-    pub(crate) cells: Vec<String>,
+    pub(crate) cells: Vec<Cell>,
     /// Whether cells stand at the right edge, as figures do.
     pub(crate) right: bool,
 }
 
 impl Column {
     /// A column of text.
-    pub(crate) fn text(head: impl Into<String>, cells: Vec<String>) -> Self {
+    pub(crate) fn text<C: Into<Cell>>(head: impl Into<String>, cells: Vec<C>) -> Self {
         Self {
             head: head.into(),
-            cells,
+            cells: cells.into_iter().map(Into::into).collect(),
             right: false,
         }
     }
 
     /// A column of figures.
-    pub(crate) fn figures(head: impl Into<String>, cells: Vec<String>) -> Self {
+    pub(crate) fn figures<C: Into<Cell>>(head: impl Into<String>, cells: Vec<C>) -> Self {
         Self {
-            head: head.into(),
-            cells,
             right: true,
+            ..Self::text(head, cells)
         }
     }
 
@@ -39,26 +67,42 @@ impl Column {
     pub(crate) fn says_anything(&self) -> bool {
         self.cells
             .iter()
-            .any(|cell| !cell.is_empty() && cell != crate::words::NONE)
+            .any(|cell| !cell.text.is_empty() && cell.text != crate::words::NONE)
+    }
+
+    /// What stands in `row`; nothing below its last cell.
+    pub(crate) fn at(&self, row: usize) -> Cell {
+        self.cells.get(row).cloned().unwrap_or_default()
     }
 }
 
-/// The lines of a table: the heads, a rule, then one line for each row.
+/// Number of rows of a table.
+pub(crate) fn rows(columns: &[Column]) -> usize {
+    let lengths = columns.iter().map(|column| column.cells.len());
+    lengths.max().unwrap_or(0)
+}
+
+/// The lines of a table without colours: the heads, a rule, then one line for each row.
 pub(crate) fn lines(columns: &[Column]) -> Vec<String> {
+    painted(columns, Paint(false))
+}
+
+/// The lines of a table, with the colours of its verdicts.
+fn painted(columns: &[Column], paint: Paint) -> Vec<String> {
     let mut table = Table::new();
+    // Whether there are colours is decided elsewhere.
+    match paint {
+        Paint(true) => table.enforce_styling(),
+        Paint(false) => table.force_no_tty(),
+    };
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.load_preset(comfy_table::presets::NOTHING);
     table.set_style(TableComponent::HeaderLines, '─');
     table.set_style(TableComponent::MiddleHeaderIntersections, '─');
     table.set_header(columns.iter().map(|column| column.head.clone()));
-    let rows = columns
-        .iter()
-        .map(|column| column.cells.len())
-        .max()
-        .unwrap_or(0);
-    for row in 0..rows {
-        let cell = |column: &Column| column.cells.get(row).cloned().unwrap_or_default();
-        table.add_row(columns.iter().map(cell).collect::<Vec<_>>());
+    for row in 0..rows(columns) {
+        let cells = columns.iter().map(|column| column.at(row).styled());
+        table.add_row(Row::from(cells.collect::<Vec<_>>()));
     }
     for (place, column) in columns.iter().enumerate() {
         if let Some(of_table) = table.column_mut(place) {
@@ -79,16 +123,17 @@ pub(crate) fn width(lines: &[String]) -> usize {
     lines.iter().map(|line| line.width()).max().unwrap_or(0)
 }
 
-/// The first of `choices` that fits into `width`; the last is cut to fit.
+/// The first of `choices` that fits into `width`; the last is cut to fit, and has no colours then.
 pub(crate) fn first_that_fits(
     choices: impl Iterator<Item = Vec<Column>>,
     wanted: usize,
+    paint: Paint,
 ) -> (usize, Vec<String>) {
     let mut last = (0, Vec::new());
     for (place, columns) in choices.enumerate() {
         last = (place, lines(&columns));
         if width(&last.1) <= wanted {
-            return last;
+            return (place, painted(&columns, paint));
         }
     }
     (
@@ -129,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_fits_nowhere_is_cut() {
-        let (choice, lines) = first_that_fits([columns()].into_iter(), 6);
+        let (choice, lines) = first_that_fits([columns()].into_iter(), 6, Paint(true));
         assert_eq!(choice, 0);
         assert!(width(&lines) <= 6, "{lines:?}");
     }

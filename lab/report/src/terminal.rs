@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use heapdrome_record::{RaceResult, Role, Verdict};
+use heapdrome_record::{RaceResult, Role};
 use unicode_width::UnicodeWidthStr;
 
 use crate::bars;
@@ -13,8 +13,8 @@ use crate::memory;
 use crate::paint::Paint;
 use crate::prose;
 use crate::reproduce;
-use crate::sheet::{OPERATIONS, PEAK_RSS, Sheet, WALL, versus, why_out};
-use crate::table;
+use crate::sheet::{OPERATIONS, Sheet, why_out};
+use crate::table::{self, Column};
 use crate::words;
 use crate::{Exporter, ReportError};
 
@@ -165,54 +165,27 @@ impl Page {
         let choices = extents
             .iter()
             .map(|extent| grid::main_table(sheet, *extent));
-        let (choice, lines) = table::first_that_fits(choices, self.width);
-        let heads = lines.len() - sheet.rows.len();
-        for (place, line) in lines.into_iter().enumerate() {
-            let painted = match place.checked_sub(heads) {
-                None => self.paint.faint(&line),
-                Some(row) => self.row(sheet, row, line, extents[choice]),
-            };
-            self.line(&painted);
-        }
-        extents[choice]
+        extents[self.ranking(sheet, choices)]
     }
 
-    /// A row with its verdicts in colours.
-    fn row(&self, sheet: &Sheet<'_>, row: usize, line: String, extent: Extent) -> String {
-        let entrant = sheet.rows[row].entrant;
-        if entrant.role == Role::Baseline {
-            return self.paint.strong(&line);
-        }
-        let shown = [
-            (true, WALL, extent.time_interval),
-            (
-                sheet.is_figure(OPERATIONS),
-                OPERATIONS,
-                extent.operations_interval,
-            ),
-            (extent.rss_compared, PEAK_RSS, extent.memory_interval),
-        ];
-        let mut painted = line;
-        let mut before = String::new();
-        for (wanted, metric, interval) in shown {
-            let Some(compared) = versus(entrant, metric).filter(|_| wanted) else {
-                continue;
+    /// A table with a row for each entrant that counts; returns which of `choices` is shown.
+    pub(crate) fn ranking(
+        &mut self,
+        sheet: &Sheet<'_>,
+        choices: impl Iterator<Item = Vec<Column>>,
+    ) -> usize {
+        let (choice, lines) = table::first_that_fits(choices, self.width, self.paint);
+        let heads = lines.len() - sheet.rows.len();
+        for (place, line) in lines.into_iter().enumerate() {
+            let row = place.checked_sub(heads).map(|row| &sheet.rows[row]);
+            let line = match row.map(|row| row.entrant.role) {
+                None => self.paint.faint(&line),
+                Some(Role::Baseline) => self.paint.strong(&line),
+                Some(_) => line,
             };
-            let cell = grid::verdict_cell(compared, interval);
-            let Some(place) = painted.find(&cell) else {
-                continue;
-            };
-            before.push_str(&painted[..place]);
-            before.push_str(&match compared.verdict {
-                Verdict::More if metric == OPERATIONS => self.paint.good(&cell),
-                Verdict::Less if metric == OPERATIONS => self.paint.bad(&cell),
-                Verdict::Faster | Verdict::Less => self.paint.good(&cell),
-                Verdict::Slower | Verdict::More => self.paint.bad(&cell),
-                Verdict::Undecided => self.paint.faint(&cell),
-            });
-            painted = painted[place + cell.len()..].to_owned();
+            self.line(&line);
         }
-        before + &painted
+        choice
     }
 
     /// The intervals on wall time, drawn.
@@ -294,7 +267,7 @@ impl Page {
     /// A table whose names are shortened until it fits.
     fn narrowing(&mut self, columns: impl Fn(usize) -> Vec<table::Column>) {
         let choices = [24, 16, 10].map(columns);
-        for line in table::first_that_fits(choices.into_iter(), self.width).1 {
+        for line in table::first_that_fits(choices.into_iter(), self.width, self.paint).1 {
             self.line(&line);
         }
     }

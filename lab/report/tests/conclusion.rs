@@ -199,6 +199,27 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
 }
 
 #[test]
+fn a_command_that_hardly_uses_malloc_is_not_raced_for_longer() {
+    let mut result = with_noise(race(&[], UNSEEN), 0.46);
+    for row in &mut result.entrants {
+        row.minor_faults = races::series(1_000.0);
+        let proof = row.proof.as_mut().expect("a proof");
+        (proof.calls, proof.requested_bytes) = (13, 2_000);
+    }
+    assert_eq!(advised(&result), "NoneMatters");
+    let told = Conclusion::of(&result).to_string();
+    let what =
+        "Stay with system: malloc hardly matters here. Its calls of malloc take less than 1%";
+    assert!(told.starts_with(what), "{told}");
+    assert!(!told.contains("run it longer"), "{told}");
+    // Calls that take a tenth of its time may matter.
+    for row in &mut result.entrants {
+        row.proof.as_mut().expect("a proof").calls = 135_000_000;
+    }
+    assert_eq!(advised(&result), "Unclear");
+}
+
+#[test]
 fn figures_that_nobody_could_read_are_words() {
     let told = with_noise(race(&[], UNSEEN), 654_465.766);
     let told = in_full(&told);

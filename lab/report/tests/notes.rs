@@ -88,3 +88,23 @@ fn a_probability_is_never_told_as_none() {
         assert!(!text.contains("0.000)"), "{text}");
     }
 }
+
+#[test]
+fn the_numbers_that_a_row_leaves_out_are_explained_in_the_terminal_and_in_markdown() {
+    let mut result = races::usual();
+    let jemalloc = entrant(&mut result, "jemalloc");
+    jemalloc.known_faults = (1..=4).map(|fault| format!("fault {fault}")).collect();
+    for text in &forms(&result)[..2] {
+        let told = text
+            .lines()
+            .filter(|line| line.contains("+ jemalloc: notes"));
+        let told: Vec<&str> = told.collect();
+        assert_eq!(told.len(), 1, "{text}");
+        assert!(told[0].contains(" and "), "{told:?}");
+    }
+    // A row with few notes shows them all.
+    entrant(&mut result, "jemalloc").known_faults.clear();
+    for text in &forms(&result)[..2] {
+        assert!(!text.contains("+ jemalloc"), "{text}");
+    }
+}

@@ -102,23 +102,7 @@ fn collection() -> Collection {
             above: 0.5,
         }],
     }];
-    let trial = Trial {
-        limit_bytes: 1,
-        wall_s: vec![1.0],
-        failure: None,
-        limit_hits: 1,
-        oom_kills: 0,
-    };
-    collection.survival = vec![Survival {
-        at: vec![Multiple {
-            times: 1.0,
-            trial: trial.clone(),
-            slower: None,
-            range: None,
-        }],
-        trials: vec![trial],
-        ..Survival::default()
-    }];
+    collection.survival = vec![survival()];
     collection.tables = vec![Table {
         title: text("t"),
         published: None,
@@ -127,6 +111,26 @@ fn collection() -> Collection {
         notes: vec![text("n")],
     }];
     collection
+}
+
+fn survival() -> Survival {
+    let trial = Trial {
+        limit_bytes: 1,
+        wall_s: vec![1.0],
+        failure: None,
+        limit_hits: 1,
+        oom_kills: 0,
+    };
+    Survival {
+        at: vec![Multiple {
+            times: 1.0,
+            trial: trial.clone(),
+            slower: None,
+            range: None,
+        }],
+        trials: vec![trial],
+        ..Survival::default()
+    }
 }
 
 /// A comparison of two results in which nothing is left out.

@@ -70,16 +70,8 @@ pub(crate) fn conclude(
         .map(|counts| counts.server.clone());
     let served_by =
         served_by.or_else(|| unserved.first().and_then(|first| first.served_by.clone()));
-    let share: f64 = unserved.iter().map(|part| part.cpu_share).sum();
-    let coverage = if calls == 0 || 1.0 - share < Proof::ENOUGH {
-        Coverage::TooLittle
-    } else if unserved.is_empty() {
-        Coverage::Whole
-    } else {
-        Coverage::Most
-    };
     let proof = Proof {
-        coverage,
+        coverage: coverage(calls, &unserved),
         served_by,
         calls,
         requested_bytes,
@@ -92,16 +84,20 @@ pub(crate) fn conclude(
         key,
         taken_in: None,
     };
-    let reports = images
-        .iter()
-        .zip(&verdicts)
-        .filter(|(_, verdict)| verdict.counts);
-    (
-        proof,
-        reports
-            .map(|(image, verdict)| report(image, verdict))
-            .collect(),
-    )
+    let reports = counted().map(|(image, verdict)| report(image, verdict));
+    (proof, reports.collect())
+}
+
+/// How much of the command the expected library served: `calls` of it, and all but `unserved`.
+fn coverage(calls: u64, unserved: &[Unserved]) -> Coverage {
+    let share: f64 = unserved.iter().map(|part| part.cpu_share).sum();
+    if calls == 0 || 1.0 - share < Proof::ENOUGH {
+        Coverage::TooLittle
+    } else if unserved.is_empty() {
+        Coverage::Whole
+    } else {
+        Coverage::Most
+    }
 }
 
 fn report(image: &Image, verdict: &Verdict) -> ImageReport {

@@ -1,25 +1,22 @@
-//! `heapdrome allocators`, and the names of allocators on other command lines.
+//! `heapdrome allocators`.
 
-mod names;
 mod telling;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use heapdrome_catalogue::{
-    BuildEvent, Catalogue, CatalogueError, CheckOutcome, CheckResult, Checks, Source,
-};
-use heapdrome_packages::{CacheError, FetchError};
+use heapdrome_catalogue::{Catalogue, CheckOutcome, CheckResult, Checks, Source};
+use heapdrome_engine::Engine;
+use heapdrome_engine::allocators::build;
 use heapdrome_record::EntrantResult;
 use heapdrome_report::adopt::{self, Adoption};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{AllocatorsAction, AllocatorsArguments};
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::{interrupt, output};
+use crate::{output, progress};
 
-pub use names::Names;
+pub use heapdrome_engine::allocators::{Names, failure};
 use telling::{described, list};
 
 /// Does what was asked.
@@ -27,12 +24,11 @@ use telling::{described, list};
 /// # Errors
 /// When a name is unknown, a build fails, or a check shows a fault.
 pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
-    let interrupt = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&interrupt);
-    let mut catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
+    let engine = progress::engine()?;
+    let mut catalogue = engine.catalogue()?;
     match arguments.action.unwrap_or(AllocatorsAction::List) {
         AllocatorsAction::List => list(&catalogue),
-        AllocatorsAction::Install { names } => install(&catalogue, &names),
+        AllocatorsAction::Install { names } => install(&catalogue, &names, &engine),
         AllocatorsAction::Add {
             name,
             path,
@@ -66,62 +62,16 @@ pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
             let entry = catalogue.find(&name).map_err(failure)?;
             output::print(described(entry, &catalogue.state(entry)).as_bytes())
         }
-        AllocatorsAction::Check { names } => check(&catalogue, &folders, &names),
+        AllocatorsAction::Check { names } => check(&catalogue, &engine, &names),
     }
 }
 
-/// A failure of the catalogue, by whose concern it is.
-pub fn failure(error: CatalogueError) -> Failure {
-    match error {
-        CatalogueError::Interrupted { .. }
-        | CatalogueError::Fetch(FetchError::Interrupted { .. })
-        | CatalogueError::Fetch(FetchError::Cache(CacheError::Interrupted { .. }))
-        | CatalogueError::Cache(CacheError::Interrupted { .. }) => Failure::Interrupted,
-        CatalogueError::Fetch(_)
-        | CatalogueError::Cache(_)
-        | CatalogueError::Build { .. }
-        | CatalogueError::File(_) => Failure::machine(error),
-        other => Failure::usage(other),
-    }
-}
-
-/// Builds one allocator behind a progress bar.
-fn build(catalogue: &Catalogue, name: &str) -> Result<(), CatalogueError> {
-    output::tell(format_args!("building {name}"));
-    let bar = ProgressBar::new(1);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(std::time::Duration::from_millis(500));
-    let mut observe = |event: BuildEvent| match event {
-        BuildEvent::Step { n, of, what } => {
-            bar.set_length(of as u64);
-            bar.set_position(n as u64);
-            bar.set_message(format!("{name}: {what}"));
-        }
-        BuildEvent::Fetching { package } => {
-            bar.set_message(format!("{name}: fetching {package}"));
-        }
-        BuildEvent::Finished { .. } => {}
-    };
-    let built = catalogue.install(name, &mut observe);
-    bar.finish_and_clear();
-    let built = built?;
-    if let Some(seconds) = built.seconds {
-        output::tell(format_args!(
-            "built {name} {} in {seconds} s",
-            built.version
-        ));
-    }
-    Ok(())
-}
-
-fn install(catalogue: &Catalogue, names: &[String]) -> Result<(), Failure> {
-    let known = Names::new(catalogue);
+fn install(catalogue: &Catalogue, names: &[String], engine: &Engine) -> Result<(), Failure> {
+    let known = Names::new(catalogue, engine);
     let all = names.iter().any(|name| name == "all");
     let mut failed = Vec::new();
     for name in known.expand(names)? {
-        match build(catalogue, &name).map_err(failure) {
+        match build(catalogue, &name, engine).map_err(failure) {
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             // One that cannot be built does not keep the others from being built.
             Err(error) => {
@@ -144,9 +94,9 @@ fn install(catalogue: &Catalogue, names: &[String]) -> Result<(), Failure> {
     }
 }
 
-fn check(catalogue: &Catalogue, folders: &Folders, names: &[String]) -> Result<(), Failure> {
-    let known = Names::new(catalogue);
-    let checks = Checks::prepare(&folders.cache).map_err(failure)?;
+fn check(catalogue: &Catalogue, engine: &Engine, names: &[String]) -> Result<(), Failure> {
+    let known = Names::new(catalogue, engine);
+    let checks = Checks::prepare(&engine.folders.cache).map_err(failure)?;
     let mut broken = Vec::new();
     for name in known.expand(names)? {
         let entrant = known.ready(&name)?;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use heapdrome_paging::{Order, SwapRequest};
+use heapdrome_engine::paging::SwapWish;
+use heapdrome_paging::SwapRequest;
+use heapdrome_record::{Bytes, Order};
 
 use super::output::OutputArguments;
 use crate::values::duration;
@@ -71,7 +73,7 @@ pub struct ThroughputArguments {
     pub allocators: Vec<String>,
     /// The limit of memory; there is no swap under it
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
-    pub ram: u64,
+    pub ram: Bytes,
     /// The quota of processor time, in processors
     #[arg(long, value_name = "N", default_value_t = 16.0, value_parser = processors)]
     pub processors: f64,
@@ -92,6 +94,16 @@ pub struct MakeSwap {
     /// The folder of the swap file
     #[arg(long, value_name = "FOLDER", default_value = "/var/tmp")]
     pub swap_folder: PathBuf,
+}
+
+impl MakeSwap {
+    /// The swap that is asked for.
+    pub fn wish(&self) -> SwapWish {
+        SwapWish {
+            request: self.swap,
+            folder: self.swap_folder.clone(),
+        }
+    }
 }
 
 /// What `heapdrome suite lgalloc` has beside the options of other suites.
@@ -140,10 +152,10 @@ pub struct SwapArguments {
 pub struct RandomArguments {
     /// The working set [default: three times --ram; for strategies eight times]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub total: Option<u64>,
+    pub total: Option<Bytes>,
     /// The limit of memory [default: 512M, 64M for --quick]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub ram: Option<u64>,
+    pub ram: Option<Bytes>,
     /// Readers
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = threads)]
     pub threads: usize,
@@ -169,10 +181,10 @@ pub struct StrategyArguments {
 pub struct SweepArguments {
     /// The working set [default: 4G, 512M for --quick]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub total: Option<u64>,
+    pub total: Option<Bytes>,
     /// The limits of memory [default: the total and its halves, down to a sixteenth]
     #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size)]
-    pub ram: Vec<u64>,
+    pub ram: Vec<Bytes>,
     /// Numbers of readers
     #[arg(short, long, value_delimiter = ',', value_name = "N,...", default_value = "1",
           value_parser = threads)]
@@ -206,10 +218,10 @@ fn swap(text: &str) -> Result<SwapRequest, String> {
 }
 
 /// A size of whole regions.
-fn size(text: &str) -> Result<u64, String> {
-    const REGION: u64 = 2 << 20;
+fn size(text: &str) -> Result<Bytes, String> {
+    const REGION: Bytes = Bytes::from_mib(2);
     match heapdrome_paging::bytes(text)? {
-        bytes if bytes.is_multiple_of(REGION) => Ok(bytes),
+        bytes if bytes.rounded_up_to(REGION) == bytes => Ok(bytes),
         _ => Err(format!("'{text}' is not a multiple of 2M")),
     }
 }
@@ -257,10 +269,13 @@ mod tests {
         let Ok(PagingAction::RatioSweep(sweep)) = read(words) else {
             panic!("the command line is right");
         };
-        assert_eq!(sweep.total, Some(4 << 30));
-        assert_eq!(sweep.ram.last(), Some(&(256 << 20)));
+        assert_eq!(sweep.total, Some(Bytes::from_gib(4)));
+        assert_eq!(sweep.ram.last(), Some(&Bytes::from_mib(256)));
         assert_eq!(sweep.threads, [1, 4]);
-        assert_eq!(sweep.swap.make.swap.map(|swap| swap.bytes), Some(8 << 30));
+        assert_eq!(
+            sweep.swap.make.swap.map(|swap| swap.bytes),
+            Some(Bytes::from_gib(8))
+        );
         assert_eq!(sweep.swap.allocators, ["lgalloc"]);
     }
 

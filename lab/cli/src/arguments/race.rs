@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use heapdrome_engine::race::AskedWork;
+use heapdrome_record::SweptParameter;
 
 use super::output::OutputArguments;
 use crate::values::{
-    MetricArgument, Processors, SweepArgument, WorkArgument, duration, duration_or_none, key_value,
-    metric, percentage, processors, sweep, work,
+    MetricArgument, Processors, duration, duration_or_none, key_value, metric, percentage,
+    processors, sweep, work,
 };
 
 /// `heapdrome race`.
@@ -39,12 +41,12 @@ pub struct RaceArguments {
     /// Race once for each of these values, which take the place of {NAME} in the command, set a
     /// parameter of the workload, or an environment variable; several sweeps make every combination
     #[arg(long = "sweep", value_name = "NAME|env:NAME=VALUE,...", value_parser = sweep)]
-    pub sweeps: Vec<SweepArgument>,
+    pub sweeps: Vec<SweptParameter>,
     /// What counts as work in a sweep: the `value` that is swept, the `same` in every race, or a
     /// number that the command prints [default: the operations of a workload; the value, if it is a
     /// number in the command; else the same]
     #[arg(long, value_name = "value|same|REGEX", value_parser = work)]
-    pub work: Option<WorkArgument>,
+    pub work: Option<AskedWork>,
     /// How much degradation per processor ends the scaling of a sweep [default: 25%]
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     pub knee: Option<f64>,

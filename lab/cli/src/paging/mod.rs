@@ -1,19 +1,14 @@
 //! `heapdrome paging`: large objects, memory limits and swap.
 
 mod experiments;
-mod form;
-mod holding;
-mod parts;
-pub mod session;
-pub mod suite;
 
+use heapdrome_engine::paging::{Opened, failure, ledger};
 use heapdrome_paging::{Error, free_swap, size};
+use heapdrome_record::Bytes;
 
 use crate::arguments::paging::{PagingAction, PagingArguments};
 use crate::failure::Failure;
-use crate::output;
-
-use session::{Session, failure};
+use crate::{output, progress};
 
 /// Runs what was asked for.
 ///
@@ -32,9 +27,10 @@ pub fn paging(arguments: &PagingArguments) -> Result<(), Failure> {
 
 /// Says what can be done here. Nothing is left behind.
 fn check() -> Result<(), Failure> {
-    let session = Session::open()?;
+    let engine = progress::engine()?;
+    let opened = Opened::new(&engine)?;
     let mut text = String::new();
-    let attempts = session.lab.attempts().map_err(failure)?;
+    let attempts = opened.lab.attempts().map_err(failure)?;
     let works = attempts.iter().find(|attempt| attempt.reason.is_none());
     let works = works.map(|attempt| attempt.mechanism);
     for attempt in attempts {
@@ -48,7 +44,7 @@ fn check() -> Result<(), Failure> {
         text.push_str(&format!("{:<12} {outcome}\n", attempt.mechanism.name()));
     }
     if let Some(mechanism) = works {
-        let outcome = match session.lab.try_quota(mechanism, 1.0) {
+        let outcome = match opened.lab.try_quota(mechanism, 1.0) {
             Ok(()) => "works: a child has read it back".to_owned(),
             Err(Error::Interrupted) => return Err(Failure::Interrupted),
             Err(error) => error.to_string(),
@@ -56,11 +52,11 @@ fn check() -> Result<(), Failure> {
         text.push_str(&format!("{:<12} {outcome}\n", "cpu quota"));
     }
     let swap = match free_swap() {
-        0 => "none is free; add --swap file:8G to an experiment (root)".to_owned(),
+        Bytes(0) => "none is free; add --swap file:8G to an experiment (root)".to_owned(),
         free => format!("{} is free", size(free)),
     };
     text.push_str(&format!("{:<12} {swap}\n", "swap"));
-    for remark in &session.remarks {
+    for remark in &opened.remarks {
         text.push_str(&format!("{remark}\n"));
     }
     output::print(text.as_bytes())
@@ -68,7 +64,7 @@ fn check() -> Result<(), Failure> {
 
 /// Removes what killed runs have left, and says what.
 fn clean() -> Result<(), Failure> {
-    let (_, leftovers) = Session::open_lab()?;
+    let (_, leftovers) = ledger(&progress::engine()?)?;
     let mut text = String::new();
     for item in &leftovers.removed {
         text.push_str(&format!("removed {item}\n"));

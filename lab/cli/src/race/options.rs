@@ -4,29 +4,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use heapdrome_record::{
-    CPU, Metric, Nanoseconds, Options, PEAK_RSS, Role, Server, WALL, is_common_figure,
-};
+use heapdrome_engine::race::{JUDGED, check_judged, usual_options};
+use heapdrome_engine::workload::Asked;
+use heapdrome_record::{CPU, Metric, Nanoseconds, Options, Role, Server, WALL, is_common_figure};
 
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
-use crate::program;
-use crate::values::{Processors, nearest, processors};
-use crate::workload::Asked;
+use crate::values::{Processors, processors};
 
 /// How long a server may take to answer.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-
-/// What is done where nothing is said: output compared, one memory run, status 0 is success, wall time judged.
-pub fn usual_options() -> Options {
-    Options {
-        compare_output: true,
-        judged: vec![WALL.to_owned()],
-        memory_runs: 1,
-        success: vec![0],
-        ..Options::default()
-    }
-}
 
 /// The options of a race as the command line gives them; a workload adds its own.
 ///
@@ -105,6 +92,22 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
             "{option} is for sweeps; add --threads or --sweep"
         )));
     }
+    let asked = &arguments.stopping;
+    let limits = [
+        ("--rounds", asked.rounds.is_some()),
+        ("--max-rounds", asked.max_rounds.is_some()),
+        ("--max-time", asked.max_time.is_some()),
+        ("--precision", asked.precision.is_some()),
+    ];
+    // Of a workload --quick also makes the work small.
+    if let Some((option, _)) = limits.into_iter().find(|(_, given)| *given)
+        && arguments.quick
+        && arguments.workload.is_none()
+    {
+        return Err(Failure::Usage(format!(
+            "--quick and {option} both say when the race ends; leave one of them out"
+        )));
+    }
     if arguments.idle.is_some_and(|idle| !idle.is_zero()) && arguments.runs.memory_runs == 0 {
         return Err(Failure::usage(
             "--idle needs a run that watches memory; leave out --memory-runs 0",
@@ -117,9 +120,6 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
         None => Ok(()),
     }
 }
-
-/// What `--judge` calls the figures that every race has.
-const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
 
 /// The figures that are judged, by their names in a result.
 fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
@@ -144,29 +144,6 @@ fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
         check_judged(&judged, metrics.chain(more))?;
     }
     Ok(judged)
-}
-
-/// Checks that every judged figure is one that the race has, where `metrics` are those besides the common ones.
-///
-/// # Errors
-/// When one is not, with the names that there are.
-pub fn check_judged(
-    judged: &[String],
-    metrics: impl Iterator<Item = String>,
-) -> Result<(), Failure> {
-    let short = JUDGED.map(|(short, _)| short.to_owned());
-    let known: Vec<String> = short.into_iter().chain(metrics).collect();
-    let is_known =
-        |name: &String| JUDGED.iter().any(|(_, figure)| figure == name) || known.contains(name);
-    match judged.iter().find(|name| !is_known(name)) {
-        None => Ok(()),
-        Some(unknown) => {
-            let near = nearest(unknown, known.iter().map(String::as_str));
-            Err(Failure::Usage(format!(
-                "--judge {unknown}: there is no such figure; {near} (a figure that the command prints needs --metric)"
-            )))
-        }
-    }
 }
 
 /// The figures that every race has keep their names for themselves.
@@ -229,31 +206,11 @@ fn check_processors(pin: &[usize]) -> Result<(), Failure> {
     }
 }
 
-/// Finds out before anything is built whether the command is there.
-///
-/// # Errors
-/// When it is not, or may not be executed.
-pub fn check_command(name: &str, options: &Options) -> Result<(), Failure> {
-    let folder = options.directory.as_deref().unwrap_or(Path::new("."));
-    if program::find(name, folder).is_some() {
-        return Ok(());
-    }
-    let path = folder.join(name);
-    let what = if name.contains('/') && path.is_dir() {
-        format!("cannot run {name}: it is a folder")
-    } else if name.contains('/') && path.exists() {
-        format!("cannot run {name}: it is there, but may not be executed; see chmod +x")
-    } else if name.contains([' ', '|', '&', ';', '>']) {
-        format!("cannot find the command {name}; for a shell write: -- sh -c 'COMMAND LINE'")
-    } else {
-        format!("cannot find the command {name}; check its name and PATH")
-    };
-    Err(Failure::Usage(what))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+
+    use heapdrome_record::PEAK_RSS;
 
     use super::*;
     use crate::arguments::{Action, Arguments};

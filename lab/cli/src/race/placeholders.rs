@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
+use heapdrome_engine::nearest::nearest;
+use heapdrome_engine::workload::THREADS;
+
 use crate::arguments::RaceArguments;
 use crate::output;
-use crate::values::nearest;
-use crate::workload::THREADS;
 
 /// Programs that have such words in texts of their own, or fill them themselves.
 const WITH_BRACES: [&str; 8] = [

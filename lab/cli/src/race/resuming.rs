@@ -1,26 +1,18 @@
-//! Takes up a race or a sweep that was interrupted: which one it is, and where the result of a race goes.
+//! Takes up a race that was interrupted, and knows where its result goes.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
 
 use clap::Parser as _;
-use heapdrome_measure::journal::{self, RaceSummary};
-use heapdrome_record::{Plan, RaceResult, Stopping};
+use heapdrome_engine::Engine;
+use heapdrome_engine::race::{Contest, Origin, announce, refuse_old_sweep, workload_again};
+use heapdrome_engine::workload::Ready;
+use heapdrome_record::Plan;
 
-use super::contest::Contest;
-use super::planning;
 use super::stopping::{Aim, stopping};
-use super::sweep::Whole;
 use crate::arguments::{Action, Arguments, OutputArguments, RaceArguments};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::workload::Ready;
-use crate::{output, program};
-
-/// What `--resume` without a name stands for.
-pub const LATEST: &str = "latest";
+use crate::output;
 
 /// A race that goes on.
 pub struct TakenUp {
@@ -32,67 +24,6 @@ pub struct TakenUp {
     pub output: OutputArguments,
 }
 
-/// What was interrupted.
-pub enum Interrupted {
-    /// A sweep, of which every race goes on.
-    Sweep(Whole),
-    /// The folder of a race by itself.
-    Race(PathBuf),
-}
-
-/// What goes on, if anything is to: the sweep or the race of this name, the sweep of the race of this name, or what was
-/// interrupted last of all that was started in the current folder. With new limits that may have ended.
-///
-/// # Errors
-/// When nothing has this name; for [`LATEST`], when nothing was started here that is unfinished, or the last of it
-/// cannot go on so.
-pub fn find(arguments: &RaceArguments, folders: &Folders) -> Result<Option<Interrupted>, Failure> {
-    let Some(name) = arguments.resume.as_deref() else {
-        return Ok(None);
-    };
-    let is_it = |race: &RaceSummary| name_of(&race.folder) == name || resumed_by(race) == name;
-    let race = match name {
-        LATEST => Some(latest(folders, arguments.stopping.is_given())?),
-        _ => journal::list(&folders.races).into_iter().find(is_it),
-    };
-    if let Some(whole) = race
-        .as_ref()
-        .and_then(|race| Whole::of(&race.plan, folders))
-    {
-        return Ok(Some(Interrupted::Sweep(whole)));
-    }
-    // A journal that cannot be read is in no list; whoever opens it is told why.
-    let folder = race.map_or_else(|| folders.races.join(name), |race| race.folder);
-    match folder.join(journal::FILE_NAME).is_file() {
-        true => Ok(Some(Interrupted::Race(folder))),
-        false => Err(Failure::Usage(unknown_race(folders, name))),
-    }
-}
-
-/// The result of the race of this name as far as it came, or for [`LATEST`] of the race by itself that was written
-/// last; `None` where there is none.
-///
-/// # Errors
-/// When its journal cannot be used, as that of a race that is running.
-pub fn kept(name: &str, folders: &Folders) -> Result<Option<RaceResult>, Failure> {
-    let is_it = |race: &RaceSummary| match name {
-        LATEST => race.rounds > 0 && matches!(origin(&race.plan.asked), Origin::Race(_)),
-        name => name_of(&race.folder) == name,
-    };
-    let Some(race) = journal::latest(&folders.races, is_it) else {
-        return Ok(None);
-    };
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let mut contest = Contest::resume(&race.folder, folders, interrupt)?;
-    let ended = match contest.is_finished() {
-        true => contest.begin()?.ok_or(Failure::Interrupted),
-        false => Err(Failure::Interrupted),
-    };
-    let result = contest.result(&ended);
-    contest.close();
-    Ok(Some(result))
-}
-
 /// Takes up the race in `folder`, and says which it is. Limits that `arguments` set take the place of its own. Its
 /// result goes where they say, and for what they leave open to the files that the race was first asked to write.
 ///
@@ -102,16 +33,15 @@ pub fn kept(name: &str, folders: &Folders) -> Result<Option<RaceResult>, Failure
 pub fn take_up(
     folder: &Path,
     arguments: &RaceArguments,
-    folders: &Folders,
-    interrupt: Arc<AtomicBool>,
+    engine: &Engine,
 ) -> Result<TakenUp, Failure> {
     let output = &arguments.output;
-    let mut contest = Contest::resume(folder, folders, interrupt)?;
+    let mut contest = Contest::resume(folder, engine)?;
     // The files of a race that has ended were written then, and may hold a later result now.
     let output = match contest.is_finished() {
         true => output.clone(),
         false => {
-            refuse_old_sweep(&contest)?;
+            refuse_old_sweep(&contest, origin)?;
             outputs(contest.plan(), output)
         }
     };
@@ -120,9 +50,9 @@ pub fn take_up(
         contest.limit(stopping(&arguments.stopping, false, Aim::Decide)?)?;
     }
     if !contest.is_finished() {
-        announce(&contest);
+        announce(&contest, engine);
     }
-    let workload = planning::workload_again(contest.workload(), folders)?;
+    let workload = workload_again(contest.workload(), engine)?;
     Ok(TakenUp {
         contest,
         workload,
@@ -130,188 +60,33 @@ pub fn take_up(
     })
 }
 
-/// Says which race goes on, before anything of it does.
-fn announce(contest: &Contest) {
-    let plan = contest.plan();
-    let raced = match contest.workload() {
-        Some(workload) => format!("workload {}", program::one_line(workload)),
-        None => program::short(&plan.command),
-    };
-    output::tell(format_args!(
-        "going on with {} ({raced}), begun {} in {}: {}",
-        contest.name(),
-        plan.started,
-        plan.started_in.display(),
-        rounds_done(contest.rounds_done(), 1, &plan.stopping),
-    ));
-}
-
-/// How many rounds of so many races are done, such as `7 of at most 200 rounds done`.
-pub fn rounds_done(done: u32, races: u32, stopping: &Stopping) -> String {
-    let may_end_sooner = stopping.precision.is_some()
-        || stopping.margin.is_some()
-        || stopping.until_decided
-        || stopping.pace.is_some()
-        || stopping.max_time.is_some();
-    let at_most = if may_end_sooner { "at most " } else { "" };
-    let most = stopping.max_rounds.saturating_mul(races);
-    format!("{done} of {at_most}{most} rounds done")
-}
-
-/// What a race was started as.
-#[derive(Debug)]
-enum Origin {
-    /// A race of its own, with these files.
-    Race(OutputArguments),
-    /// A sweep.
-    Sweep,
-    /// A part of a suite.
-    Suite,
-    /// The arguments are those of another version.
-    Unknown,
+/// What these arguments of heapdrome's own ask for; `None` where they are those of another version.
+pub fn read(asked: &[String]) -> Option<Action> {
+    let words = asked.iter().map(String::as_str);
+    let read = Arguments::try_parse_from(std::iter::once("heapdrome").chain(words));
+    read.map(|arguments| arguments.action).ok()
 }
 
 /// What heapdrome was asked for with these arguments of its own.
-fn origin(asked: &[String]) -> Origin {
-    let words = asked.iter().map(String::as_str);
-    let arguments = Arguments::try_parse_from(std::iter::once("heapdrome").chain(words));
-    match arguments.map(|arguments| arguments.action) {
-        Ok(Action::Race(race)) if race.is_sweep() => Origin::Sweep,
-        Ok(Action::Race(race)) => Origin::Race(race.output),
-        Ok(Action::Suite(_)) => Origin::Suite,
+pub fn origin(asked: &[String]) -> Origin {
+    match read(asked) {
+        Some(Action::Race(race)) if race.is_sweep() => Origin::Sweep,
+        Some(Action::Race(_)) => Origin::Race,
+        Some(Action::Suite(_)) => Origin::Suite,
         _ => Origin::Unknown,
-    }
-}
-
-/// A race of a sweep whose journal does not name the sweep is not taken for a race of its own: its end would look like
-/// the end of the whole.
-fn refuse_old_sweep(contest: &Contest) -> Result<(), Failure> {
-    let plan = contest.plan();
-    match is_of_old_sweep(plan) {
-        false => Ok(()),
-        true => Err(Failure::Usage(format!(
-            "{}; run it again{}",
-            of_old_sweep(contest.name()),
-            again(plan)
-        ))),
-    }
-}
-
-fn is_of_old_sweep(plan: &Plan) -> bool {
-    plan.part.is_none() && matches!(origin(&plan.asked), Origin::Sweep)
-}
-
-fn of_old_sweep(name: &str) -> String {
-    format!(
-        "{name} is one race of a sweep that an older heapdrome ran, and does not name the others, so the sweep cannot \
-         go on"
-    )
-}
-
-/// What was interrupted last, or where `also_ended` ran last, of all that was started in the current folder.
-fn latest(folders: &Folders, also_ended: bool) -> Result<RaceSummary, Failure> {
-    let here = planning::current_folder()?;
-    let races = match also_ended {
-        true => journal::list(&folders.races),
-        false => journal::unfinished(&folders.races),
-    };
-    let (own, others): (Vec<_>, Vec<_>) = races
-        .into_iter()
-        .partition(|race| race.plan.started_in == here);
-    let mut own = own.into_iter();
-    let race = own
-        .next()
-        .ok_or_else(|| Failure::Usage(nothing_here(&others)))?;
-    let Some((why, or)) = why_not(&race) else {
-        return Ok(race);
-    };
-    let earlier = own.find(|race| why_not(race).is_none()).map(|race| {
-        let name = resumed_by(&race);
-        format!(" (an earlier race goes on by --resume {name})")
-    });
-    let earlier = earlier.unwrap_or_default();
-    let again = again(&race.plan);
-    Err(Failure::Usage(format!(
-        "{why}{earlier}; {or}run it again{again}"
-    )))
-}
-
-/// Why a race is not taken up unless it is named, or not at all; and whether running it again is but one of two ways.
-fn why_not(race: &RaceSummary) -> Option<(String, &'static str)> {
-    if is_of_old_sweep(&race.plan) {
-        return Some((of_old_sweep(&name_of(&race.folder)), ""));
-    }
-    let suite = "what was interrupted last is a suite, which goes on by heapdrome suite NAME --resume FILE.json";
-    let is_suite = matches!(origin(&race.plan.asked), Origin::Suite);
-    is_suite.then(|| (suite.to_owned(), "or "))
-}
-
-/// Why nothing goes on here, and what could by its name.
-fn nothing_here(others: &[RaceSummary]) -> String {
-    let known = names(others, |race| {
-        format!("{} in {}", resumed_by(race), race.plan.started_in.display())
-    });
-    match known.as_str() {
-        "" => "there is no unfinished race to resume".to_owned(),
-        known => format!(
-            "there is no unfinished race that was started in this folder; elsewhere there are: {known}; one goes on \
-             by heapdrome race --resume NAME"
-        ),
-    }
-}
-
-/// As many names as one line holds.
-const NAMES: usize = 5;
-
-/// Races that were not finished, the one that began last first; of a sweep there is one.
-fn names(races: &[RaceSummary], tell: impl Fn(&RaceSummary) -> String) -> String {
-    let mut races: Vec<&RaceSummary> = races.iter().collect();
-    races.sort_by(|one, other| other.plan.started.cmp(&one.plan.started));
-    let mut known: Vec<String> = Vec::new();
-    for told in races.into_iter().map(tell) {
-        if !known.contains(&told) {
-            known.push(told);
-        }
-    }
-    let more = match known.len().saturating_sub(NAMES) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    known.truncate(NAMES);
-    format!("{}{more}", known.join(", "))
-}
-
-/// The name by which a race goes on: its own, or that of its sweep.
-fn resumed_by(race: &RaceSummary) -> String {
-    match &race.plan.part {
-        Some(part) => part.of.clone(),
-        None => name_of(&race.folder),
-    }
-}
-
-/// Where, if not here, and how to run it again; a command of several lines has no place in a message of one.
-fn again(plan: &Plan) -> String {
-    let place = match std::env::current_dir() {
-        Ok(here) if here == plan.started_in => String::new(),
-        _ => format!(" in {}", plan.started_in.display()),
-    };
-    let words = std::iter::once("heapdrome").chain(plan.asked.iter().map(String::as_str));
-    match shlex::try_join(words) {
-        Ok(line) if !line.contains('\n') => format!("{place}: {line}"),
-        _ => place,
     }
 }
 
 /// Where the result goes: each file that is named now, or else as it was at first, seen from the folder of that time.
 fn outputs(plan: &Plan, now: &OutputArguments) -> OutputArguments {
-    let first = match origin(&plan.asked) {
-        Origin::Race(first) => first,
+    let first = match read(&plan.asked) {
+        Some(Action::Race(race)) if !race.is_sweep() => race.output,
         // Those files are for the whole collection.
-        Origin::Suite => {
+        Some(Action::Suite(_)) => {
             output::tell("this race is part of a suite, and goes on alone");
             return now.clone();
         }
-        Origin::Sweep | Origin::Unknown => {
+        _ => {
             output::tell(
                 "which files were asked for at first cannot be told; name them beside --resume",
             );
@@ -319,19 +94,6 @@ fn outputs(plan: &Plan, now: &OutputArguments) -> OutputArguments {
         }
     };
     now.clone().or(first.seen_from(&plan.started_in))
-}
-
-fn name_of(folder: &Path) -> String {
-    let name = folder.file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
-}
-
-fn unknown_race(folders: &Folders, name: &str) -> String {
-    let known = names(&journal::unfinished(&folders.races), resumed_by);
-    match known.as_str() {
-        "" => format!("there is no race called {name}, and no unfinished one"),
-        known => format!("there is no race called {name}; unfinished are: {known}"),
-    }
 }
 
 #[cfg(test)]
@@ -342,21 +104,27 @@ mod tests {
         origin(&shlex::split(line).expect("words"))
     }
 
+    fn files_of(line: &str) -> OutputArguments {
+        match read(&shlex::split(line).expect("words")) {
+            Some(Action::Race(race)) => race.output,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn a_part_of_something_greater_is_told_from_a_race() {
-        let race = started_as("race --json a.json --redact -- python3 -c 'pass;{n}'");
-        let Origin::Race(output) = race else {
-            panic!("{race:?}");
-        };
+        let race = "race --json a.json --redact -- python3 -c 'pass;{n}'";
+        assert_eq!(started_as(race), Origin::Race);
+        let output = files_of(race);
         assert_eq!(output.json.as_deref(), Some(Path::new("a.json")));
         assert!(output.redact && output.csv.is_none());
-        assert!(matches!(started_as("race -w rptest -t 2"), Origin::Race(_)));
-        assert!(matches!(started_as("suite real --quick"), Origin::Suite));
+        assert_eq!(started_as("race -w rptest -t 2"), Origin::Race);
+        assert_eq!(started_as("suite real --quick"), Origin::Suite);
         for sweep in ["race -w rptest -t 1,2", "race --sweep n=1,2 -- true {n}"] {
-            assert!(matches!(started_as(sweep), Origin::Sweep), "{sweep}");
+            assert_eq!(started_as(sweep), Origin::Sweep, "{sweep}");
         }
         for other in ["", "race --of-another-version -- true"] {
-            assert!(matches!(started_as(other), Origin::Unknown), "{other}");
+            assert_eq!(started_as(other), Origin::Unknown, "{other}");
         }
     }
 }

@@ -5,24 +5,24 @@ mod report;
 
 use std::time::Duration;
 
-use heapdrome_catalogue::Catalogue;
+use heapdrome_engine::Engine;
+use heapdrome_engine::kept::started;
+use heapdrome_engine::paging::{Opened, failure};
 use heapdrome_measure::command_environment;
 use heapdrome_paging::{
-    Contained, Enclosure, Error, Lab, Limit, Mechanism, Search, Swap, Task, contain, free_swap,
-    patience, size, told_trial,
+    Contained, Enclosure, Error, Lab, Mechanism, Search, Swap, Task, contain, free_swap, patience,
+    size, told_trial,
 };
-use heapdrome_record::{Entrant, Survival, Trial};
+use heapdrome_record::{Bytes, Entrant, Limit, Scale, Survival, Trial};
 
 use crate::allocators::Names;
 use crate::arguments::SurviveArguments;
 use crate::destinations::Destinations;
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::paging::session::{Session, failure};
-use crate::{interrupt, output, program};
+use crate::{output, program, progress};
 
 /// More than any machine has: the limit of a run without one, and that of swap.
-const UNLIMITED: u64 = 1 << 46;
+const UNLIMITED: Bytes = Bytes(1 << 46);
 /// For how long a command may run before anything is known of it.
 const FIRST: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -46,48 +46,51 @@ pub fn survive(arguments: &SurviveArguments) -> Result<(), Failure> {
             "cannot find the command {name}; a shell line is written as: sh -c '...'"
         )));
     }
-    let mut session = Session::open()?;
-    let mechanism = session.lab.own_groups().map_err(failure)?;
-    let entrants = entrants(&arguments.allocators)?;
-    let swap = swap(&mut session, arguments)?;
+    let engine = progress::engine()?;
+    let asked = std::env::args().skip(1).collect();
+    let begun = started("survive", Scale::Usual, asked);
+    let mut opened = Opened::new(&engine)?;
+    let mechanism = opened.lab.own_groups().map_err(failure)?;
+    let entrants = entrants(&arguments.allocators, &engine)?;
+    let swap = swap(&mut opened, arguments)?;
     let mut rows = Vec::new();
     let site = Site {
         arguments,
-        lab: &session.lab,
+        lab: &opened.lab,
         mechanism,
     };
-    let ran = site.search_all(&entrants, free_swap() > 0, &mut rows);
+    let ran = site.search_all(&entrants, free_swap() > Bytes(0), &mut rows);
     let removed = swap.map_or(Ok(()), Swap::remove).map_err(failure);
-    session.remarks.push(format!(
+    opened.remarks.push(format!(
         "a limit counts if {} of {} runs finish with status 0 and the kernel kills nothing in the \
          group; it is known to {:.0}%",
         arguments.runs,
         arguments.runs,
         arguments.precision * 100.0
     ));
-    let published = report::publish(&session, arguments, rows);
+    let published = report::publish(begun, &opened, arguments, rows);
     ran.and(removed).and(published)
 }
 
 /// The allocators, built where they are not there yet, the system's first.
-fn entrants(asked: &[String]) -> Result<Vec<Entrant>, Failure> {
-    let flag = interrupt::flag()?;
-    let folders = Folders::find()?.interrupted_by(&flag);
-    let catalogue = Catalogue::load(&folders.cache, &folders.config).map_err(Failure::usage)?;
-    let names = Names::new(&catalogue);
+fn entrants(asked: &[String], engine: &Engine) -> Result<Vec<Entrant>, Failure> {
+    let catalogue = engine.catalogue()?;
+    let names = Names::new(&catalogue, engine);
     Ok(names.ready_all(asked, None)?.entrants)
 }
 
 /// The swap that was asked for; what is there already will do, and so will none.
-fn swap(session: &mut Session, arguments: &SurviveArguments) -> Result<Option<Swap>, Failure> {
-    let swap = session.swap(&arguments.make, 0)?;
+fn swap(opened: &mut Opened<'_>, arguments: &SurviveArguments) -> Result<Option<Swap>, Failure> {
+    let swap = opened.swap(&arguments.make.wish(), Bytes(0))?;
     let told = match free_swap() {
-        0 => "no swap is free, so that only the limits without swap are known; add --swap file:8G \
+        Bytes(0) => {
+            "no swap is free, so that only the limits without swap are known; add --swap file:8G \
               (root)"
-            .to_owned(),
+                .to_owned()
+        }
         free => format!("with swap: {} of it are free", size(free)),
     };
-    session.remarks.push(told);
+    opened.remarks.push(told);
     Ok(swap)
 }
 
@@ -138,7 +141,7 @@ impl Site<'_> {
             timeout: FIRST,
         };
         let times = self.arguments.patience;
-        let mut run = |limit: Option<u64>| {
+        let mut run = |limit: Option<Bytes>| {
             let contained = self.run(&task, limit, swap)?;
             if limit.is_none() {
                 task.timeout = patience(contained.wall, times);
@@ -159,10 +162,10 @@ impl Site<'_> {
         })
     }
 
-    fn run(&self, task: &Task, memory: Option<u64>, swap: bool) -> Result<Contained, Error> {
+    fn run(&self, task: &Task, memory: Option<Bytes>, swap: bool) -> Result<Contained, Error> {
         let limit = Limit {
             memory: memory.unwrap_or(UNLIMITED),
-            swap: if swap { UNLIMITED } else { 0 },
+            swap: if swap { UNLIMITED } else { Bytes(0) },
             processors: None,
         };
         let enclosure = Enclosure::make(self.mechanism, limit, &self.lab.ledger)?;

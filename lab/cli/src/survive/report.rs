@@ -1,13 +1,13 @@
 //! The result of `heapdrome survive` as a table.
 
+use heapdrome_engine::paging::Opened;
+use heapdrome_engine::slowdown::{self, kind, shown};
 use heapdrome_paging::STEP;
-use heapdrome_record::{Bytes, Collection, SCHEMA, Scale, Survival, Table};
+use heapdrome_record::{Bytes, Collection, Survival, Table};
 
 use crate::arguments::SurviveArguments;
 use crate::failure::Failure;
 use crate::folders::Folders;
-use crate::paging::session::Session;
-use crate::slowdown::{self, kind, shown};
 use crate::{output, program};
 
 /// Marks a limit that was tried once only.
@@ -18,27 +18,21 @@ const ONCE: &str = " *";
 /// # Errors
 /// When something cannot be written, or the command survives under no allocator.
 pub fn publish(
-    session: &Session,
+    begun: Collection,
+    opened: &Opened<'_>,
     arguments: &SurviveArguments,
     rows: Vec<Survival>,
 ) -> Result<(), Failure> {
-    let begun = std::time::SystemTime::now() - session.begun.elapsed();
     let command = program::short(&arguments.command);
     let collection = Collection {
-        schema: SCHEMA,
-        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(begun).to_string(),
-        asked: std::env::args().skip(1).collect(),
-        name: "survive".to_owned(),
-        scale: Some(Scale::Usual),
-        machine: session.machine.clone(),
+        machine: opened.machine.clone(),
         tables: vec![
             table(&rows, arguments.precision, &command),
             slowdown::table(&rows, &command),
         ],
         survival: rows,
-        remarks: session.remarks.clone(),
-        ..Collection::default()
+        remarks: opened.remarks.clone(),
+        ..begun
     };
     let redaction = Folders::find()?.redaction();
     output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
@@ -130,7 +124,7 @@ fn needs_least(rows: &[Survival], swap: bool, precision: f64) -> Option<String> 
     let known: Vec<_> = known.collect();
     let least = known.iter().map(|(_, bytes)| *bytes).min()?;
     // What is needed may lie as far below the limit that was found.
-    let below = |bytes: u64| ((bytes as f64 * precision) as u64).max(STEP);
+    let below = |bytes: u64| ((bytes as f64 * precision) as u64).max(STEP.0);
     let alike = known
         .iter()
         .filter(|(_, bytes)| bytes.saturating_sub(below(*bytes)) < least);

@@ -206,7 +206,9 @@ fn numbers_that_make_no_sense() {
 fn options_that_contradict_each_other() {
     let server = ["--serve", "true", "--ready", "true"];
     let idle = [&server[..], &["--idle", "1s", "--memory-runs", "0"]].concat();
-    let wrong: [(&[&str], &str); 8] = [
+    let wrong: [(&[&str], &str); 10] = [
+        (&["--quick"], "--quick and --rounds"),
+        (&["--judge", "nosuch"], "--judge nosuch"),
         (&["--unproven", "--allow-different-work"], "--unproven"),
         (&["--max-rounds", "3"], "--max-rounds"),
         (&["--knee", "10%"], "--knee"),

@@ -3,9 +3,11 @@
 //! The judged figure is one that the command prints, so that no test depends on time: the baseline prints 1, and a
 //! rival what its settings say.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
-use crate::support::{Outcome, Site, allocator};
+use crate::support::{Outcome, Site, allocator, program};
 
 /// Prints `FIGURE`, or 1 without it; `open` stands for a half and two in turns, which never shows anything.
 const COMMAND: &str = r#"
@@ -157,4 +159,42 @@ fn no_round_begins_when_max_time_is_used_up() {
     words.extend(["--", "sh", "-c", COMMAND]);
     site.run(&words)
         .says(1, &["--max-time was used up before the first round", "-a"]);
+}
+
+#[test]
+fn the_expected_end_rests_on_a_run_that_nothing_traces() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let traced = "grep -q 'TracerPid:.0$' /proc/self/status || sleep 0.5";
+    let (outcome, _) = site.race(&[&sound], &["--memory-runs", "0"], &["sh", "-c", traced]);
+    outcome.ends_with(0);
+    let told = outcome.stderr.lines().find_map(|line| {
+        let (_, run) = line.split_once("runs a round, about ")?;
+        let (run, _) = run.split_once(" each")?;
+        humantime::parse_duration(run).ok()
+    });
+    let told = told.unwrap_or_else(|| panic!("no expected end in:\n{}", outcome.stderr));
+    assert!(told < Duration::from_millis(500), "{told:?}");
+}
+
+#[test]
+fn max_time_limits_all_that_follows_the_builds() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let began = Instant::now();
+    let command = ["sh", "-c", &format!("sleep 0.05; {}", program())];
+    // Without the limit, rounds and memory runs take 20 s and more each.
+    let limits = [
+        "--max-time",
+        "6s",
+        "--max-rounds",
+        "150",
+        "--memory-runs",
+        "150",
+    ];
+    let (outcome, _) = site.race(&[&sound], &limits, &command);
+    outcome.says(
+        0,
+        &["--max-time was used up before every memory run was made"],
+    );
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(16), "{took:?}");
 }

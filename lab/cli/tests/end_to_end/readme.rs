@@ -6,7 +6,7 @@ use crate::support::Site;
 
 /// The result behind each block of the README, and the options of `heapdrome show` that print it.
 const SHOWN: [(&str, &[&str]); 3] = [
-    ("python.json.gz", &[]),
+    ("jq.json.gz", &[]),
     ("build.json.gz", &[]),
     ("python.json.gz", &["--full"]),
 ];

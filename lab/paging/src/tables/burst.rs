@@ -1,21 +1,20 @@
 //! What stays in memory after a burst.
 
-use heapdrome_record::Table;
+use heapdrome_record::{Bytes, Job, PagingCell as Cell, Table};
 
-use super::{or_dash, range, table};
+use super::{median_of, or_dash, range, table};
 use crate::words::size;
-use crate::{Cell, Job};
 
 /// What was taken at once, and what of it was in memory then and when all had been returned: one row for
 /// each cell.
 #[must_use]
 pub fn burst_table(title: &str, cells: &[&Cell]) -> Table {
-    let told = |bytes: f64| size(bytes as u64);
+    let told = |bytes: f64| size(Bytes(bytes as u64));
     let row = |cell: &&Cell| {
         let Job::Burst(job) = &cell.job else {
             return None;
         };
-        let figure = |name: &str| or_dash(cell.median(name).map(told));
+        let figure = |name: &str| or_dash(median_of(cell, name).map(told));
         Some(vec![
             job.holder.name().to_owned(),
             job.threads.to_string(),
@@ -47,7 +46,7 @@ pub fn burst_table(title: &str, cells: &[&Cell]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Burst, Holder, Report};
+    use heapdrome_record::{Burst, Experiment, Holder, PagingReport};
 
     #[test]
     fn what_has_no_cap_has_a_dash() {
@@ -55,15 +54,15 @@ mod tests {
             let job = Job::Burst(Burst {
                 holder,
                 threads: 8,
-                each: 32 << 20,
+                each: Bytes::from_mib(32),
             });
-            let mut cell = Cell::new("burst", "a cell", job, None);
+            let mut cell = Cell::new(Experiment::Burst, "a cell", job, None);
             let named = figures
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), *value));
-            cell.reports.push(Report {
+            cell.reports.push(PagingReport {
                 figures: named.collect(),
-                ..Report::default()
+                ..PagingReport::default()
             });
             cell
         };

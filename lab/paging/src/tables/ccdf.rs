@@ -1,10 +1,8 @@
 //! Distributions as tables.
 
-use heapdrome_record::Table;
+use heapdrome_record::{Distribution, Table};
 
 use super::table;
-use crate::Distribution;
-use crate::words::time;
 
 /// The longest bar of a plot.
 const LONGEST: f64 = 30.0;
@@ -24,7 +22,7 @@ pub fn ccdf_table(title: &str, distribution: &Distribution) -> Table {
     };
     let rows = distribution.ccdf().into_iter().map(|point| {
         vec![
-            time(point.value as f64),
+            point.time.to_string(),
             format!("{:.6}", point.share),
             point.above.to_string(),
             bar(point.share),
@@ -38,11 +36,18 @@ pub fn ccdf_table(title: &str, distribution: &Distribution) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use heapdrome_record::Nanoseconds;
+
     use super::*;
 
     #[test]
     fn the_bar_of_a_ccdf_shortens_to_nothing() {
-        let table = ccdf_table("x", &Distribution::new([(1, 900), (2, 90), (3, 10)]));
+        let table = ccdf_table(
+            "x",
+            &Distribution::new(
+                [(1, 900), (2, 90), (3, 10)].map(|(time, count)| (Nanoseconds(time), count)),
+            ),
+        );
         let lengths: Vec<usize> = table.rows.iter().map(|row| row[3].len()).collect();
         assert!(lengths.windows(2).all(|two| two[0] > two[1]), "{lengths:?}");
         assert_eq!(lengths.last(), Some(&0));

@@ -1,9 +1,8 @@
 //! What the kernel counted.
 
-use heapdrome_record::Table;
+use heapdrome_record::{PagingCell as Cell, Table};
 
 use super::{rate_of, table};
-use crate::Cell;
 
 /// What the kernel counted while each cell was measured. Those of swapping are the whole machine's;
 /// hits and kills are the cell's own group's, to the end of its process.

@@ -7,10 +7,10 @@ mod reads;
 mod recycling;
 mod throughput;
 
-use heapdrome_record::Table;
+use heapdrome_record::{Distribution, Nanoseconds, PagingCell as Cell, PagingReport, Table};
+use heapdrome_statistics::median;
 
 use crate::words::{rate, time};
-use crate::{Cell, Distribution, Report};
 
 pub use burst::burst_table;
 pub use ccdf::ccdf_table;
@@ -49,8 +49,13 @@ fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "-".to_owned())
 }
 
+/// The median of a figure over the rounds.
+fn median_of(cell: &Cell, figure: &str) -> Option<f64> {
+    median(&cell.figures(figure))
+}
+
 fn rate_of(cell: &Cell, figure: &str) -> String {
-    or_dash(cell.median(figure).map(rate))
+    or_dash(median_of(cell, figure).map(rate))
 }
 
 /// The lowest and the highest of the rounds, in words.
@@ -74,18 +79,19 @@ fn range_in(
     value: impl Fn(&Distribution) -> Option<f64>,
     told: impl Fn(f64) -> String,
 ) -> String {
-    let of = |report: &Report| value(report.distributions.get(distribution)?);
+    let of = |report: &PagingReport| value(report.distributions.get(distribution)?);
     range(cell.sound().filter_map(of).collect(), told)
 }
 
 /// The lowest and the highest quantile of the rounds.
 fn range_of_quantile(cell: &Cell, distribution: &str, share: f64) -> String {
-    let value = |times: &Distribution| times.quantile(share).map(|value| value as f64);
+    let value = |times: &Distribution| Some(times.quantile(share)?.0 as f64);
     range_in(cell, distribution, value, time)
 }
 
 fn quantile(distribution: &Distribution, share: f64) -> String {
-    or_dash(distribution.quantile(share).map(|value| time(value as f64)))
+    let time = distribution.quantile(share);
+    or_dash(time.as_ref().map(Nanoseconds::to_string))
 }
 
 fn tail(distribution: &Distribution, shares: &[f64]) -> Vec<String> {

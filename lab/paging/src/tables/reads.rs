@@ -1,14 +1,15 @@
 //! Random reads: under several limits, by threads, by advice.
 
-use heapdrome_record::Table;
+use heapdrome_record::{Bytes, Distribution, Job, Nanoseconds, Order, PagingCell as Cell, Table};
 
-use super::{or_dash, quantile, range_in, range_of, range_of_quantile, rate_of, table, tail};
+use super::{
+    median_of, or_dash, quantile, range_in, range_of, range_of_quantile, rate_of, table, tail,
+};
 use crate::words::{rate, ratio, size};
-use crate::{Cell, Distribution, Job, Order};
 
-/// The document tells which share of all reads takes less than this, in nanoseconds: those of pages that
-/// are in memory.
-const IN_MEMORY: u64 = 300;
+/// The document tells which share of all reads takes less than this: those of pages that are in
+/// memory.
+const IN_MEMORY: Nanoseconds = Nanoseconds(300);
 
 /// A table of reads, which also says how pages were drawn, and what the clock takes by itself.
 fn reads_table(title: &str, heads: &[&str], rows: Vec<Vec<String>>, cells: &[&Cell]) -> Table {
@@ -52,7 +53,7 @@ pub fn ratio_table(title: &str, cells: &[&Cell]) -> Table {
             return None;
         };
         let times = cell.distribution("read");
-        let share = |figure| or_dash(cell.median(figure).map(|share| format!("{share:.3}")));
+        let share = |figure| or_dash(median_of(cell, figure).map(|share| format!("{share:.3}")));
         let mut row = vec![
             size(limit.memory),
             ratio(limit.memory, job.total),
@@ -84,7 +85,7 @@ pub fn scaling_table(title: &str, cells: &[&Cell]) -> Table {
         _ => None,
     };
     let places = || cells.iter().filter_map(|cell| place(cell));
-    let mut limits: Vec<(u64, u64)> = places().map(|(limit, _)| limit).collect();
+    let mut limits: Vec<(Bytes, Bytes)> = places().map(|(limit, _)| limit).collect();
     let mut threads: Vec<usize> = places().map(|(_, threads)| threads).collect();
     limits.sort_unstable_by(|a, b| b.cmp(a));
     limits.dedup();
@@ -92,7 +93,11 @@ pub fn scaling_table(title: &str, cells: &[&Cell]) -> Table {
     threads.dedup();
     let figure = |wanted| {
         let found = cells.iter().find(|cell| place(cell) == Some(wanted));
-        or_dash(found.and_then(|cell| cell.median("reads_per_s")).map(rate))
+        or_dash(
+            found
+                .and_then(|cell| median_of(cell, "reads_per_s"))
+                .map(rate),
+        )
     };
     let rows = limits.iter().map(|limit| {
         let figures = threads.iter().map(|count| figure((*limit, *count)));
@@ -175,7 +180,7 @@ fn in_memory(reads: &Cell) -> Vec<String> {
     let share = |times: &Distribution| times.share_up_to(IN_MEMORY);
     let told = |share: f64| format!("{:.0}%", share * 100.0);
     vec![
-        format!("random_read under {IN_MEMORY} ns"),
+        format!("random_read under {IN_MEMORY}"),
         or_dash(share(&reads.distribution("read")).map(told)),
         range_in(reads, "read", share, told),
     ]
@@ -186,11 +191,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Holder, Limit, Read, Report, Strategy};
+    use heapdrome_record::{Experiment, Holder, Limit, PagingReport, Read, Strategy};
 
-    fn read_cell(memory: u64, threads: usize, rate: f64) -> Cell {
+    fn read_cell(memory: Bytes, threads: usize, rate: f64) -> Cell {
         let job = Job::Read(Read {
-            total: 1 << 30,
+            total: Bytes::from_gib(1),
             threads,
             strategy: Strategy::Baseline,
             holder: Holder::Lgalloc,
@@ -201,18 +206,18 @@ mod tests {
         });
         let limit = Limit {
             memory,
-            swap: 1 << 30,
+            swap: Bytes::from_gib(1),
             processors: None,
         };
-        let mut cell = Cell::new("a part", "a cell", job, Some(limit));
-        cell.reports.push(Report {
+        let mut cell = Cell::new(Experiment::RatioSweep, "a cell", job, Some(limit));
+        cell.reports.push(PagingReport {
             figures: [("reads_per_s".to_owned(), rate)].into(),
             distributions: [(
                 "read".to_owned(),
-                Distribution::new([(200, 1), (80_000, 1)]),
+                Distribution::new([200, 80_000].map(|time| (Nanoseconds(time), 1))),
             )]
             .into(),
-            ..Report::default()
+            ..PagingReport::default()
         });
         cell
     }
@@ -220,8 +225,8 @@ mod tests {
     #[test]
     fn every_row_has_as_many_cells_as_there_are_heads() {
         let cells = [
-            read_cell(1 << 29, 1, 12_996.0),
-            read_cell(1 << 28, 1, 12_578.0),
+            read_cell(Bytes(1 << 29), 1, 12_996.0),
+            read_cell(Bytes(1 << 28), 1, 12_578.0),
         ];
         let cells: Vec<&Cell> = cells.iter().collect();
         let made = [
@@ -241,8 +246,8 @@ mod tests {
 
     #[test]
     fn the_order_of_draws_and_the_clock_stand_below_a_table() {
-        let mut cell = read_cell(1 << 29, 1, 10.0);
-        let clock = Distribution::new([(35, 10)]);
+        let mut cell = read_cell(Bytes(1 << 29), 1, 10.0);
+        let clock = Distribution::new([(Nanoseconds(35), 10)]);
         let report = &mut cell.reports[0];
         report.distributions.insert("clock".to_owned(), clock);
         let notes = |cell: &Cell| ratio_table("x", &[cell]).notes;
@@ -258,12 +263,12 @@ mod tests {
 
     #[test]
     fn scaling_has_a_dash_where_nothing_was_measured() {
-        let mut failed = read_cell(1 << 28, 4, 1.0);
+        let mut failed = read_cell(Bytes(1 << 28), 4, 1.0);
         failed.reports.clear();
         failed.failure = Some("no swap".to_owned());
         let cells = [
-            read_cell(1 << 29, 1, 10.0),
-            read_cell(1 << 29, 4, 40.0),
+            read_cell(Bytes(1 << 29), 1, 10.0),
+            read_cell(Bytes(1 << 29), 4, 40.0),
             failed,
         ];
         let table = scaling_table("x", &cells.iter().collect::<Vec<_>>());

@@ -1,10 +1,9 @@
 //! Regions that are taken again from a pool that has gone to swap.
 
-use heapdrome_record::Table;
+use heapdrome_record::{Job, Limit, PagingCell as Cell, Recycle, Table};
 
 use super::{quantile, range_of, range_of_quantile, rate_of, table, tail};
 use crate::words::{ratio, size};
-use crate::{Cell, Job, Limit, Recycle};
 
 /// The job and the limit of a cell that takes regions again.
 fn recycled(cell: &Cell) -> Option<(&Recycle, Limit)> {
@@ -58,9 +57,9 @@ pub fn realloc_scaling_table(title: &str, cells: &[&Cell]) -> Table {
 /// The first use of regions that have gone to swap beside one region used again and again, one row
 /// for each cell under the name of what its regions come from.
 #[must_use]
-pub fn recycle_table(title: &str, cells: &[&Cell], names: &[String]) -> Table {
-    let row = |(cell, name): (&&Cell, &String)| {
-        let mut row = vec![name.clone()];
+pub fn recycle_table(title: &str, cells: &[&Cell]) -> Table {
+    let row = |cell: &&Cell| {
+        let mut row = vec![cell.held_by().to_owned()];
         let cold = cell.distribution("cold");
         row.push(quantile(&cold, 0.5));
         row.push(range_of_quantile(cell, "cold", 0.5));
@@ -76,7 +75,7 @@ pub fn recycle_table(title: &str, cells: &[&Cell], names: &[String]) -> Table {
         "hot p50",
         "hot p99",
     ];
-    let rows = cells.iter().zip(names).map(row).collect();
+    let rows = cells.iter().map(row).collect();
     table(title, &heads, rows, cells)
 }
 
@@ -85,11 +84,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Holder, Report};
+    use heapdrome_record::{Bytes, Experiment, Holder, PagingReport};
 
-    fn cell(memory: u64, threads: &[usize]) -> Cell {
+    fn cell(memory: Bytes, threads: &[usize]) -> Cell {
         let job = Job::Recycle(Recycle {
-            total: 1 << 30,
+            total: Bytes::from_gib(1),
             threads: threads.to_vec(),
             holder: Holder::Lgalloc,
             seed: 1,
@@ -97,21 +96,24 @@ mod tests {
         });
         let limit = Limit {
             memory,
-            swap: 1 << 30,
+            swap: Bytes::from_gib(1),
             processors: None,
         };
-        let mut cell = Cell::new("a part", "a cell", job, Some(limit));
+        let mut cell = Cell::new(Experiment::RatioSweep, "a cell", job, Some(limit));
         let rate = |count: &usize| (Recycle::rate_figure(*count), 100.0 * *count as f64);
-        cell.reports.push(Report {
+        cell.reports.push(PagingReport {
             figures: threads.iter().map(rate).collect(),
-            ..Report::default()
+            ..PagingReport::default()
         });
         cell
     }
 
     #[test]
     fn every_number_of_threads_has_a_column_and_what_does_not_fit_a_dash() {
-        let cells = [cell(1 << 30, &[1, 2, 16]), cell(1 << 26, &[1, 2])];
+        let cells = [
+            cell(Bytes::from_gib(1), &[1, 2, 16]),
+            cell(Bytes::from_mib(64), &[1, 2]),
+        ];
         let cells: Vec<&Cell> = cells.iter().collect();
         let table = realloc_scaling_table("x", &cells);
         assert_eq!(table.heads, ["RAM", "ratio", "1 thr", "2 thr", "16 thr"]);

@@ -1,10 +1,9 @@
 //! Regions taken and returned.
 
-use heapdrome_record::Table;
+use heapdrome_record::{Job, PagingCell as Cell, Table};
 
-use super::{or_dash, range_of, rate_of, table, tail};
+use super::{median_of, or_dash, range_of, rate_of, table, tail};
 use crate::words::time;
-use crate::{Cell, Job};
 
 /// The throughput benchmark: one row for each cell.
 #[must_use]
@@ -19,7 +18,7 @@ pub fn throughput_table(title: &str, cells: &[&Cell]) -> Table {
             job.threads.to_string(),
             rate_of(cell, "ops_per_s"),
             range_of(cell, "ops_per_s"),
-            or_dash(times.mean().map(time)),
+            or_dash(times.mean_ns().map(time)),
         ];
         row.extend(tail(&times, &[0.5, 0.99, 0.999, 1.0]));
         Some(row)
@@ -47,7 +46,7 @@ fn way(cell: &Cell) -> &str {
 /// number of threads.
 #[must_use]
 pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
-    let time_of = |cell: &Cell| cell.median("op_without_clock_ns").map(time);
+    let time_of = |cell: &Cell| median_of(cell, "op_without_clock_ns").map(time);
     let mut made = by_threads(title, cells, time_of);
     made.notes.push(
         "medians of batches of about 50 µs that were timed as a whole, over threads; medians of rounds"
@@ -72,7 +71,7 @@ pub fn published_table(title: &str, cells: &[&Cell]) -> Table {
 
 fn beside_table(title: &str, cells: &[&Cell], beside: &str) -> Table {
     let times = |cell: &Cell| {
-        let ratio = cell.median("op_without_clock_ns")? / cell.median(beside)?;
+        let ratio = median_of(cell, "op_without_clock_ns")? / median_of(cell, beside)?;
         Some(format!("{ratio:.3}"))
     };
     let mut made = by_threads(title, cells, times);
@@ -119,7 +118,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Report, Throughput, Variant};
+    use heapdrome_record::{Experiment, PagingReport, Throughput, Variant};
 
     fn cell(variant: Variant, threads: usize, figures: &[(&str, f64)]) -> Cell {
         let job = Job::Throughput(Throughput {
@@ -129,13 +128,13 @@ mod tests {
             seconds: Duration::ZERO,
         });
         let name = format!("{} x {threads}", variant.name());
-        let mut cell = Cell::new("throughput", name, job, None);
+        let mut cell = Cell::new(Experiment::Throughput, name, job, None);
         let named = figures
             .iter()
             .map(|(name, value)| ((*name).to_owned(), *value));
-        cell.reports.push(Report {
+        cell.reports.push(PagingReport {
             figures: named.collect(),
-            ..Report::default()
+            ..PagingReport::default()
         });
         cell
     }

@@ -2,9 +2,13 @@
 
 use super::rivals::{Figure, Rival, Standing, near};
 use super::{Advice, Conclusion, no_speed_differs, sees_time, twin};
-use crate::prose;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
+use crate::{mattering, prose};
+
+/// Why no allocator can matter for a command.
+const FEW_CALLS: &str = "Its calls of malloc take less than 1% of its processor time, and page faults hardly \
+     depend on them.";
 
 /// The conclusion that keeps the baseline.
 pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a> {
@@ -30,6 +34,9 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
             near()
         );
         (Advice::NoneMatters, what, why)
+    } else if mattering::hardly_matters(&sheet.result.entrants) {
+        let what = format!("Stay with {baseline}: malloc hardly matters here.");
+        (Advice::NoneMatters, what, FEW_CALLS.to_owned())
     } else if undecided && !sees_time(sheet) {
         let what = format!("No answer: keep {baseline} for now.");
         (Advice::Unclear, what, beaten(sheet, rivals))

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::foreign;
-use crate::table::Column;
+use crate::table::{self, Cell, Column};
 
 /// Where a result stands in the page.
 #[derive(Clone, Copy)]
@@ -67,12 +67,8 @@ pub(super) fn ranking(caption: &str, columns: &[Column]) -> Markup {
 }
 
 fn rows(caption: &str, columns: &[Column], ranked: bool) -> Markup {
-    let count = columns
-        .iter()
-        .map(|column| column.cells.len())
-        .max()
-        .unwrap_or(0);
-    let cell = |column: &Column, place: usize| column.cells.get(place).cloned().unwrap_or_default();
+    let count = table::rows(columns);
+    let cell = |column: &Column, place: usize| column.at(place).text;
     html! {
         div class="scroll" tabindex="0" role="region" aria-label=(caption) {
             table {
@@ -99,7 +95,7 @@ fn rows(caption: &str, columns: &[Column], ranked: bool) -> Markup {
 }
 
 fn class(column: &Column) -> Option<&'static str> {
-    let long = |cell: &String| cell.chars().count() > 60;
+    let long = |cell: &Cell| cell.text.chars().count() > 60;
     match column.right {
         true => Some("figure"),
         false => column.cells.iter().any(long).then_some("wide"),

@@ -15,3 +15,18 @@ pub fn matches(name: &str, text: &str) {
     let golden = std::fs::read_to_string(&path).expect("the golden is there");
     assert_eq!(text, golden, "{name}; HEAPDROME_GOLDEN=1 writes it anew");
 }
+
+/// The text without its colours, and without the blanks to which a coloured cell is filled up.
+#[allow(dead_code)]
+pub fn uncoloured(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let plain = parts.fold(first, |plain, part| {
+        let (code, rest) = part.split_once('m').expect("a colour ends with m");
+        let is_code = code.chars().all(|c| c.is_ascii_digit() || c == ';');
+        assert!(is_code, "{code:?} is no colour");
+        plain + rest
+    });
+    let lines = plain.split('\n').map(str::trim_end);
+    lines.collect::<Vec<_>>().join("\n")
+}

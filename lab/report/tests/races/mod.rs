@@ -190,22 +190,7 @@ fn entrants() -> Vec<EntrantResult> {
         served_by: None,
         advice: "link it dynamically".to_owned(),
     }];
-    let mut crashed = bare("broken", Role::Rival);
-    crashed.status = Status::Failed;
-    crashed.failure = Some(Finding {
-        ending: Ending::Killed(11),
-        during: "round 2".to_owned(),
-        stderr_tail: "\u{1b}[31mfree(): invalid pointer\u{1b}[0m\nAborted | here\n".to_owned(),
-    });
-    let mut late = bare("hoard", Role::Rival);
-    late.status = Status::Timeout;
-    let (ended, during) = (Ending::TimedOut, "round 1".to_owned());
-    late.failure = Some(Finding {
-        ending: ended,
-        during,
-        stderr_tail: String::new(),
-    });
-    vec![
+    let mut all = vec![
         full("system", Role::Baseline, 75.0, 250.0),
         full("system again", Role::Twin, 75.1, 250.0),
         slow,
@@ -220,7 +205,26 @@ fn entrants() -> Vec<EntrantResult> {
             compared(Verdict::Faster, 0.926, 0.017),
             compared(Verdict::Less, 0.88, 0.02),
         ),
-        crashed,
-        late,
-    ]
+    ];
+    all.extend(failed());
+    all
+}
+
+/// One that crashed, and one that ran out of time.
+fn failed() -> [EntrantResult; 2] {
+    let mut crashed = bare("broken", Role::Rival);
+    crashed.status = Status::Failed;
+    crashed.failure = Some(Finding {
+        ending: Ending::Killed(11),
+        during: "round 2".to_owned(),
+        stderr_tail: "\u{1b}[31mfree(): invalid pointer\u{1b}[0m\nAborted | here\n".to_owned(),
+    });
+    let mut late = bare("hoard", Role::Rival);
+    late.status = Status::Timeout;
+    late.failure = Some(Finding {
+        ending: Ending::TimedOut,
+        during: "round 1".to_owned(),
+        stderr_tail: String::new(),
+    });
+    [crashed, late]
 }

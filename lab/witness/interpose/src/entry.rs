@@ -102,6 +102,7 @@ macro_rules! entry {
     ($index:expr, $name:literal, $function:ident, $($bytes:ident)+) => {
         #[unsafe(export_name = $name)]
         #[unsafe(naked)]
+        #[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
         unsafe extern "C" fn $function() {
             core::arch::naked_asm!(
                 "endbr64",

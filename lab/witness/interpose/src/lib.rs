@@ -29,6 +29,7 @@ mod layout;
 mod record;
 mod resolve;
 mod shadow;
+mod strings;
 mod system;
 
 use core::ptr::null_mut;

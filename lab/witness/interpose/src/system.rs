@@ -81,6 +81,8 @@ unsafe extern "C" {
     pub fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
     pub fn munmap(address: *mut c_void, length: usize) -> c_int;
     pub fn mincore(address: *mut c_void, length: usize, resident: *mut u8) -> c_int;
+    pub fn strlen(text: *const c_char) -> usize;
+    pub fn strnlen(text: *const c_char, most: usize) -> usize;
     pub fn getpid() -> c_int;
     pub fn sched_yield() -> c_int;
     pub fn abort() -> !;

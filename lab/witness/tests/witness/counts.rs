@@ -66,6 +66,45 @@ fn the_bytes_that_every_function_asks_for_are_added_up() {
 }
 
 #[test]
+fn copies_of_strings_count_also_where_the_entrant_makes_them_itself() {
+    let bench = Bench::new();
+    let own = "
+        #include <stddef.h>
+        static char *copied(const char *text, size_t most) {
+            static char area[1 << 16];
+            static size_t used;
+            char *copy = area + used;
+            size_t length = 0;
+            while (length < most && text[length]) copy[length] = text[length], length++;
+            copy[length] = 0;
+            used = (used + length + 1) % (sizeof area / 2);
+            return copy;
+        }
+        char *strdup(const char *text) { return copied(text, -1); }
+        char *strndup(const char *text, size_t most) { return copied(text, most); }";
+    let source = [include_str!("programs/bump.c"), own].concat();
+    bench.c("strings.so", &source, &["-shared", "-fPIC"]);
+    let copying = crate::bench::entrant("strings", &[bench.path("strings.so")]);
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <stdlib.h>
+        #include <string.h>
+        int main(int n, char **a) {
+            for (int i = atoi(a[1]); i > 0; i--) {
+                char *whole = strdup("text"), *part = strndup("more text", 4);
+                if (strcmp(whole, "text") || strcmp(part, "more")) return 1;
+                free(whole), free(part);
+            }
+        }"#;
+    let program = bench.c("copies", source, &[]);
+    for entrant in [system(), forced(), copying] {
+        let calls = calls_per_round(&bench, &entrant, &program);
+        assert_eq!(calls, 4.0, "{}", entrant.name);
+        assert_eq!(bytes_per_round(&bench, &entrant, &program), 10.0);
+    }
+}
+
+#[test]
 fn bytes_that_no_call_can_get_are_not_added() {
     let bench = Bench::new();
     let source = r#"

@@ -70,6 +70,36 @@ fn a_program_with_its_own_malloc_is_named() {
 }
 
 #[test]
+fn a_program_with_its_own_operator_new_is_named() {
+    let bench = Bench::new();
+    let source = r#"
+        #include <cstdlib>
+        #include <new>
+        #include <string>
+        static char area[1 << 20];
+        static size_t used;
+        void *operator new(size_t size) {
+            used = (used + size + 15) % sizeof area & ~(size_t)15;
+            return area + used;
+        }
+        void operator delete(void *) noexcept {}
+        void operator delete(void *, size_t) noexcept {}
+        int main() {
+            std::string text;
+            for (int i = 0; i < 2000; i++) text = std::string(100 + i % 9, 'x');
+            for (volatile long i = 0; i < 30000000; i++);
+            return text.empty();
+        }"#;
+    let program = bench.cxx("operators", source, &[]);
+    for entrant in [bench.bump(), forced()] {
+        let report = bench.run(&entrant, &[&program]);
+        only_unserved(&report, UnservedReason::BundledAllocator, "/operators");
+        let advice = &report.proof.unserved[0].advice;
+        assert!(!advice.contains("DEEPBIND"), "{advice}");
+    }
+}
+
+#[test]
 fn a_program_linked_with_another_allocator_is_seen_and_can_be_forced() {
     let bench = Bench::new();
     bench.c(

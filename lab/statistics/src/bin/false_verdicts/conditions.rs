@@ -24,49 +24,65 @@ pub fn conditions(recorded: &[PathBuf]) -> Result<Vec<Condition>, String> {
     let quiet = parse_recorded(include_str!("../../../data/quiet.csv"))?;
     let neighbour = parse_recorded(include_str!("../../../data/neighbour.csv"))?;
     let fitted = log_normal(&quiet, FITTED_SEED);
-    let of = |name: &str, recorded: &Vec<f64>| Condition::plain(name, recorded.clone());
-    Ok(vec![
-        of("quiet", &quiet),
-        of("log-normal, fitted to quiet", &fitted),
+    let mut all = alike(&quiet, &neighbour, &fitted);
+    all.extend(unlike(&quiet, &neighbour, &fitted));
+    Ok(all)
+}
+
+fn of(name: &str, recorded: &[f64]) -> Condition {
+    Condition::plain(name, recorded.to_vec())
+}
+
+/// Places where the runs of all entrants are equally noisy.
+fn alike(quiet: &[f64], neighbour: &[f64], fitted: &[f64]) -> Vec<Condition> {
+    vec![
+        of("quiet", quiet),
+        of("log-normal, fitted to quiet", fitted),
         Condition {
             drift_per_run: 0.0005,
-            ..of("drift, each run 0.05% slower", &quiet)
+            ..of("drift, each run 0.05% slower", quiet)
         },
-        of("busy neighbour", &neighbour),
+        of("busy neighbour", neighbour),
         Condition {
             first_slower: 0.2,
-            ..of("first run of each round 20% slower", &quiet)
+            ..of("first run of each round 20% slower", quiet)
         },
         Condition {
             step: 0.004,
-            ..of("quiet, read in steps of 4 ms", &quiet)
+            ..of("quiet, read in steps of 4 ms", quiet)
         },
+    ]
+}
+
+/// Places where those of a rival are noisier, or where rivals leave.
+fn unlike(quiet: &[f64], neighbour: &[f64], fitted: &[f64]) -> Vec<Condition> {
+    vec![
         Condition {
             rival_noise: 3.0,
             unequal: true,
-            ..of("log-normal, one rival three times as noisy", &fitted)
+            ..of("log-normal, one rival three times as noisy", fitted)
         },
         Condition {
             rival_noise: 3.0,
             symmetric: true,
             unequal: true,
-            ..of("busy neighbour, one rival three times as noisy", &neighbour)
+            ..of("busy neighbour, one rival three times as noisy", neighbour)
         },
         Condition {
             rival_spikes: 0.1,
             unequal: true,
-            ..of("quiet, one rival with spikes of its own", &quiet)
+            ..of("quiet, one rival with spikes of its own", quiet)
         },
         Condition {
             leaving: true,
-            ..of("quiet, half of the rivals 10% slower; they leave", &quiet)
+            ..of("quiet, half of the rivals 10% slower; they leave", quiet)
         },
         Condition {
             leaving: true,
             ..of(
                 "busy neighbour, half of the rivals 10% slower; they leave",
-                &neighbour,
+                neighbour,
             )
         },
-    ])
+    ]
 }

@@ -1,0 +1,286 @@
+//! What a person sees while the engine works: lines on standard error, and a bar where that is a terminal.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use heapdrome_catalogue::BuildEvent;
+use heapdrome_engine::event::{Aim, Event, Found, GoingOn, RoundsDone, Sink, Step};
+use heapdrome_engine::{Engine, failure::Failure};
+use heapdrome_paging::{Leftovers, size};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::output;
+
+/// The steps of the bar of a race: it shows a share, since the number of rounds is not known beforehand.
+const STEPS: u64 = 1000;
+
+/// Between two looks of the bar.
+const TICK: Duration = Duration::from_millis(500);
+
+/// An engine whose events are shown.
+///
+/// # Errors
+/// As [`Engine::new`].
+pub fn engine() -> Result<Engine, Failure> {
+    Engine::new(Progress::default())
+}
+
+/// Shows events.
+#[derive(Default)]
+struct Progress {
+    /// The bar of what goes on, if anything does.
+    bar: RefCell<Option<ProgressBar>>,
+}
+
+impl Sink for Progress {
+    fn event(&self, event: Event<'_>) {
+        match event {
+            Event::RaceOpened => self.open(STEPS),
+            Event::RaceClosed | Event::BuildEnded => self.close(),
+            Event::RaceDoes { title, step } => self.show_step(title, step),
+            Event::Build { allocator, event } => self.show_build(allocator, event),
+            Event::BuildStarted(allocator) => {
+                self.tell(format!("building {allocator}"));
+                self.open(1);
+            }
+            Event::Interim(result) => {
+                let table = heapdrome_report::interim(result, output::terminal());
+                self.aside(|| output::print_aside(&table));
+            }
+            Event::Leftovers(what) => left_behind(what)
+                .into_iter()
+                .for_each(|line| self.tell(line)),
+            told => self.tell(line(told)),
+        }
+    }
+}
+
+impl Progress {
+    fn open(&self, length: u64) {
+        self.close();
+        let bar = ProgressBar::new(length);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(TICK);
+        self.bar.replace(Some(bar));
+    }
+
+    fn close(&self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Shows how far it is, from 0 to the length of the bar, and in words.
+    fn show(&self, position: Option<u64>, message: String) {
+        if let Some(bar) = &*self.bar.borrow() {
+            if let Some(position) = position {
+                bar.set_position(position);
+            }
+            bar.set_message(message);
+        }
+    }
+
+    /// Prints a line above the bar, on standard error; also where there is no terminal.
+    fn tell(&self, line: String) {
+        self.aside(|| output::tell(line));
+    }
+
+    /// Runs `print` with the bar out of the way.
+    fn aside(&self, print: impl FnOnce()) {
+        match &*self.bar.borrow() {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    fn show_step(&self, title: Option<&str>, step: Step<'_>) {
+        let position = match step {
+            Step::Round { share, .. } => Some((share * STEPS as f64) as u64),
+            Step::WarmUp { .. } | Step::Untimed { .. } => None,
+        };
+        self.show(position, entitled(title, &step_text(step)));
+    }
+
+    fn show_build(&self, allocator: &str, event: &BuildEvent) {
+        match event {
+            BuildEvent::Step { n, of, what } => {
+                if let Some(bar) = &*self.bar.borrow() {
+                    bar.set_length(*of as u64);
+                }
+                self.show(Some(*n as u64), format!("{allocator}: {what}"));
+            }
+            BuildEvent::Fetching { package } => {
+                self.show(None, format!("{allocator}: fetching {package}"));
+            }
+            BuildEvent::Finished { .. } => {}
+        }
+    }
+}
+
+/// The text with the title of its race before it.
+fn entitled(title: Option<&str>, text: &str) -> String {
+    match title {
+        Some(title) => format!("{title}: {text}"),
+        None => text.to_owned(),
+    }
+}
+
+fn step_text(step: Step<'_>) -> String {
+    match step {
+        Step::WarmUp { round, of } => format!("warm-up round {} of {of}", round + 1),
+        Step::Untimed { aim, entrant } => format!("{}: {entrant}", aim_text(aim)),
+        Step::Round {
+            round,
+            entrant,
+            left,
+            ..
+        } => {
+            let left = match left.as_secs() {
+                0 => String::new(),
+                seconds => {
+                    let left = humantime::format_duration(Duration::from_secs(seconds));
+                    format!(", at most {left} left")
+                }
+            };
+            format!("round {}, {entrant}{left}", round + 1)
+        }
+    }
+}
+
+fn aim_text(aim: Aim) -> &'static str {
+    match aim {
+        Aim::Proof => "proving who serves malloc",
+        Aim::Memory => "watching memory",
+        Aim::Blocks => "following every block",
+        Aim::Work => "counting the work again",
+    }
+}
+
+/// The line that tells of an event; empty for what is shown in another way.
+fn line(event: Event<'_>) -> String {
+    match event {
+        Event::RaceFound { title, finding } => entitled(title, &found_text(finding)),
+        Event::GoingOn(what) => going_on(what),
+        Event::CellStarted(title) => title.to_owned(),
+        Event::Remark(text) => text.to_owned(),
+        Event::Locking(what) => format!("locking {what}"),
+        Event::SweepUnfinished { resume, left } => sweep_unfinished(resume, left),
+        Event::SuiteStarted { races, done, file } => format!(
+            "{races} races, {done} done before; what is done is kept in {}",
+            file.display()
+        ),
+        Event::SuiteInterrupted { arguments, file } => {
+            format!("go on with: heapdrome {arguments} --resume {file}")
+        }
+        Event::Estimating => {
+            "running each allocator once on a small form, to estimate the time".to_owned()
+        }
+        Event::NotBuilt(names) => format!(
+            "not built, and taken to be as fast as the others: {}",
+            names.join(", ")
+        ),
+        Event::NotEstimated { cell, failure } => format!("{cell} cannot be estimated: {failure}"),
+        Event::DoesNotRace { allocator, failure } => {
+            format!("{allocator} does not race: {failure}")
+        }
+        Event::MakingSwap(bytes) => format!("making {} of swap", size(bytes)),
+        Event::Turn { cell, turn } => format!(
+            "round {} of {}, {} of {}: {}: {}",
+            turn.round, turn.rounds, turn.number, turn.of, cell.part, cell.name
+        ),
+        Event::RoundLost { cell, why } => format!("{}: {}: {why}", cell.part, cell.name),
+        Event::Misusing(allocator) => format!("misusing {allocator}"),
+        Event::NotMisused { allocator, why } => format!("{allocator} is left out: {why}"),
+        Event::Preparing(event) => event.to_string(),
+        Event::Generating { sets, size, peak } => format!(
+            "generating {sets} data sets of size {size} (a race with them takes about {peak} of memory); this is \
+             done once"
+        ),
+        Event::Generated(time) => format!("generated in {:.1} s", time.as_secs_f64()),
+        Event::BuildsAhead { builds } => builds_ahead(builds),
+        Event::Built {
+            allocator,
+            version,
+            seconds,
+        } => format!("built {allocator} {version} in {seconds} s"),
+        Event::RaceOpened
+        | Event::RaceClosed
+        | Event::RaceDoes { .. }
+        | Event::Interim(_)
+        | Event::BuildStarted(_)
+        | Event::Leftovers(_)
+        | Event::Build { .. }
+        | Event::BuildEnded => String::new(),
+    }
+}
+
+fn found_text(found: Found<'_>) -> String {
+    match found {
+        Found::Left {
+            entrant,
+            ending,
+            during,
+        } => format!("{entrant} leaves the race: {ending} in {during}"),
+        Found::MetricMissing { metric, entrant } => {
+            format!("metric {metric} was not found in the output under {entrant}")
+        }
+        Found::Decided { rounds, entrants } => format!(
+            "decided after {rounds} rounds, and run no more: {}",
+            entrants.join(", ")
+        ),
+        Found::Outlook(text) | Found::Remark(text) => text.to_owned(),
+    }
+}
+
+fn going_on(what: GoingOn<'_>) -> String {
+    let races = what.races.map_or_else(String::new, |(ended, races)| {
+        format!("{ended} of {races} races ended, ")
+    });
+    let RoundsDone {
+        done,
+        most,
+        may_end_sooner,
+    } = what.rounds;
+    let at_most = if may_end_sooner { "at most " } else { "" };
+    format!(
+        "going on with {} ({}), begun {} in {}: {races}{done} of {at_most}{most} rounds done",
+        what.name,
+        what.raced,
+        what.begun,
+        what.folder.display(),
+    )
+}
+
+fn sweep_unfinished(resume: Option<&str>, left: &[&str]) -> String {
+    let next = match (resume, left) {
+        (Some(name), _) => format!("; go on with: heapdrome race --resume {name}"),
+        (None, []) => String::new(),
+        (None, left) => format!("; race the rest, too: {}", left.join(", ")),
+    };
+    format!("what was done is reported{next}")
+}
+
+/// What became of what a killed paging lab had left.
+fn left_behind(what: &Leftovers) -> Vec<String> {
+    let removed = what.removed.iter();
+    let removed = removed.map(|item| format!("removed what an earlier run had left: {item}"));
+    let foreign = what
+        .foreign
+        .iter()
+        .map(|item| format!("left alone, as it is not what an earlier run made: {item}"));
+    let failed = what.failed.iter().map(ToString::to_string);
+    removed.chain(foreign).chain(failed).collect()
+}
+
+fn builds_ahead(builds: &[(&str, u64)]) -> String {
+    let told: Vec<String> = builds
+        .iter()
+        .map(|(name, seconds)| format!("{name} {seconds} s"))
+        .collect();
+    format!(
+        "building first what is missing; on two busy cores that took: {}",
+        told.join(", ")
+    )
+}

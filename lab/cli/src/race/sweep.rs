@@ -1,0 +1,108 @@
+//! `heapdrome race -t 1,2,4`, `--sweep jobs=1,4`: one race for each combination of values.
+
+use heapdrome_engine::Engine;
+use heapdrome_engine::race::{
+    Load, Sweep, SweepRequest, Whole, check_parameters, current_folder, sweep_outcome,
+};
+use heapdrome_engine::workload::THREADS;
+use heapdrome_record::SweptParameter;
+
+use super::options::options;
+use super::placeholders;
+use super::resuming::read;
+use super::stopping::{Aim, stopping};
+use crate::arguments::{Action, OutputArguments, RaceArguments};
+use crate::destinations::Destinations;
+use crate::failure::Failure;
+use crate::output;
+
+/// Runs a sweep that begins.
+///
+/// # Errors
+/// As a race; when several end with a failure, the first is told.
+pub fn sweep(arguments: &RaceArguments, engine: &Engine) -> Result<(), Failure> {
+    let whole = Whole::new(arguments.asked(), arguments.seed, engine);
+    let sweep = Sweep::new(request(arguments)?, whole)?;
+    placeholders::hint(arguments);
+    run(&sweep, &arguments.output, engine)
+}
+
+/// Goes on with a sweep. Limits that are `given` take the place of its own. Its result goes where `given` says, and
+/// for what that leaves open to the files that the sweep was first asked to write.
+///
+/// # Errors
+/// As [`sweep`]; and when it cannot be taken up.
+pub fn go_on(whole: Whole, given: &RaceArguments, engine: &Engine) -> Result<(), Failure> {
+    let now = given.output.seen_from(&current_folder()?);
+    let Some(Action::Race(arguments)) = read(&whole.asked) else {
+        return Err(Failure::Usage(format!(
+            "another version of heapdrome ran the sweep {}; go on with that one, or run it again",
+            whole.name
+        )));
+    };
+    whole.enter_folder()?;
+    let mut sweep = Sweep::new(request(&arguments)?, whole)?;
+    // The files of a sweep that has ended were written then, and may hold a later result now.
+    let output = match sweep.has_ended() {
+        false => now.or(arguments.output.clone()),
+        true => now,
+    };
+    Destinations::of(&output).check(&[])?;
+    if given.stopping.is_given() {
+        sweep.limit(stopping(&given.stopping, arguments.quick, Aim::Measure)?);
+    }
+    sweep.announce(engine);
+    run(&sweep, &output, engine)
+}
+
+/// Runs what is left of the races, and reports what came of all.
+fn run(sweep: &Sweep, output: &OutputArguments, engine: &Engine) -> Result<(), Failure> {
+    let (collection, ended) = sweep.run(engine);
+    let Some(collection) = collection else {
+        return ended;
+    };
+    output::publish_collection(&collection, output, Some(&engine.folders.redaction()))?;
+    ended.and_then(|()| sweep_outcome(&collection))
+}
+
+/// What the command line asks for.
+fn request(arguments: &RaceArguments) -> Result<SweepRequest, Failure> {
+    let parameters = parameters(arguments);
+    check_parameters(&parameters, arguments.runs.pin.is_some())?;
+    Ok(SweepRequest {
+        load: load(arguments),
+        parameters,
+        work: arguments.work.clone(),
+        knee: arguments.knee,
+        allocators: arguments.allocators.clone(),
+        baseline: arguments.baseline().to_owned(),
+        options: options(arguments)?,
+        stopping: stopping(&arguments.stopping, arguments.quick, Aim::Measure)?,
+    })
+}
+
+fn load(arguments: &RaceArguments) -> Load {
+    let words = arguments.command.clone();
+    match &arguments.workload {
+        None => Load::Command(words),
+        Some(name) => Load::Workload {
+            name: name.clone(),
+            words,
+            quick: arguments.quick,
+        },
+    }
+}
+
+/// The parameters that the command line sweeps, `-t` before `--sweep`.
+fn parameters(arguments: &RaceArguments) -> Vec<SweptParameter> {
+    let mut all = Vec::new();
+    if !arguments.threads.is_empty() {
+        let values = arguments.threads.iter().map(u64::to_string).collect();
+        all.push(SweptParameter {
+            name: THREADS.to_owned(),
+            values,
+        });
+    }
+    all.extend(arguments.sweeps.iter().cloned());
+    all
+}

@@ -1,0 +1,127 @@
+//! `heapdrome suite`: the tables of a document, measured here.
+
+use heapdrome_engine::suite::{self, DocumentRequest, Estimate, LGALLOC, Session, SuiteRequest};
+use heapdrome_record::Scale;
+
+use crate::arguments::paging::PagingSuiteArguments;
+use crate::arguments::{SuiteArguments, is_stdout};
+use crate::destinations::Destinations;
+use crate::failure::Failure;
+use crate::{output, progress};
+
+/// Runs a suite and prints its tables and what became of the document's sentences.
+///
+/// # Errors
+/// When there is no suite of this name, it cannot be run, or an entrant failed; whatever was
+/// measured until then has been printed and written.
+pub fn suite(arguments: &SuiteArguments) -> Result<(), Failure> {
+    // The file that a suite goes on with is written, too.
+    let resumed = arguments.resume.as_deref().filter(|file| file.exists());
+    let data = arguments.paging.data.as_deref();
+    let files = Destinations::of(&arguments.output).and("--data", data);
+    let files = files.and("--resume", resumed);
+    files.check(&[])?;
+    match arguments.name == LGALLOC {
+        true => output::refuse_csv(&arguments.output, "the suite lgalloc")?,
+        false => refuse_options(&arguments.paging)?,
+    }
+    match arguments.name == heapdrome_suites::MISUSE {
+        true => misuse(arguments),
+        false => run(arguments, &files),
+    }
+}
+
+/// Refuses options that only the suite lgalloc has.
+fn refuse_options(arguments: &PagingSuiteArguments) -> Result<(), Failure> {
+    match arguments.make.swap.is_some() || arguments.thp || arguments.data.is_some() {
+        true => Err(Failure::usage(
+            "--swap, --thp and --data are for the suite lgalloc",
+        )),
+        false => Ok(()),
+    }
+}
+
+fn run(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), Failure> {
+    let engine = progress::engine()?;
+    let request = request(arguments);
+    let mut session = Session::open(&request, &engine)?;
+    if arguments.estimate || request.scale == Scale::Published {
+        let estimate = session.estimate()?;
+        tell(&estimate, files)?;
+        if arguments.estimate {
+            return Ok(());
+        }
+        estimate.refuse_long(arguments.yes)?;
+    }
+    let ended = session.run();
+    if let Some(collection) = session.result()? {
+        let redaction = engine.folders.redaction();
+        let printed = output::print_collection(collection, files);
+        let saved = output::save_collection(collection, &arguments.output, Some(&redaction));
+        let data = output::save_cells(collection, arguments.paging.data.as_deref());
+        printed.and(saved).and(data)?;
+    }
+    ended.and_then(|()| session.outcome())
+}
+
+/// Prints the estimate; beside a file that goes to standard output it is told on standard error.
+fn tell(estimate: &Estimate, files: &Destinations<'_>) -> Result<(), Failure> {
+    let text = estimate.text();
+    match files.take_stdout() {
+        true => output::print_aside(text.trim_end()),
+        false => output::print(text.as_bytes())?,
+    }
+    Ok(())
+}
+
+/// Commits every kind of misuse under every allocator, and prints what came of it.
+fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
+    refuse(arguments)?;
+    let engine = progress::engine()?;
+    let collection = suite::misuse(&request(arguments), &engine)?;
+    let redaction = engine.folders.redaction();
+    output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
+    match collection.misuse.is_empty() {
+        true => Err(Failure::Entrant("nothing could be tried".to_owned())),
+        false => Ok(()),
+    }
+}
+
+fn request(arguments: &SuiteArguments) -> SuiteRequest {
+    let file = arguments.output.json.clone();
+    SuiteRequest {
+        name: arguments.name.clone(),
+        scale: arguments.scale(),
+        estimate: arguments.estimate,
+        allocators: arguments.allocators.clone(),
+        only: arguments.only.clone(),
+        rounds: arguments.rounds,
+        resume: arguments.resume.clone(),
+        file: file.filter(|path| !is_stdout(path)),
+        redact: arguments.output.redact,
+        seed: arguments.seed,
+        document: DocumentRequest {
+            swap: arguments.paging.make.wish(),
+            set_huge_pages: arguments.paging.thp,
+        },
+        asked: std::env::args().skip(1).collect(),
+    }
+}
+
+/// What other suites have and this one has not.
+fn refuse(arguments: &SuiteArguments) -> Result<(), Failure> {
+    let given = [
+        ("--published", arguments.published),
+        ("--estimate", arguments.estimate),
+        ("--rounds", arguments.rounds.is_some()),
+        ("--resume", arguments.resume.is_some()),
+        ("--seed", arguments.seed.is_some()),
+        ("--csv", arguments.output.csv.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Failure::usage(format!(
+            "suite misuse has no {option}: it runs each program once, in a minute or two"
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,66 @@
+//! The folders that heapdrome keeps things in, after the XDG base directory specification.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use heapdrome_packages::Cache;
+use heapdrome_record::Redaction;
+
+use crate::failure::Failure;
+
+/// Where everything is.
+pub struct Folders {
+    /// Sources and built allocators.
+    pub cache: Cache,
+    /// The user's own allocators.
+    pub config: PathBuf,
+    /// Journals of races, one folder each.
+    pub races: PathBuf,
+}
+
+impl Folders {
+    /// Finds the folders; creates none but the cache's.
+    ///
+    /// # Errors
+    /// When there is neither a home folder nor the variables that name the others.
+    pub fn find() -> Result<Self, Failure> {
+        let homeless = || {
+            Failure::machine(
+                "there is no home folder; set HOME, or XDG_CONFIG_HOME and XDG_STATE_HOME",
+            )
+        };
+        Ok(Self {
+            cache: Cache::open().map_err(Failure::machine)?,
+            config: dirs::config_dir().ok_or_else(homeless)?.join("heapdrome"),
+            races: dirs::state_dir()
+                .ok_or_else(homeless)?
+                .join("heapdrome")
+                .join("races"),
+        })
+    }
+
+    /// Folders below `root`, apart from the user's own.
+    ///
+    /// # Errors
+    /// When the cache's cannot be created.
+    pub fn below(root: &Path) -> Result<Self, Failure> {
+        Ok(Self {
+            cache: Cache::at(&root.join("cache")).map_err(Failure::machine)?,
+            config: root.join("config"),
+            races: root.join("races"),
+        })
+    }
+
+    /// Makes fetches and builds end soon after `interrupt` is raised.
+    #[must_use]
+    pub fn interrupted_by(mut self, interrupt: &Arc<AtomicBool>) -> Self {
+        self.cache = self.cache.interrupted_by(Arc::clone(interrupt));
+        self
+    }
+
+    /// What replaces the names of folders in results that are shared.
+    pub fn redaction(&self) -> Redaction {
+        Redaction::new(dirs::home_dir().as_deref(), self.cache.root())
+    }
+}

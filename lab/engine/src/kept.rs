@@ -1,0 +1,186 @@
+//! A collection while it grows, and the file in which it is kept, so that whatever ends heapdrome, what is done need not
+//! be done again.
+
+use std::path::{Path, PathBuf};
+
+use heapdrome_record::{
+    Collection, SCHEMA, Scale, collection_to_json, compressed_if_named, write_atomically,
+};
+
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::failure::Failure;
+
+/// A collection of nothing yet.
+#[must_use]
+pub fn started(name: &str, scale: Scale, asked: Vec<String>) -> Collection {
+    let now = std::time::SystemTime::now();
+    Collection {
+        schema: SCHEMA,
+        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(now).to_string(),
+        asked,
+        name: name.to_owned(),
+        scale: Some(scale),
+        ..Collection::default()
+    }
+}
+
+/// A collection while it grows.
+pub struct Kept<'a> {
+    /// What there is of it.
+    pub collection: Collection,
+    engine: &'a Engine,
+    /// Where it is kept, if it can be taken up.
+    file: Option<PathBuf>,
+    redacted: bool,
+}
+
+impl<'a> Kept<'a> {
+    /// A collection that is kept in this file, or else in one of its own beside the journals of races; `redacted` with
+    /// variables for the names of folders.
+    ///
+    /// # Errors
+    /// When there is no folder for that file.
+    pub fn in_file(
+        collection: Collection,
+        file: Option<PathBuf>,
+        redacted: bool,
+        engine: &'a Engine,
+    ) -> Result<Self, Failure> {
+        let file = match file {
+            Some(path) => path,
+            None => own_file(engine, &collection)?,
+        };
+        Ok(Self {
+            file: Some(file),
+            redacted,
+            ..Self::unnamed(collection, engine)
+        })
+    }
+
+    /// A collection that nobody can take up.
+    pub fn unnamed(collection: Collection, engine: &'a Engine) -> Self {
+        Self {
+            collection,
+            engine,
+            file: None,
+            redacted: false,
+        }
+    }
+
+    /// What is worked with.
+    pub fn engine(&self) -> &'a Engine {
+        self.engine
+    }
+
+    /// Where it is kept.
+    pub fn file(&self) -> &Path {
+        self.file.as_deref().unwrap_or(Path::new(""))
+    }
+
+    /// Adds a remark, unless it is there.
+    pub fn remark(&mut self, remark: String) {
+        if !self.collection.remarks.contains(&remark) {
+            self.collection.remarks.push(remark);
+        }
+    }
+
+    /// Tells and remarks on something, in place of what was remarked on it before.
+    pub fn remark_on(&mut self, subject: &str, what: &str) {
+        self.forget(subject);
+        let remark = format!("{subject}: {what}");
+        self.engine.tell(Event::Remark(&remark));
+        self.collection.remarks.push(remark);
+    }
+
+    /// Takes out what was remarked on something.
+    pub fn forget(&mut self, subject: &str) {
+        let about = |remark: &String| {
+            let rest = remark.strip_prefix(subject);
+            rest.is_some_and(|rest| rest.starts_with(": "))
+        };
+        self.collection.remarks.retain(|remark| !about(remark));
+    }
+
+    /// Makes tables and verdicts of all that there is, and writes it; nothing where it is not kept.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&mut self, evaluate: impl FnOnce(&mut Collection)) -> Result<(), Failure> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        evaluate(&mut self.collection);
+        let mut bytes = collection_to_json(&self.collection).map_err(Failure::machine)?;
+        if self.redacted {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            bytes = self.engine.folders.redaction().text(&text).into_bytes();
+        }
+        let bytes = compressed_if_named(file, bytes).map_err(Failure::machine)?;
+        write_atomically(file, &bytes).map_err(Failure::machine)
+    }
+
+    /// Tells how to go on after an interrupt.
+    pub fn interrupted(&self) -> Failure {
+        if let Some(file) = &self.file {
+            let file = file.to_string_lossy();
+            self.engine.tell(Event::SuiteInterrupted {
+                arguments: &again(&self.collection.asked),
+                file: &shlex::try_quote(&file).unwrap_or_default(),
+            });
+        }
+        Failure::Interrupted
+    }
+}
+
+/// heapdrome's own arguments without an earlier `--resume`.
+fn again(asked: &[String]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    let mut all = asked.iter().map(String::as_str);
+    while let Some(word) = all.next() {
+        match word {
+            "--resume" => {
+                all.next();
+            }
+            word if word.starts_with("--resume=") => {}
+            word => words.push(word),
+        }
+    }
+    shlex::try_join(words).unwrap_or_default()
+}
+
+/// A file that no other suite writes to.
+fn own_file(engine: &Engine, collection: &Collection) -> Result<PathBuf, Failure> {
+    let folder = engine.folders.races.with_file_name("suites");
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        Failure::Machine(format!(
+            "cannot make {}: {error}; name a file with --json",
+            folder.display()
+        ))
+    })?;
+    let name = Path::new(&collection.name).file_stem().unwrap_or_default();
+    let started = collection.started.replace(':', "-");
+    let process = std::process::id();
+    let name = name.to_string_lossy();
+    Ok(folder.join(format!("{name}-{started}-{process}.json")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_that_is_taken_up_twice_names_one_file() {
+        let asked = [
+            "suite",
+            "real",
+            "--resume",
+            "a b.json",
+            "--quick",
+            "--resume=x",
+        ];
+        let asked = asked.map(str::to_owned);
+        assert_eq!(again(&asked), "suite real --quick");
+    }
+}

@@ -1,0 +1,154 @@
+//! Cells of the paging lab, run one by one: what came of each is kept before the next begins.
+
+use std::time::Duration;
+
+use heapdrome_paging::{Mechanism, Rounds, Schedule, evaluate, last_round, take_up};
+use heapdrome_record::{Collection, PagingCell as Cell};
+
+use super::{Opened, failure};
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::kept::Kept;
+
+/// Cells that are to run.
+pub struct Cells<'a> {
+    /// The lab.
+    pub opened: Opened<'a>,
+    /// How limits are made; `None` if not at all.
+    pub mechanism: Option<Mechanism>,
+    /// How many rounds there are.
+    rounds: Rounds,
+    /// Processors that the document's sentences are tested on; `None` where they are not.
+    sentences: Option<usize>,
+    /// The places of the cells in the collection.
+    places: Vec<usize>,
+    /// How long they were measured before.
+    spent: Duration,
+}
+
+impl<'a> Cells<'a> {
+    /// Puts these cells into a collection, behind those that it has.
+    ///
+    /// # Errors
+    /// The name of a cell that was run otherwise before.
+    pub fn new(
+        opened: Opened<'a>,
+        mechanism: Option<Mechanism>,
+        rounds: Rounds,
+        wanted: Vec<Cell>,
+        collection: &mut Collection,
+    ) -> Result<Self, String> {
+        let places = take_up(&mut collection.paging_cells, wanted)?;
+        collection.machine = opened.machine.clone();
+        Ok(Self {
+            opened,
+            mechanism,
+            rounds,
+            sentences: None,
+            places,
+            spent: collection
+                .paging_time
+                .map_or(Duration::ZERO, Duration::from),
+        })
+    }
+
+    /// Also tests the document's sentences.
+    #[must_use]
+    pub fn with_sentences(self) -> Self {
+        Self {
+            sentences: Some(self.rounds.processors),
+            ..self
+        }
+    }
+
+    /// The cells that are to run.
+    pub fn wanted<'c>(&self, collection: &'c mut Collection) -> impl Iterator<Item = &'c mut Cell> {
+        let cells = collection.paging_cells.iter_mut().enumerate();
+        let places = self.places.clone();
+        cells.filter_map(move |(place, cell)| places.contains(&place).then_some(cell))
+    }
+
+    /// Makes the tables and the verdicts of a collection anew.
+    pub fn evaluate(&self, collection: &mut Collection) {
+        evaluate(collection, self.sentences);
+    }
+
+    /// How long cells were measured until now, from the first time that heapdrome was started for them.
+    fn elapsed(&self) -> Duration {
+        self.spent + self.opened.begun.elapsed()
+    }
+
+    fn schedule(&self, collection: &Collection) -> Schedule {
+        let cells = &collection.paging_cells;
+        Schedule::new(self.rounds, cells, self.places.clone(), self.spent)
+    }
+
+    /// Whether every cell has had all its turns.
+    pub fn are_done(&self, collection: &Collection) -> bool {
+        let next = self
+            .schedule(collection)
+            .next(&collection.paging_cells, self.elapsed());
+        next.is_none()
+    }
+
+    /// Runs the cells, those first that have the fewest rounds behind them.
+    ///
+    /// # Errors
+    /// When someone interrupts, or what came of a cell cannot be kept.
+    pub fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
+        for remark in std::mem::take(&mut self.opened.remarks) {
+            kept.remark(remark);
+        }
+        let mut schedule = self.schedule(&kept.collection);
+        while let Some(turn) = schedule.next(&kept.collection.paging_cells, self.elapsed()) {
+            let cell = &mut kept.collection.paging_cells[turn.place];
+            let engine = self.opened.engine;
+            engine.tell(Event::Turn { cell, turn });
+            let lost = self.opened.lab.run_cell(cell, turn.round, self.mechanism);
+            if let Some(why) = lost.map_err(failure)? {
+                engine.tell(Event::RoundLost { cell, why: &why });
+            }
+            kept.collection.paging_time = Some(self.elapsed().into());
+            kept.write(|collection| self.evaluate(collection))?;
+        }
+        let cells = &kept.collection.paging_cells;
+        let remarks = self.told_rounds(cells);
+        remarks.into_iter().for_each(|remark| kept.remark(remark));
+        Ok(())
+    }
+
+    /// What a reader should know about the number of rounds.
+    fn told_rounds(&self, cells: &[Cell]) -> Vec<String> {
+        let own = self.places.iter().map(|place| &cells[*place]);
+        let run = own.filter(|cell| cell.failure.is_none());
+        let all = run.map(|cell| cell.last_round).min().unwrap_or(0);
+        let mut told = Vec::new();
+        if all < self.rounds.all {
+            told.push(format!(
+                "{all} of {} rounds were run: another would have taken too long",
+                self.rounds.all
+            ));
+        }
+        let more = last_round(cells).saturating_sub(self.rounds.all);
+        if more > 0 {
+            told.push(format!(
+                "{more} further rounds of cells whose targets or sentences were open"
+            ));
+        }
+        told
+    }
+}
+
+/// Whether anything was measured.
+///
+/// # Errors
+/// When nothing was.
+pub fn outcome(collection: &Collection) -> Result<(), Failure> {
+    let mut cells = collection.paging_cells.iter();
+    match cells.any(|cell| cell.sound().next().is_some()) {
+        true => Ok(()),
+        false => Err(Failure::Machine(
+            "nothing could be measured; the notes below the tables say why".to_owned(),
+        )),
+    }
+}

@@ -1,0 +1,99 @@
+//! What holds a working set: an allocator, by the name that someone asked for.
+
+use heapdrome_paging::Holding;
+use heapdrome_record::{Entrant, Holder};
+
+use super::Opened;
+use crate::allocators::Names;
+use crate::engine::Engine;
+use crate::failure::Failure;
+
+/// Finds what the names stand for; allocators that are not there yet are built, or named only where `build` is false.
+///
+/// # Errors
+/// When there is none of a name, or it cannot be had.
+pub fn holdings(asked: &[String], build: bool, engine: &Engine) -> Result<Vec<Holding>, Failure> {
+    // No allocators, but ways of the child that have names of their own.
+    let own = [Holder::Lgalloc, Holder::Published, Holder::Mapped];
+    let own = |name: &str| own.into_iter().find(|holder| holder.name() == name);
+    if let Some(all) = asked
+        .iter()
+        .map(|name| own(name))
+        .collect::<Option<Vec<_>>>()
+    {
+        return Ok(all.into_iter().map(Holding::from).collect());
+    }
+    let catalogue = engine.catalogue()?;
+    let names = Names::new(&catalogue, engine);
+    let ready = |name: &String| -> Result<Holding, Failure> {
+        let named = || Entrant {
+            name: name.clone(),
+            ..Entrant::default()
+        };
+        let allocator = match build || !names.must_be_built(name) {
+            true => names.ready(name)?,
+            false => named(),
+        };
+        Ok(Holding {
+            holder: Holder::Malloc,
+            allocator: Some(allocator),
+        })
+    };
+    let mut found: Vec<Holding> = Vec::new();
+    for word in asked {
+        let more = match own(word) {
+            Some(holder) => vec![holder.into()],
+            None => {
+                let expanded = names.expand(std::slice::from_ref(word))?;
+                expanded.iter().map(ready).collect::<Result<_, _>>()?
+            }
+        };
+        for holding in more {
+            if !found.iter().any(|known| known.name() == holding.name()) {
+                found.push(holding);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Finds the allocators beside lgalloc: those that were asked for, else the usual ones, or a remark.
+///
+/// # Errors
+/// When one that was asked for cannot be had, or someone interrupts.
+pub fn rivals_of(
+    asked: &[String],
+    build: bool,
+    opened: &mut Opened<'_>,
+) -> Result<Vec<Holding>, Failure> {
+    const USUAL: [&str; 2] = ["mimalloc3", "jemalloc"];
+    if !asked.is_empty() {
+        let mut found = holdings(asked, build, opened.engine)?;
+        found.retain(|holding| holding.allocator.is_some());
+        return Ok(found);
+    }
+    match holdings(&USUAL.map(str::to_owned), build, opened.engine) {
+        Err(Failure::Interrupted) => Err(Failure::Interrupted),
+        Err(failure) => {
+            let why = format!("{} left out: {failure}", USUAL.join(" and "));
+            opened.remarks.push(why);
+            Ok(Vec::new())
+        }
+        found => found,
+    }
+}
+
+/// The names of the allocators among these that are not built.
+///
+/// # Errors
+/// When the user's own list of allocators is wrong.
+pub fn unbuilt(holdings: &[&Holding], engine: &Engine) -> Result<Vec<String>, Failure> {
+    let catalogue = engine.catalogue()?;
+    let names = Names::new(&catalogue, engine);
+    let of = |holding: &&Holding| Some(holding.allocator.as_ref()?.name.clone());
+    let mut found: Vec<String> = holdings.iter().filter_map(of).collect();
+    found.retain(|name| names.must_be_built(name));
+    found.sort();
+    found.dedup();
+    Ok(found)
+}

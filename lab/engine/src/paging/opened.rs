@@ -1,0 +1,175 @@
+//! What every experiment needs, found or made.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use heapdrome_paging::{
+    Error, Lab, Ledger, Leftovers, Mechanism, Swap, SwapRequest, free_swap, size,
+};
+use heapdrome_record::{Bytes, Limit, Machine};
+
+use super::failure;
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::workload::companion;
+
+/// The companion that runs experiments.
+const CHILD: &str = "heapdrome-lgalloc-bench";
+
+/// The lab, opened.
+pub struct Opened<'a> {
+    /// The lab.
+    pub lab: Lab,
+    /// What a reader should know about the whole.
+    pub remarks: Vec<String>,
+    /// When it was opened.
+    pub begun: Instant,
+    /// The machine as it was then: what is run later must not count as the work of others.
+    pub machine: Machine,
+    /// What it works with.
+    pub engine: &'a Engine,
+}
+
+/// Swap that is asked for.
+#[derive(Clone, Debug)]
+pub struct SwapWish {
+    /// How much of which kind; `None` for what is there.
+    pub request: Option<SwapRequest>,
+    /// The folder of a swap file.
+    pub folder: PathBuf,
+}
+
+impl<'a> Opened<'a> {
+    /// Opens the lab, and removes what a killed one has left.
+    ///
+    /// # Errors
+    /// When the companion is missing, or a folder cannot be written to.
+    pub fn new(engine: &'a Engine) -> Result<Self, Failure> {
+        let (ledger, leftovers) = ledger(engine)?;
+        engine.tell(Event::Leftovers(&leftovers));
+        Ok(Self {
+            lab: Lab {
+                child: companion::find(CHILD)?,
+                ledger,
+                interrupt: Arc::clone(&engine.interrupt),
+            },
+            remarks: vec![huge_pages()],
+            begun: Instant::now(),
+            machine: heapdrome_machine::describe(),
+            engine,
+        })
+    }
+
+    /// Makes the swap that was asked for, if any, and checks that enough is free.
+    ///
+    /// # Errors
+    /// When it cannot be made, or less is free than `needed`.
+    pub fn swap(&mut self, wish: &SwapWish, needed: Bytes) -> Result<Option<Swap>, Failure> {
+        let made = wish.request.map(|request| {
+            self.engine.tell(Event::MakingSwap(request.bytes));
+            Swap::make(request, &wish.folder, &self.lab.ledger)
+        });
+        let made = made.transpose().map_err(failure)?;
+        let free = free_swap();
+        if free < needed {
+            // Dropping what was made removes it.
+            return Err(Failure::Machine(format!(
+                "{} of swap is free and {} is needed: add --swap file:{} (root), or take a smaller \
+                 --total",
+                size(free),
+                size(needed),
+                size((needed * 2).rounded_up_to(Bytes::from_gib(1)))
+            )));
+        }
+        if free < needed * 2 {
+            self.remarks.push(format!(
+                "swap is more than half full in these experiments ({} free, {} used), which slows it \
+                 down; make it larger than {}",
+                size(free),
+                size(needed),
+                size(needed * 2)
+            ));
+        }
+        Ok(made)
+    }
+
+    /// The mechanism that makes limits here.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn mechanism(&mut self) -> Result<Mechanism, Failure> {
+        let mechanism = self.lab.mechanism().map_err(failure)?;
+        self.remarks.push(format!(
+            "memory limits by {}, read back by each process",
+            mechanism.name()
+        ));
+        Ok(mechanism)
+    }
+
+    /// The mechanism that makes limits here, or none, which is remarked on.
+    ///
+    /// # Errors
+    /// When someone interrupts.
+    pub fn mechanism_if_any(&mut self) -> Result<Option<Mechanism>, Failure> {
+        match self.mechanism() {
+            Ok(mechanism) => Ok(Some(mechanism)),
+            Err(Failure::Interrupted) => Err(Failure::Interrupted),
+            Err(failure) => {
+                let told = format!("measured without a limit: {failure}");
+                self.remarks.push(told);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The limit of what needs no swap, if there are limits: so much memory, and a quota of processor time, or a
+    /// remark on why there is none.
+    ///
+    /// # Errors
+    /// When someone interrupts.
+    pub fn limit_without_swap(
+        &mut self,
+        mechanism: Option<Mechanism>,
+        memory: Bytes,
+        processors: f64,
+    ) -> Result<Option<Limit>, Failure> {
+        let Some(mechanism) = mechanism else {
+            return Ok(None);
+        };
+        let quota = match self.lab.try_quota(mechanism, processors) {
+            Ok(()) => Some(processors),
+            Err(Error::Interrupted) => return Err(Failure::Interrupted),
+            Err(error) => {
+                let told = format!("measured without a quota of processor time: {error}");
+                self.remarks.push(told);
+                None
+            }
+        };
+        Ok(Some(Limit {
+            memory,
+            swap: Bytes(0),
+            processors: quota,
+        }))
+    }
+}
+
+/// The lab's ledger, and what became of what a killed lab had left.
+///
+/// # Errors
+/// When its folder cannot be written to.
+pub fn ledger(engine: &Engine) -> Result<(Arc<Ledger>, Leftovers), Failure> {
+    let state = engine.folders.races.with_file_name("paging");
+    Ledger::open(&state).map_err(failure)
+}
+
+/// How huge pages are set, and what that means for lgalloc.
+fn huge_pages() -> String {
+    match heapdrome_paging::huge_pages().as_deref() {
+        Some("never") => {
+            "transparent huge pages: never; what lgalloc asks for has no effect".to_owned()
+        }
+        set => format!("transparent huge pages: {}", set.unwrap_or("not known")),
+    }
+}

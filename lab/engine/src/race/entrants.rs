@@ -1,0 +1,49 @@
+//! Who takes part in a race.
+
+use heapdrome_record::{Entrant, Role};
+
+use super::as_is::twin_name;
+use crate::allocators::Names;
+use crate::engine::Engine;
+use crate::failure::Failure;
+
+/// The baseline, its twin, and the rivals; what is missing is built. One of a group that cannot be
+/// built is left out, and a note says so; one that was asked for by name ends the race.
+///
+/// # Errors
+/// When a name is unknown, or nothing but the baseline would race.
+pub fn entrants(
+    allocators: &[String],
+    baseline: &str,
+    engine: &Engine,
+) -> Result<(Vec<Entrant>, Vec<String>), Failure> {
+    if baseline == Entrant::AS_IS {
+        return Err(Failure::usage(
+            "as-is is the baseline wherever the command chooses an allocator itself; leave out \
+             --baseline",
+        ));
+    }
+    let catalogue = engine.catalogue()?;
+    let known = Names::new(&catalogue, engine);
+    let first = known.ready(baseline)?;
+    let rivals = known.ready_all(allocators, Some(baseline))?;
+    let twin = twin_name(&first.name);
+    let mut entrants = vec![
+        Entrant {
+            role: Role::Baseline,
+            ..first.clone()
+        },
+        Entrant {
+            role: Role::Twin,
+            name: twin,
+            ..first
+        },
+    ];
+    entrants.extend(rivals.entrants);
+    if entrants.len() == 2 {
+        return Err(Failure::Usage(format!(
+            "only the baseline {baseline} would race; name another allocator with -a"
+        )));
+    }
+    Ok((entrants, rivals.notes))
+}

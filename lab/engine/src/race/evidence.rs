@@ -1,0 +1,155 @@
+//! Untimed runs that follow every block, after the rounds, so that a result can say why.
+//!
+//! The baseline and the leading entrant come first; the others only while all untimed work takes
+//! at most a third of the race's time. A run that fails is no failure of the race. `--memory-runs 0`
+//! asks for no such runs either.
+
+use std::time::{Duration, Instant};
+
+use heapdrome_record::{EntrantResult, JournalLine, Role, Status};
+
+use super::assembling::assemble;
+use super::contest::{Contest, Ended};
+use super::figures::WALL;
+use super::measure_failure;
+use crate::event::Aim;
+use crate::failure::Failure;
+
+/// Untimed work may take the time of the rounds divided by this: a third of the whole.
+const SHARE: u32 = 2;
+
+/// However short the race, the run of the baseline and that of the leading entrant may each take this long.
+const LEAST: Duration = Duration::from_secs(2);
+
+/// Part of a limit that is kept for them at most: rounds matter more.
+const RESERVED: u32 = 6;
+
+/// How many entrants are followed however short the race: the baseline and the leading one.
+const ALWAYS: usize = 2;
+
+/// A run that follows every block takes about this many times as long as a timed one, as a rule.
+const SLOWDOWN: u32 = 3;
+
+impl Contest {
+    /// Follows the blocks of those entrants whose runs the time allows, and returns how the race ended.
+    ///
+    /// # Errors
+    /// When it is interrupted, or the journal cannot be written.
+    pub(super) fn with_evidence(&mut self, ended: Ended) -> Result<Ended, Failure> {
+        if !self.wants_evidence() || !matches!(ended, Ended::Done(_)) {
+            return Ok(ended);
+        }
+        let began = Instant::now();
+        let timed = self.clock.rounds();
+        let untimed = self.clock.spent().saturating_sub(timed);
+        let most = self.plan().stopping.max_time.map_or(Duration::MAX, |most| {
+            Duration::from(most).saturating_sub(timed + untimed)
+        });
+        for (rank, (entrant, wall)) in self.ranked().into_iter().enumerate() {
+            let took = began.elapsed();
+            let limit = budget(rank, timed, untimed + took).min(most.saturating_sub(took));
+            let followed = self.race.evidence()[entrant].is_some();
+            if !followed && wall.saturating_mul(SLOWDOWN) <= limit {
+                self.follow(entrant, limit)?;
+            }
+        }
+        Ok(ended)
+    }
+
+    /// The time that a limit must leave for the runs of the baseline and the leading entrant, where one run
+    /// takes `run` and the limit is `most`.
+    pub(super) fn time_of_evidence(&self, run: Duration, most: Duration) -> Duration {
+        match self.wants_evidence() {
+            true => reserve(run, most),
+            false => Duration::ZERO,
+        }
+    }
+
+    fn wants_evidence(&self) -> bool {
+        let options = &self.plan().options;
+        options.memory_runs > 0 && !options.unproven && !self.is_part()
+    }
+
+    /// Whether the race is one of several, whose time is not its own.
+    fn is_part(&self) -> bool {
+        self.progress.has_title() || self.plan().part.is_some()
+    }
+
+    fn follow(&mut self, entrant: usize, limit: Duration) -> Result<(), Failure> {
+        self.progress.untimed(Aim::Blocks, entrant);
+        let evidence = self.prover.follow_blocks(&mut self.race, entrant, limit)?;
+        let Some(evidence) = evidence else {
+            return Ok(());
+        };
+        let evidence = Box::new(evidence);
+        let line = JournalLine::Evidence { entrant, evidence };
+        self.race.record(line).map_err(measure_failure)
+    }
+
+    /// The baseline and the rivals that count, the fastest rival first, with their usual wall times.
+    fn ranked(&self) -> Vec<(usize, Duration)> {
+        let result = self.with_material("", assemble);
+        let ratio = |row: &EntrantResult| match row.role {
+            Role::Baseline => 0.0,
+            _ => row
+                .versus_baseline
+                .get(WALL.name)
+                .map_or(f64::INFINITY, |it| it.ratio),
+        };
+        let counts = |row: &&EntrantResult| row.role != Role::Twin && row.status == Status::Ok;
+        let mut rows: Vec<_> = result.entrants.iter().filter(counts).collect();
+        rows.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+        let entrants = &self.race.plan().entrants;
+        let place = |row: &EntrantResult| {
+            let place = entrants
+                .iter()
+                .position(|entrant| entrant.name == row.allocator);
+            let wall = row.wall_s.as_ref().map(|wall| wall.median);
+            let wall = wall.and_then(|wall| Duration::try_from_secs_f64(wall).ok());
+            Some((place?, wall?))
+        };
+        rows.into_iter().filter_map(place).collect()
+    }
+}
+
+/// The time that following the entrant of this rank may take, where rounds took `timed` and all other work
+/// `untimed`.
+fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
+    let left = (timed / SHARE).saturating_sub(untimed);
+    match rank < ALWAYS {
+        true => left.max(LEAST),
+        false => left,
+    }
+}
+
+/// The time that a limit of `most` must leave for the runs that are always made, where a timed one takes `run`.
+fn reserve(run: Duration, most: Duration) -> Duration {
+    let wanted = run.saturating_mul(SLOWDOWN * ALWAYS as u32);
+    wanted.min(most / RESERVED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn untimed_work_takes_a_third_and_two_are_followed_in_any_race() {
+        let seconds = Duration::from_secs;
+        for (rank, untimed, most) in [(0, 20, 10), (5, 20, 10), (5, 29, 1), (5, 40, 0)] {
+            assert_eq!(budget(rank, seconds(60), seconds(untimed)), seconds(most));
+        }
+        // What the baseline's run took is not taken from that of the leading entrant.
+        for untimed in [0, 2, 100] {
+            assert_eq!(budget(1, seconds(3), seconds(untimed)), LEAST);
+        }
+        assert_eq!(budget(2, seconds(3), seconds(2)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_limit_leaves_time_for_two_and_most_of_it_for_rounds() {
+        let (ms, limit) = (Duration::from_millis, Duration::from_secs(30));
+        assert_eq!(reserve(ms(100), limit), ms(600));
+        assert_eq!(reserve(ms(10_000), limit), ms(5_000));
+        assert_eq!(reserve(Duration::MAX, limit), ms(5_000));
+    }
+}

@@ -1,0 +1,107 @@
+//! What is known of a race at any moment, and the estimates that follow from it.
+
+use std::collections::BTreeMap;
+
+use heapdrome_record::{
+    Coverage, Ending, Evidence, Finding, Machine, MemoryRun, Plan, Proof, Role, Run, Status,
+};
+use heapdrome_statistics::{Estimate, Rounds};
+
+use super::figures::Compared;
+use super::rules::Rules;
+
+/// All that is known of a race.
+pub struct Material<'a> {
+    /// What was to be done.
+    pub plan: &'a Plan,
+    /// Where.
+    pub machine: &'a Machine,
+    /// Timed runs, in the order in which they ended.
+    pub runs: &'a [Run],
+    /// The latest proof of each entrant that has one.
+    pub proofs: &'a BTreeMap<usize, Proof>,
+    /// The entrants that left the race.
+    pub failures: &'a BTreeMap<usize, Finding>,
+    /// After how many rounds entrants were decided that ran no more.
+    pub decided: &'a BTreeMap<usize, u32>,
+    /// What following every block showed, by entrant.
+    pub evidence: &'a [Option<Evidence>],
+    /// Untimed runs that watched memory.
+    pub memory: &'a [MemoryRun],
+    /// What happened to the race on its way.
+    pub remarks: &'a [String],
+    /// Whether and why the race ended.
+    pub ended: &'a str,
+}
+
+impl Material<'_> {
+    /// The baseline's twin and the rivals whose rows count.
+    pub(super) fn beside_the_baseline(&self) -> impl Iterator<Item = usize> {
+        let entrants = 0..self.plan.entrants.len();
+        entrants.filter(|e| {
+            self.plan.entrants[*e].role != Role::Baseline && self.status(*e) == Status::Ok
+        })
+    }
+
+    /// The timed runs of an entrant.
+    pub(super) fn of_entrant(&self, entrant: usize) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(move |run| run.entrant == entrant)
+    }
+
+    /// Rounds that the baseline and every entrant still racing have finished.
+    pub fn complete_rounds(&self) -> u32 {
+        let racing = (0..self.plan.entrants.len())
+            .filter(|e| self.status(*e) == Status::Ok && !self.decided.contains_key(e));
+        let finished = racing.map(|e| self.of_entrant(e).count());
+        finished
+            .min()
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(0)
+    }
+
+    /// Whether the row of an entrant counts, or why it does not.
+    pub(super) fn status(&self, entrant: usize) -> Status {
+        match self.failures.get(&entrant).map(|finding| finding.ending) {
+            Some(Ending::TimedOut) => return Status::Timeout,
+            Some(_) => return Status::Failed,
+            None => {}
+        }
+        match self.proofs.get(&entrant).map(|proof| proof.coverage) {
+            None if self.plan.options.unproven => Status::Ok,
+            Some(Coverage::TooLittle) | None => Status::NotServed,
+            Some(Coverage::Whole | Coverage::Most) => Status::Ok,
+        }
+    }
+
+    /// A figure of every entrant by rounds; NaN where a round has none.
+    fn by_round(&self, of: impl Fn(&Run) -> Option<f64>) -> Vec<Vec<f64>> {
+        let mut figures = vec![Vec::new(); self.plan.entrants.len()];
+        for run in self.runs {
+            let (own, round) = (&mut figures[run.entrant], run.round as usize);
+            if own.len() <= round {
+                own.resize(round + 1, f64::NAN);
+            }
+            own[round] = of(run).unwrap_or(f64::NAN);
+        }
+        figures
+    }
+
+    /// The ratio of an entrant's figure to the baseline's, in the rounds that both have.
+    pub(super) fn estimate(
+        &self,
+        rules: &Rules,
+        entrant: usize,
+        figure: &Compared<'_>,
+    ) -> Option<Estimate> {
+        let figures = self.by_round(|run| figure.of(run));
+        let figures = figures.iter().map(Vec::as_slice);
+        let baseline = self.plan.baseline();
+        let mut entrants = self.plan.entrants.iter();
+        let twin = entrants.position(|entrant| entrant.role == Role::Twin);
+        let both = twin.map(|twin| [baseline, twin]);
+        let rounds = Rounds::new(figures, both, figure.resolution());
+        rules
+            .of(figure.name())
+            .compare_within(&rounds, entrant, baseline)
+    }
+}

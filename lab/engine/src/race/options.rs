@@ -1,0 +1,68 @@
+//! How each run of a race is made where nothing is said, and what is checked before anything is built.
+
+use std::path::Path;
+
+use heapdrome_record::{CPU, Options, PEAK_RSS, WALL};
+
+use crate::failure::Failure;
+use crate::nearest::nearest;
+use crate::program;
+
+/// What is done where nothing is said: output compared, one memory run, status 0 is success, wall time judged.
+pub fn usual_options() -> Options {
+    Options {
+        compare_output: true,
+        judged: vec![WALL.to_owned()],
+        memory_runs: 1,
+        success: vec![0],
+        ..Options::default()
+    }
+}
+
+/// What `--judge` calls the figures that every race has.
+pub const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
+
+/// Checks that every judged figure is one that the race has, where `metrics` are those besides the common ones.
+///
+/// # Errors
+/// When one is not, with the names that there are.
+pub fn check_judged(
+    judged: &[String],
+    metrics: impl Iterator<Item = String>,
+) -> Result<(), Failure> {
+    let short = JUDGED.map(|(short, _)| short.to_owned());
+    let known: Vec<String> = short.into_iter().chain(metrics).collect();
+    let is_known =
+        |name: &String| JUDGED.iter().any(|(_, figure)| figure == name) || known.contains(name);
+    match judged.iter().find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(unknown) => {
+            let near = nearest(unknown, known.iter().map(String::as_str));
+            Err(Failure::Usage(format!(
+                "--judge {unknown}: there is no such figure; {near} (a figure that the command prints needs --metric)"
+            )))
+        }
+    }
+}
+
+/// Finds out before anything is built whether the command is there.
+///
+/// # Errors
+/// When it is not, or may not be executed.
+pub fn check_command(name: &str, options: &Options) -> Result<(), Failure> {
+    let folder = options.directory.as_deref().unwrap_or(Path::new("."));
+    if program::find(name, folder).is_some() {
+        return Ok(());
+    }
+    let path = folder.join(name);
+    let what = if name.contains('/') && path.is_dir() {
+        format!("cannot run {name}: it is a folder")
+    } else if name.contains('/') && path.exists() {
+        format!("cannot run {name}: it is there, but may not be executed; see chmod +x")
+    } else if name.contains([' ', '|', '&', ';', '>']) {
+        format!("cannot find the command {name}; for a shell write: -- sh -c 'COMMAND LINE'")
+    } else {
+        format!("cannot find the command {name}; check its name and PATH")
+    };
+    Err(Failure::Usage(what))
+}

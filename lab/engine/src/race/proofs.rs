@@ -1,0 +1,250 @@
+//! A race's proofs: who serves malloc, before anything is timed and after anything changed.
+
+use heapdrome_measure::{Event, Interrupt, MeasureError, Race};
+use heapdrome_record::{Coverage, Proof, Role, UnservedReason};
+
+use super::contest::{Contest, Ended, program_of};
+use super::measure_failure;
+use super::proving::Shown;
+use super::serving;
+use super::surroundings;
+use crate::event::Aim;
+use crate::failure::Failure;
+use crate::interrupt;
+
+/// Where the events of a step go.
+type Events<'a> = &'a mut dyn FnMut(Event<'_>);
+
+impl Contest {
+    /// Takes the proofs that are missing. An entrant whose allocator does not serve is not run.
+    pub(super) fn prove_all(&mut self) -> Result<Option<Ended>, Failure> {
+        if self.race.plan().options.unproven {
+            self.remark(UNPROVEN.to_owned())?;
+            return Ok(self.lost());
+        }
+        for entrant in 0..self.race.plan().entrants.len() {
+            if !self.race.is_racing(entrant) || self.prover.holds(&self.race, entrant)? {
+                continue;
+            }
+            interrupt::check(&self.interrupt)?;
+            if let Some(ended) = self.no_time_for_rounds() {
+                return Ok(Some(ended));
+            }
+            if self.race.proofs()[entrant].is_some() && !self.race.runs().is_empty() {
+                let cause = self.changed_meanwhile(entrant);
+                self.prove_again(entrant, &cause)?;
+                continue;
+            }
+            self.progress.untimed(Aim::Proof, entrant);
+            let shared = self.shared.as_mut();
+            let shown = self.prover.prove(&mut self.race, entrant, shared)?;
+            let role = self.race.plan().entrants[entrant].role;
+            match shown {
+                Shown::Failed {
+                    ending,
+                    stderr_tail,
+                } if role != Role::Rival => {
+                    let how = failed_with(&ending.to_string(), &stderr_tail);
+                    return self.failed_under_witness(&how).map(Some);
+                }
+                Shown::Failed { .. } => {}
+                Shown::Proof(proof) => {
+                    if let Some(chosen) = self.choice_of_command(entrant, &proof) {
+                        let told = self.heed_choice(&chosen)?;
+                        let ended = self.prove_all()?;
+                        if ended.is_none() {
+                            self.remark(told)?;
+                        }
+                        return Ok(ended);
+                    }
+                    let excluded = proof.coverage == Coverage::TooLittle;
+                    if role == Role::Baseline && excluded && !proof.unserved.is_empty() {
+                        return Ok(self.lost());
+                    }
+                }
+            }
+        }
+        Ok(self.lost())
+    }
+
+    /// How a race ends whose command failed under the baseline and the witness. The command is tried
+    /// once without the witness, so that the right one is blamed; a server cannot be tried so.
+    fn failed_under_witness(&mut self, how: &str) -> Result<Ended, Failure> {
+        if self.race.plan().options.server.is_some() {
+            return Ok(Ended::BaselineFailed(baseline_failure(how)));
+        }
+        self.race
+            .prepare(&self.interrupt)
+            .map_err(measure_failure)?;
+        let base = self.race.base_environment();
+        let runs = serving::succeeds_unwatched(self.race.plan(), base, &self.interrupt)?;
+        Ok(Ended::BaselineFailed(match runs {
+            true => only_unwatched(how),
+            false => baseline_failure(how),
+        }))
+    }
+
+    /// How a race ends that has lost its last rival, its baseline, or the baseline's twin; `None`
+    /// while there is something to compare.
+    pub(super) fn lost(&self) -> Option<Ended> {
+        let entrants = self.race.plan().entrants.iter().enumerate();
+        let (rivals, own): (Vec<_>, Vec<_>) = entrants
+            .map(|(place, entrant)| (place, entrant.role))
+            .partition(|(_, role)| *role == Role::Rival);
+        let gone = |place: usize| !self.race.counts(place);
+        if let Some((place, _)) = own.into_iter().find(|(place, _)| gone(*place)) {
+            let failure = self
+                .race
+                .failures()
+                .iter()
+                .find(|failure| failure.entrant == place);
+            if let Some(failure) = failure {
+                let how = failed_with(&failure.ending.to_string(), &failure.stderr_tail);
+                return Some(Ended::BaselineFailed(baseline_failure(&how)));
+            }
+        }
+        let baseline = self.proof_that_excludes(self.race.plan().baseline());
+        let first = rivals
+            .iter()
+            .find_map(|(place, _)| self.proof_that_excludes(*place));
+        if rivals.iter().all(|(place, _)| gone(*place)) {
+            // A baseline without calls has no reason of its own to tell, but a rival may have, such
+            // as a child that got no LD_PRELOAD.
+            let why = first
+                .or(baseline)
+                .map_or_else(|| self.last_failure(), not_served);
+            return Some(Ended::NothingToRace(why));
+        }
+        baseline.map(|proof| Ended::NothingToRace(not_served(proof)))
+    }
+
+    /// The latest proof of an entrant, where it shows that the entrant does not serve.
+    fn proof_that_excludes(&self, entrant: usize) -> Option<&Proof> {
+        let proof = self.race.proofs().get(entrant)?.as_ref()?;
+        (proof.coverage == Coverage::TooLittle).then_some(proof)
+    }
+
+    fn last_failure(&self) -> String {
+        let last = self.race.failures().last();
+        let how =
+            last.map(|failure| format!("; the last: {} in {}", failure.ending, failure.during));
+        format!(
+            "every rival fails to run the command{}",
+            how.unwrap_or_default()
+        )
+    }
+
+    /// Does one step of the race; where a library turns out to have changed, its proof is taken
+    /// again and the step is repeated.
+    pub(super) fn guarded<T>(
+        &mut self,
+        step: impl Fn(&mut Race, Events<'_>, &Interrupt) -> Result<T, MeasureError>,
+    ) -> Result<T, Failure> {
+        loop {
+            let progress = &mut self.progress;
+            let done = step(
+                &mut self.race,
+                &mut |event| progress.follow(event),
+                &self.interrupt,
+            );
+            match done {
+                Err(MeasureError::LibraryChanged { entrant, .. }) => {
+                    let cause = self.changed_files(entrant);
+                    self.prove_again(entrant, &cause)?;
+                }
+                other => return other.map_err(measure_failure),
+            }
+        }
+    }
+
+    /// What changed while heapdrome ran, in words.
+    fn changed_files(&self, entrant: usize) -> String {
+        let name = &self.race.plan().entrants[entrant].name;
+        format!("{name} or the command changed")
+    }
+
+    /// What changed while the race was interrupted, in words.
+    fn changed_meanwhile(&self, entrant: usize) -> String {
+        let race = &self.race;
+        let names = surroundings::changed(race.folder(), race.base_environment());
+        match names.as_slice() {
+            [] => self.changed_files(entrant),
+            names => format!("the environment changed ({})", names.join(", ")),
+        }
+    }
+
+    /// Takes the proof again that `cause` made void. A reader is told, because rounds before and after ran different
+    /// files, or in another environment.
+    fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
+        let round = self.race.complete_rounds() + 1;
+        let unproven = self.race.plan().options.unproven;
+        let then = if unproven { "" } else { "; proven again" };
+        self.remark(format!("{cause} before round {round}{then}"))?;
+        // Accepted first: what changes once more during the proof is found before the next run.
+        self.race.accept_library(entrant).map_err(measure_failure)?;
+        if !unproven {
+            self.prover.prove(&mut self.race, entrant, None)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the proofs again that a changed executable made void.
+    pub(super) fn check_program(&mut self) -> Result<(), Failure> {
+        let now = program_of(self.race.plan());
+        if now == self.program {
+            return Ok(());
+        }
+        self.program = now;
+        for entrant in 0..self.race.plan().entrants.len() {
+            if self.race.is_racing(entrant) && !self.prover.holds(&self.race, entrant)? {
+                let cause = self.changed_files(entrant);
+                self.prove_again(entrant, &cause)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a reader of a race without proofs must know.
+const UNPROVEN: &str = "no proof was taken (--unproven): nothing shows that any allocator served the \
+     command, or that the entrants did the same work";
+
+const NEVER_ALLOCATES: &str = "the command never allocates, so there is nothing to race";
+
+/// Why an allocator did not serve, with what to do.
+pub fn not_served(proof: &Proof) -> String {
+    let greatest = proof.unserved.first();
+    match greatest {
+        Some(unserved) if unserved.reason == UnservedReason::StaticBinary => {
+            format!(
+                "{} is a static binary: {}",
+                unserved.program, unserved.advice
+            )
+        }
+        Some(unserved) => format!(
+            "no allocator can serve {}: {}",
+            unserved.program, unserved.advice
+        ),
+        None => NEVER_ALLOCATES.to_owned(),
+    }
+}
+
+/// How the command failed, in one line.
+fn failed_with(ending: &str, stderr_tail: &str) -> String {
+    let told = stderr_tail.lines().last();
+    let told = told.map(|line| format!(": {line}")).unwrap_or_default();
+    format!("({ending}){told}")
+}
+
+fn baseline_failure(how: &str) -> String {
+    format!("the command fails under the baseline {how}; fix that first")
+}
+
+/// Why a race ends whose command fails only where it is watched, as debuggers and sanitizers do.
+fn only_unwatched(how: &str) -> String {
+    format!(
+        "the command runs by itself, but fails under the witness {how}; the witness traces it, and the \
+         kernel allows one tracer for each process: race it without strace, gdb or LeakSanitizer, or \
+         without a proof by --unproven"
+    )
+}

@@ -1,0 +1,98 @@
+//! The level of error that the figures of a race share.
+
+use heapdrome_record::{Comparison, Plan, Role};
+use heapdrome_statistics::{Estimate, Rule};
+
+use super::figures::Kind;
+
+/// The rules of a race.
+pub struct Rules {
+    judged: Rule,
+    other: Rule,
+    names: Vec<String>,
+}
+
+impl Rules {
+    /// The probability of a false verdict is shared among the rivals and the judged figures. Every
+    /// other figure has a probability of its own, shared among the rivals.
+    pub fn new(plan: &Plan) -> Self {
+        let rivals = plan.entrants.iter().filter(|one| one.role == Role::Rival);
+        let rivals = rivals.count();
+        let names = plan.options.judged.clone();
+        Self {
+            judged: Rule::new(plan.alpha, rivals * names.len().max(1)),
+            other: Rule::new(plan.alpha, rivals),
+            names,
+        }
+    }
+
+    /// The rule of the figure of this name.
+    pub fn of(&self, figure: &str) -> &Rule {
+        match self.names.iter().any(|name| name == figure) {
+            true => &self.judged,
+            false => &self.other,
+        }
+    }
+}
+
+/// A comparison as a result keeps it.
+pub(super) fn comparison(rule: &Rule, kind: Kind, estimate: &Estimate) -> Comparison {
+    let more = rule
+        .rounds_to_show(estimate, 0.01)
+        .and_then(|more| u32::try_from(more).ok());
+    Comparison {
+        ratio: estimate.ratio,
+        low: estimate.low,
+        high: estimate.high,
+        rounds: u32::try_from(estimate.rounds).unwrap_or(u32::MAX),
+        verdict: kind.verdict(estimate.shown()),
+        rounds_to_show_one_percent: more,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapdrome_record::{CPU, Entrant, Options, Stopping, WALL};
+
+    use super::*;
+
+    fn plan(judged: &[&str]) -> Plan {
+        let entrant = |role: Role| Entrant {
+            name: format!("{role:?}"),
+            role,
+            ..Entrant::default()
+        };
+        let roles = [
+            Role::Baseline,
+            Role::Twin,
+            Role::Rival,
+            Role::Rival,
+            Role::Rival,
+        ];
+        Plan {
+            command: Vec::new(),
+            asked: Vec::new(),
+            started_in: "/".into(),
+            part: None,
+            started: String::new(),
+            notes: Vec::new(),
+            entrants: roles.map(entrant).to_vec(),
+            seed: 1,
+            options: Options {
+                judged: judged.iter().map(|name| (*name).to_owned()).collect(),
+                ..Options::default()
+            },
+            stopping: Stopping::default(),
+            alpha: 0.05,
+        }
+    }
+
+    #[test]
+    fn judged_figures_share_the_level_and_others_have_one_of_their_own() {
+        let both = Rules::new(&plan(&[WALL, CPU]));
+        let shared = [WALL, CPU, "minor_faults"].map(|name| both.of(name).comparisons());
+        assert_eq!(shared, [6, 6, 3]);
+        let wall = Rules::new(&plan(&[WALL]));
+        assert_eq!([WALL, CPU].map(|name| wall.of(name).comparisons()), [3, 3]);
+    }
+}

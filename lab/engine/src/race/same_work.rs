@@ -1,0 +1,334 @@
+//! Whether all entrants do the same work: where they do not, their times compare nothing.
+//!
+//! A command may leave something behind that makes the next run do less, as a build does. The proofs
+//! count calls, requested bytes and processes of each entrant's run, and are compared before anything
+//! is timed.
+
+use heapdrome_record::{Bytes, Plan, Proof, Role};
+use heapdrome_report::count;
+
+use super::contest::{Contest, Ended};
+use crate::event::Aim;
+use crate::failure::Failure;
+
+/// Share of calls, bytes or processes that may differ: allocators grow blocks and align them differently,
+/// and a program that asks for the usable size of a block adapts to it.
+const SHARE: f64 = 0.05;
+
+/// Calls that may differ, however few there are: at a tenth of a microsecond each they take less
+/// time than starting a process, and runtimes make some hundreds of their own at start.
+const FEW_CALLS: u64 = 1_000;
+
+/// Bytes that may differ, however few are requested: the page faults on them take less time than
+/// starting a process.
+const FEW_BYTES: u64 = 1 << 20;
+
+/// Processes that may differ, however few there are: shells and build tools start a helper now and
+/// then.
+const FEW_PROCESSES: u64 = 1;
+
+/// How many times the spread of the baseline's own runs a difference must exceed.
+const SPREADS: u64 = 3;
+
+/// How often the baseline runs again where a difference was found.
+const REPEATS: usize = 2;
+
+/// Work of one run, as the witness counted it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Work {
+    calls: u64,
+    /// 0 where it is not known, as in proofs of an older heapdrome.
+    bytes: u64,
+    processes: u64,
+}
+
+impl Work {
+    fn of(proof: &Proof) -> Self {
+        Self {
+            calls: proof.calls,
+            bytes: proof.requested_bytes,
+            processes: proof.processes,
+        }
+    }
+
+    fn words(self) -> String {
+        let (calls, processes) = (count(self.calls, "call"), count(self.processes, "process"));
+        match self.bytes {
+            0 => format!("{calls} in {processes}"),
+            bytes => format!("{calls} for {} in {processes}", Bytes(bytes)),
+        }
+    }
+}
+
+/// Distance between the greatest and the least of several runs.
+fn spread(runs: &[Work]) -> Work {
+    let range = |of: fn(&Work) -> u64| {
+        let ends = runs.iter().map(of).max().zip(runs.iter().map(of).min());
+        ends.map_or(0, |(most, least)| most - least)
+    };
+    Work {
+        calls: range(|run| run.calls),
+        bytes: range(|run| run.bytes),
+        processes: range(|run| run.processes),
+    }
+}
+
+/// Whether two runs differ by more than runs of the same work do.
+fn differ(one: Work, other: Work, spread: Work) -> bool {
+    let far = |one: u64, other: u64, few: u64, spread: u64| {
+        let share = (SHARE * one.max(other) as f64) as u64;
+        let allowed = share.max(few).max(spread.saturating_mul(SPREADS));
+        one.abs_diff(other) > allowed
+    };
+    let known = one.bytes > 0 && other.bytes > 0;
+    far(one.calls, other.calls, FEW_CALLS, spread.calls)
+        || known && far(one.bytes, other.bytes, FEW_BYTES, spread.bytes)
+        || far(
+            one.processes,
+            other.processes,
+            FEW_PROCESSES,
+            spread.processes,
+        )
+}
+
+/// Which runs did other work.
+#[derive(Debug, PartialEq, Eq)]
+enum Difference {
+    /// The first run of all, the baseline's; a later run did this.
+    First(Work),
+    /// The rivals at these places.
+    Rivals(Vec<usize>),
+}
+
+/// Compares the `first` run of the baseline with the later ones of `rivals`, and with what the
+/// baseline did when it ran `again` after them; that may be empty.
+fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference> {
+    let differs_first = |later: &&Work| differ(first, **later, spread(again));
+    if !again.is_empty() && again.iter().filter(differs_first).count() == again.len() {
+        return again.last().map(|later| Difference::First(*later));
+    }
+    let own = [&[first], again].concat();
+    let spread = spread(&own);
+    let mean = |of: fn(&Work) -> u64| own.iter().map(of).sum::<u64>() / own.len() as u64;
+    let mean = Work {
+        calls: mean(|run| run.calls),
+        bytes: mean(|run| run.bytes),
+        processes: mean(|run| run.processes),
+    };
+    let others: Vec<usize> = (0..rivals.len())
+        .filter(|place| differ(mean, rivals[*place], spread))
+        .collect();
+    let alike = |one: &Work| !differ(rivals[0], *one, Work::default());
+    // Several runs that agree with each other only: what they found was left by the first.
+    let all = others.len() == rivals.len() && rivals.len() > 1 && rivals.iter().all(alike);
+    match others.as_slice() {
+        [] => None,
+        _ if all && again.is_empty() => Some(Difference::First(rivals[0])),
+        _ => Some(Difference::Rivals(others)),
+    }
+}
+
+/// The baseline's work, and the rivals whose work can be compared with it.
+struct Compared {
+    first: Work,
+    names: Vec<String>,
+    rivals: Vec<Work>,
+}
+
+impl Contest {
+    /// Compares the work of all entrants. Ends the race where it differs, or remarks on it where
+    /// that is no reason to stop. A race that has runs was checked before.
+    pub(super) fn check_work(&mut self) -> Result<Option<Ended>, Failure> {
+        if !self.race.runs().is_empty() {
+            return Ok(None);
+        }
+        let Some(compared) = self.work() else {
+            return Ok(None);
+        };
+        let Some(found) = difference(compared.first, &compared.rivals, &[]) else {
+            return Ok(None);
+        };
+        if is_only_told(self.race.plan()) {
+            let told = told(self.race.plan(), &compared, &found);
+            self.remark(told)?;
+            return Ok(None);
+        }
+        let again = self.baseline_again()?;
+        let found = difference(compared.first, &compared.rivals, &again);
+        Ok(found.map(|found| Ended::DifferentWork(refusal(self.race.plan(), &compared, &found))))
+    }
+
+    /// Collects the work that the proofs counted. A rival that did not serve the same programs as the baseline counted
+    /// others, and a proof of another cell counted another command.
+    fn work(&self) -> Option<Compared> {
+        let plan = self.race.plan();
+        let baseline = self.race.proofs()[plan.baseline()].as_ref()?;
+        let unserved = |proof: &Proof| {
+            let parts = proof.unserved.iter();
+            let mut parts: Vec<_> = parts
+                .map(|part| (part.program.clone(), part.reason))
+                .collect();
+            parts.sort();
+            parts
+        };
+        let mut compared = Compared {
+            first: Work::of(baseline),
+            names: Vec::new(),
+            rivals: Vec::new(),
+        };
+        for (place, entrant) in plan.entrants.iter().enumerate() {
+            let proof = self.race.proofs()[place].as_ref();
+            let proof = proof.filter(|_| entrant.role == Role::Rival && self.race.counts(place));
+            if let Some(proof) = proof
+                && unserved(proof) == unserved(baseline)
+                && proof.taken_in == baseline.taken_in
+            {
+                compared.names.push(entrant.name.clone());
+                compared.rivals.push(Work::of(proof));
+            }
+        }
+        Some(compared)
+    }
+
+    /// Runs the baseline again after all others, and returns the work of each run.
+    fn baseline_again(&mut self) -> Result<Vec<Work>, Failure> {
+        let baseline = self.race.plan().baseline();
+        let mut again = Vec::new();
+        for _ in 0..REPEATS {
+            self.progress.untimed(Aim::Work, baseline);
+            let proof = self.prover.count(&mut self.race, baseline)?;
+            again.extend(proof.as_ref().map(Work::of));
+        }
+        Ok(again)
+    }
+}
+
+/// Whether different work is no reason to stop: the load of a server and a command that reports a
+/// figure may run for a fixed time, and then do more the faster they are.
+fn is_only_told(plan: &Plan) -> bool {
+    let options = &plan.options;
+    options.allow_different_work || options.server.is_some() || !options.metrics.is_empty()
+}
+
+/// A remark on the difference.
+fn told(plan: &Plan, compared: &Compared, found: &Difference) -> String {
+    let baseline = &plan.entrants[plan.baseline()].name;
+    let first = compared.first.words();
+    let others = match found {
+        Difference::First(later) => format!("{} in every later run", later.words()),
+        Difference::Rivals(places) => rivals(compared, places),
+    };
+    format!(
+        "the runs under the witness did different amounts of work ({first} under {baseline}; \
+         {others}): wall times compare that work, too"
+    )
+}
+
+/// Why the race ends, and what to do.
+fn refusal(plan: &Plan, compared: &Compared, found: &Difference) -> String {
+    let baseline = &plan.entrants[plan.baseline()].name;
+    let (first, undo) = (compared.first.words(), undo(plan));
+    match found {
+        Difference::First(later) => format!(
+            "the command did other work the first time: {first} under {baseline}, {} in later runs; \
+             it probably found its work done, as a build does: {undo}, or race it as it is with \
+             --allow-different-work",
+            later.words()
+        ),
+        Difference::Rivals(places) => format!(
+            "the entrants do different work: {first} under {baseline}, {}; where a run changes what \
+             the next one does, {undo}; where the command runs for a fixed time, read what it prints \
+             with --metric; or race it as it is with --allow-different-work",
+            rivals(compared, places)
+        ),
+    }
+}
+
+fn rivals(compared: &Compared, places: &[usize]) -> String {
+    let one = |place: &usize| {
+        let (work, name) = (compared.rivals[*place].words(), &compared.names[*place]);
+        format!("{work} under {name}")
+    };
+    places.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// How to make each run find the same.
+fn undo(plan: &Plan) -> String {
+    if plan.options.prepare.is_some() {
+        return "make --prepare undo all that a run leaves".to_owned();
+    }
+    let program = plan.command.first().map(std::path::Path::new);
+    let name = program.and_then(|path| path.file_name()?.to_str());
+    let words = plan.command.iter().map(String::as_str);
+    let clean = match name {
+        // A build file need not have a target of that name; ninja itself has the tool.
+        Some("ninja") => shlex::try_join(words.chain(["-t", "clean"])).ok(),
+        Some("make" | "gmake") => shlex::try_join(words.chain(["clean"])).ok(),
+        Some("cargo") => Some("cargo clean".to_owned()),
+        _ => None,
+    };
+    let quoted = clean.as_deref().map(shlex::try_quote);
+    match quoted.and_then(Result::ok) {
+        Some(clean) => format!("undo it before each run with --prepare {clean}"),
+        None => {
+            let example = "--prepare 'ninja -C build clean'";
+            format!("undo before each run what a run leaves, such as {example} for a build")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work whose calls ask for 64 bytes each.
+    fn work(calls: u64, processes: u64) -> Work {
+        Work {
+            calls,
+            bytes: 64 * calls,
+            processes,
+        }
+    }
+
+    #[test]
+    fn as_many_calls_for_more_bytes_are_other_work() {
+        let first = work(100_000, 20);
+        let more = |bytes| Work { bytes, ..first };
+        let (few, many) = (more(first.bytes + (1 << 20)), more(3 * first.bytes));
+        assert_eq!(difference(first, &[few], &[]), None);
+        let other = Some(Difference::Rivals(vec![0]));
+        assert_eq!(difference(first, &[many], &[]), other);
+        // An older heapdrome did not count them.
+        assert_eq!(difference(first, &[more(0)], &[]), None);
+    }
+
+    #[test]
+    fn few_calls_and_small_shares_are_no_difference() {
+        let first = work(100_000, 20);
+        assert_eq!(difference(first, &[work(104_000, 20)], &[]), None);
+        assert_eq!(difference(work(300, 1), &[work(900, 2)], &[]), None);
+        let other = Some(Difference::Rivals(vec![0]));
+        assert_eq!(difference(first, &[work(106_000, 20)], &[]), other);
+        assert_eq!(difference(first, &[work(100_000, 24)], &[]), other);
+    }
+
+    #[test]
+    fn a_first_run_that_differs_from_all_later_ones_is_told_from_a_rival_that_does() {
+        let (first, later) = (work(67_907, 9), work(441, 1));
+        let found = Some(Difference::First(later));
+        assert_eq!(difference(first, &[later], &[later, later]), found);
+        assert_eq!(difference(first, &[later, later], &[]), found);
+        let rival = Some(Difference::Rivals(vec![0]));
+        assert_eq!(difference(first, &[later], &[first, first]), rival);
+        assert_eq!(difference(first, &[later, first], &[]), rival);
+    }
+
+    #[test]
+    fn what_varies_by_itself_is_no_difference() {
+        let again = [work(110_000, 9), work(130_000, 9)];
+        let first = work(100_000, 9);
+        assert_eq!(difference(first, &[work(125_000, 9)], &again), None);
+        let far = difference(first, &[work(300_000, 9)], &again);
+        assert_eq!(far, Some(Difference::Rivals(vec![0])));
+    }
+}

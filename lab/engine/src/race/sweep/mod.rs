@@ -1,0 +1,367 @@
+//! `heapdrome race -t 1,2,4`, `--sweep jobs=1,4`: one race for each combination of values.
+
+mod points;
+mod scaling;
+mod turns;
+mod whole;
+
+use heapdrome_record::{
+    Better, Collection, Member, Metric, Options, RaceResult, SCHEMA, Status, Stopping,
+    SweptParameter,
+};
+
+use super::WITHOUT_PROOF;
+use super::cell::{CellRequest, Load, run_cell};
+use super::options::check_command;
+use super::store::ProofStore;
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::failure::Failure;
+
+use points::Point;
+use scaling::{Found, WORK, Work, scaling, work_not_found};
+
+pub use points::check_parameters;
+pub use whole::Whole;
+
+/// How much degradation per processor a curve may have before its knee, where nothing is said: time
+/// per work a quarter above that of the first value is an efficiency of 80%.
+const SHARE: f64 = 0.25;
+
+/// What counts as work in a sweep, where somebody says so.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AskedWork {
+    /// The value that is swept.
+    Value,
+    /// The same in every race.
+    Same,
+    /// A regular expression that finds it in the output.
+    Printed(String),
+}
+
+/// A sweep, as it is asked for.
+pub struct SweepRequest {
+    /// What races, with placeholders where it is a command.
+    pub load: Load,
+    /// What is swept; checked by [`check_parameters`].
+    pub parameters: Vec<SweptParameter>,
+    /// What counts as work, where that is said.
+    pub work: Option<AskedWork>,
+    /// How much degradation per processor ends the scaling, where that is said; 0.25 is 25%.
+    pub knee: Option<f64>,
+    /// Names, paths or groups of allocators; the baseline need not be among them.
+    pub allocators: Vec<String>,
+    /// The allocator that the others are compared with.
+    pub baseline: String,
+    /// How each run is made.
+    pub options: Options,
+    /// When each race stops.
+    pub stopping: Stopping,
+}
+
+/// A sweep that is going to be run.
+pub struct Sweep {
+    request: SweepRequest,
+    whole: Whole,
+    points: Vec<Point>,
+    work: Work,
+    /// Whether races that have begun go on until other limits.
+    new_limits: bool,
+}
+
+impl Sweep {
+    /// Finds everything that can be wrong before anything is built.
+    ///
+    /// # Errors
+    /// When a value does not fit, or a command is not there.
+    pub fn new(mut request: SweepRequest, whole: Whole) -> Result<Self, Failure> {
+        let work = work(&mut request)?;
+        let points = points::points(&request.load, &request.parameters, &request.options)?;
+        for point in &points {
+            if let Load::Command(command) = &point.load {
+                check_command(&command[0], &point.options)?;
+            }
+        }
+        Ok(Self {
+            request,
+            whole,
+            points,
+            work,
+            new_limits: false,
+        })
+    }
+
+    /// Whether every race has ended.
+    pub fn has_ended(&self) -> bool {
+        self.whole.ended >= self.points.len()
+    }
+
+    /// Makes the races go on until these limits, also those that had ended.
+    pub fn limit(&mut self, stopping: Stopping) {
+        self.request.stopping = stopping;
+        self.new_limits = true;
+    }
+
+    /// Says that the sweep goes on, before any race of it does; nothing where none is left.
+    pub fn announce(&self, engine: &Engine) {
+        if self.has_ended() && !self.new_limits {
+            return;
+        }
+        let load = self.points.first().map(|point| point.load.name());
+        let raced = format!("{}, {}", load.unwrap_or_default(), empty(self).name);
+        let stopping = &self.request.stopping;
+        self.whole
+            .announce(&raced, self.points.len(), stopping, engine);
+    }
+
+    /// Runs what is left of the races. The collection has what came of all, also of those that were done before an
+    /// interrupt; `None` where there is nothing yet.
+    ///
+    /// # Errors
+    /// As a race; when several end with a failure, the first is told.
+    pub fn run(&self, engine: &Engine) -> (Option<Collection>, Result<(), Failure>) {
+        let requests = requests(self);
+        let mut collection = empty(self);
+        let paired = turns::can_be_taken(&requests);
+        let (done, ended) = match paired {
+            true => turns::in_turns(&requests, engine),
+            false => one_after_the_other(&requests, engine),
+        };
+        if done.is_empty() {
+            return (None, ended);
+        }
+        collection.remarks = unfinished(self, &done, &ended, engine);
+        let values = done.iter();
+        let values: Vec<_> = values
+            .map(|(place, _)| self.points[*place].values.clone())
+            .collect();
+        join(&mut collection, self, &requests, done);
+        let missing = missing(&collection, self.request.work.as_ref(), engine);
+        collection.remarks.extend(missing);
+        let found = Found {
+            values: &values,
+            work: self.work,
+            share: self.request.knee.unwrap_or(SHARE),
+            paired,
+        };
+        collection.sweep = Some(scaling(&collection, &self.request.parameters, found));
+        (Some(collection), ended)
+    }
+}
+
+/// What counts as work; where it is printed, the metric that reads it is added.
+fn work(request: &mut SweepRequest) -> Result<Work, Failure> {
+    let SweepRequest {
+        parameters,
+        options,
+        ..
+    } = request;
+    let along = &parameters[points::along(parameters)];
+    let positive = |value: &String| value.parse().is_ok_and(|number: f64| number > 0.0);
+    let numeric = along.values.iter().all(positive);
+    match &request.work {
+        Some(AskedWork::Value) if !numeric => Err(Failure::Usage(format!(
+            "--work value: the values of {} are not all numbers above 0",
+            along.name
+        ))),
+        Some(AskedWork::Value) => Ok(Work::Value),
+        Some(AskedWork::Same) => Ok(Work::Same),
+        Some(AskedWork::Printed(_)) if options.metrics.iter().any(|one| one.name == WORK) => Err(
+            Failure::usage("--work and --metric work: there can be only one figure 'work'"),
+        ),
+        Some(AskedWork::Printed(pattern)) => {
+            options.metrics.push(Metric {
+                name: WORK.to_owned(),
+                pattern: pattern.clone(),
+                better: Better::Higher,
+            });
+            Ok(Work::Printed)
+        }
+        None if matches!(request.load, Load::Workload { .. }) => Ok(Work::Operations),
+        None if numeric && !along.name.starts_with(points::VARIABLE) => Ok(Work::Value),
+        None => Ok(Work::Same),
+    }
+}
+
+fn requests(sweep: &Sweep) -> Vec<CellRequest> {
+    let (asked, whole) = (&sweep.request, &sweep.whole);
+    let of = sweep.points.len();
+    let request = |(place, point): (usize, &Point)| CellRequest {
+        cell: point.cell.clone(),
+        title: format!(
+            "[{} of {of}] {}, {}",
+            place + 1,
+            point.load.name(),
+            point.cell
+        ),
+        load: point.load.clone(),
+        allocators: asked.allocators.clone(),
+        baseline: asked.baseline.clone(),
+        stopping: asked.stopping.clone(),
+        judge: None,
+        options: point.options.clone(),
+        seed: whole.seed,
+        asked: whole.asked.clone(),
+        untold: (sweep.work == Work::Printed).then_some(WORK),
+        part_of: Some(whole.name.clone()),
+        new_limits: sweep.new_limits,
+        begun: whole.begun.get(&point.cell).cloned(),
+    };
+    sweep.points.iter().enumerate().map(request).collect()
+}
+
+/// What a reader must know of a sweep that did not come to its end; who waits is told.
+fn unfinished(
+    sweep: &Sweep,
+    done: &[(usize, RaceResult)],
+    ended: &Result<(), Failure>,
+    engine: &Engine,
+) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if ended.is_ok() {
+        return remarks;
+    }
+    if matches!(ended, Err(Failure::Interrupted)) {
+        remarks.push("interrupted before all rounds were run".to_owned());
+    }
+    let points = sweep.points.iter().enumerate();
+    let left = points.filter(|(place, _)| !done.iter().any(|(other, _)| other == place));
+    let left: Vec<_> = left.map(|(_, point)| point.cell.as_str()).collect();
+    let interrupted = matches!(ended, Err(Failure::Interrupted));
+    engine.tell(Event::SweepUnfinished {
+        resume: interrupted.then_some(&sweep.whole.name),
+        left: &left,
+    });
+    if !left.is_empty() {
+        remarks.push(format!("not raced: {}", left.join(", ")));
+    }
+    remarks
+}
+
+/// Runs one race after the other: those that have a result, each with its place among `requests`, and the failure that
+/// ended them.
+fn one_after_the_other(
+    requests: &[CellRequest],
+    engine: &Engine,
+) -> (Vec<(usize, RaceResult)>, Result<(), Failure>) {
+    let mut proofs = ProofStore::default();
+    let mut done = Vec::new();
+    for (place, request) in requests.iter().enumerate() {
+        let result = engine.check().and_then(|()| {
+            engine.tell(Event::CellStarted(&request.title));
+            run_cell(request, engine, Some(&mut proofs))
+        });
+        match result {
+            Ok(result) => done.push((place, result)),
+            Err(failure) => return (done, Err(failure)),
+        }
+    }
+    (done, Ok(()))
+}
+
+/// Puts the races into the collection.
+fn join(
+    collection: &mut Collection,
+    sweep: &Sweep,
+    requests: &[CellRequest],
+    done: Vec<(usize, RaceResult)>,
+) {
+    let along = points::along(&sweep.request.parameters);
+    for (place, result) in done {
+        let (request, point) = (&requests[place], &sweep.points[place]);
+        if collection.races.is_empty() {
+            collection.machine = result.machine.clone();
+        }
+        let named = sweep.request.parameters.iter().zip(&point.values);
+        let named = named.map(|(parameter, value)| format!("{}={value}", parameter.name));
+        collection.races.push(Member {
+            cell: request.cell.clone(),
+            workload: request.load.name(),
+            parameters: match &request.load {
+                Load::Workload { words, .. } => words.clone(),
+                Load::Command(_) => named.collect(),
+            },
+            swept: point.values[along].parse().ok(),
+            processors: request.options.pin.clone(),
+            factor: None,
+            result,
+        });
+    }
+}
+
+fn empty(sweep: &Sweep) -> Collection {
+    let names = sweep.request.parameters.iter().map(|one| one.name.as_str());
+    let names: Vec<_> = names.collect();
+    Collection {
+        schema: SCHEMA,
+        heapdrome: env!("CARGO_PKG_VERSION").to_owned(),
+        started: sweep.whole.started.clone(),
+        asked: sweep.whole.asked.clone(),
+        name: format!("sweep {}", names.join(" and ")),
+        ..Collection::default()
+    }
+}
+
+/// What a reader must know of races without rounds, and of runs that printed no work; of these, who waits is told.
+fn missing(collection: &Collection, work: Option<&AskedWork>, engine: &Engine) -> Vec<String> {
+    let mut remarks = without_rounds(collection);
+    if let Some(AskedWork::Printed(pattern)) = work
+        && let Some(told) = work_not_found(collection, pattern)
+    {
+        engine.tell(Event::Remark(&told));
+        remarks.push(told);
+    }
+    remarks
+}
+
+/// Why races have no round, each reason once with the cells in which there was nothing to race.
+fn without_rounds(collection: &Collection) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    let idle = collection.races.iter();
+    for race in idle.filter(|race| race.result.rounds == 0) {
+        let (reason, cell) = (race.result.ended.as_str(), race.cell.as_str());
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, cells)) => cells.push(cell),
+            None => reasons.push((reason, vec![cell])),
+        }
+    }
+    let told = |(reason, cells): (&str, Vec<&str>)| format!("{reason} ({})", cells.join(", "));
+    reasons.into_iter().map(told).collect()
+}
+
+/// What a sweep that has been reported ends with.
+///
+/// # Errors
+/// When an entrant failed, a race has no round, or no proof was taken.
+pub fn outcome(collection: &Collection) -> Result<(), Failure> {
+    let out = |result: &RaceResult| {
+        let rows = result.entrants.iter();
+        let failed = rows.filter(|row| row.status != Status::Ok);
+        failed
+            .map(|row| row.allocator.clone())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let raced = collection.races.iter();
+    let named: Vec<_> = raced
+        .filter(|race| race.result.rounds > 0)
+        .map(|race| (&race.cell, out(&race.result)))
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(cell, names)| format!("{names} ({cell})"))
+        .collect();
+    let mut told = without_rounds(collection);
+    if !named.is_empty() {
+        told.push(format!("not in the race: {}", named.join("; ")));
+    }
+    if collection
+        .races
+        .iter()
+        .any(|race| race.result.options.unproven)
+    {
+        told.push(WITHOUT_PROOF.to_owned());
+    }
+    match told.as_slice() {
+        [] => Ok(()),
+        told => Err(Failure::Entrant(told.join("; "))),
+    }
+}

@@ -1,0 +1,134 @@
+//! The races of a sweep side by side: a round of each in turn, so that whatever the machine does in the meantime
+//! befalls all values alike, and the rounds of two values pair.
+
+use heapdrome_measure::schedule;
+use heapdrome_packages::Lock;
+use heapdrome_record::RaceResult;
+
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::race::ProofStore;
+use crate::race::cell::{Cell, CellRequest, Load};
+use crate::race::contest::Ended;
+use crate::workload::Asked;
+
+/// A race that waits for its turn.
+struct Turn {
+    cell: Cell,
+    /// How it ended, once it did.
+    ended: Option<Result<Ended, Failure>>,
+}
+
+impl Turn {
+    fn rounds(&self) -> u32 {
+        self.cell.contest.race.complete_rounds()
+    }
+}
+
+/// Whether these races can take turns. What `--setup` makes for one value could be gone when another has had its turn.
+pub fn can_be_taken(requests: &[CellRequest]) -> bool {
+    requests.iter().all(|request| {
+        let options = &request.options;
+        options.setup.is_none() && options.cleanup.is_none()
+    })
+}
+
+/// Keeps other sweeps away whose races keep folders of the cache, too: each could hold what the other waits for.
+fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Failure> {
+    let keeps = |request: &CellRequest| match &request.load {
+        Load::Command(_) => false,
+        Load::Workload { name, words, quick } => {
+            Asked::parse(name, words, *quick).is_ok_and(|asked| asked.keeps_something())
+        }
+    };
+    if !requests.iter().any(keeps) {
+        return Ok(None);
+    }
+    engine.tell(Event::Locking("sweeps of prepared workloads"));
+    let locked = engine.folders.cache.lock("sweep");
+    engine.check()?;
+    locked.map(Some).map_err(Failure::machine)
+}
+
+/// Runs the races in turns: those that have a result, each with its place among `requests`, and the first failure.
+/// After an interrupt every race that has rounds has a result.
+pub fn in_turns(
+    requests: &[CellRequest],
+    engine: &Engine,
+) -> (Vec<(usize, RaceResult)>, Result<(), Failure>) {
+    let _alone = match alone(requests, engine) {
+        Ok(lock) => lock,
+        Err(failure) => return (Vec::new(), Err(failure)),
+    };
+    let (mut turns, mut outcome) = begin(requests, engine);
+    if let Some(request) = requests.first() {
+        // The seed itself orders the entrants of each round.
+        take(&mut turns, !request.seed);
+    }
+    let mut done = Vec::new();
+    for (place, turn) in turns.into_iter().enumerate() {
+        let Turn { mut cell, ended } = turn;
+        let ended = cell.contest.end(ended.unwrap_or(Err(Failure::Interrupted)));
+        let (result, ended) = cell.result(ended);
+        let partial = matches!(ended, Err(Failure::Interrupted)) && result.rounds > 0;
+        if ended.is_ok() || partial {
+            done.push((place, result));
+        }
+        outcome = outcome.and(ended);
+    }
+    (done, outcome)
+}
+
+/// Plans and proves one race after the other, up to the first that fails.
+fn begin(requests: &[CellRequest], engine: &Engine) -> (Vec<Turn>, Result<(), Failure>) {
+    let mut proofs = ProofStore::default();
+    let mut turns = Vec::new();
+    for request in requests {
+        if let Err(failure) = engine.check() {
+            return (turns, Err(failure));
+        }
+        engine.tell(Event::CellStarted(&request.title));
+        let (cell, begun) = match Cell::begin(request, engine, Some(&mut proofs)) {
+            Ok(begun) => begun,
+            Err(failure) => return (turns, Err(failure)),
+        };
+        cell.contest.close();
+        let failed = matches!(
+            begun,
+            Err(_) | Ok(Some(Ended::BaselineFailed(_) | Ended::DifferentWork(_)))
+        );
+        turns.push(Turn {
+            cell,
+            ended: begun.transpose(),
+        });
+        if failed {
+            break;
+        }
+    }
+    (turns, Ok(()))
+}
+
+/// A round of every race that goes on, in an order of its own each time, until none does. Where the sweep was
+/// interrupted, the races that had not had their turn have it first, so that the rounds pair again.
+fn take(turns: &mut [Turn], seed: u64) {
+    let going_on = turns.iter().filter(|turn| turn.ended.is_none());
+    let first = going_on.map(Turn::rounds).min().unwrap_or(0);
+    for round in first.. {
+        if turns.iter().all(|turn| turn.ended.is_some()) {
+            return;
+        }
+        for place in schedule::order(seed, round, turns.len()) {
+            let turn = &mut turns[place];
+            if turn.ended.is_some() || turn.rounds() > round {
+                continue;
+            }
+            turn.cell.contest.open();
+            turn.ended = turn.cell.contest.round_or_end().transpose();
+            turn.cell.contest.close();
+            if matches!(turn.ended, Some(Err(Failure::Interrupted))) {
+                return;
+            }
+        }
+    }
+}

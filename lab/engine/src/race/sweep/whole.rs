@@ -1,0 +1,102 @@
+//! What the races of a sweep have in common. Each has it in its journal, so that a sweep that was interrupted goes on
+//! as one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use heapdrome_measure::journal;
+use heapdrome_record::{Plan, Stopping};
+
+use crate::engine::Engine;
+use crate::event::{Event, GoingOn, RoundsDone};
+use crate::failure::Failure;
+use crate::program;
+use crate::race::contest::unused_name;
+use crate::race::planning::seed_from_clock;
+
+/// A sweep that begins or goes on.
+pub struct Whole {
+    /// The name by which it can be resumed.
+    pub name: String,
+    /// How it was asked for: heapdrome's own arguments.
+    pub asked: Vec<String>,
+    /// When it was started, in UTC, as RFC 3339.
+    pub started: String,
+    /// The seed of every draw.
+    pub seed: u64,
+    /// The folders of the races that have begun, by their cells.
+    pub begun: BTreeMap<String, PathBuf>,
+    /// How many of them have ended.
+    pub ended: usize,
+    /// How many rounds all of them have done.
+    rounds: u32,
+    started_in: PathBuf,
+}
+
+impl Whole {
+    /// A sweep that begins here and now, and was `asked` for with these arguments of heapdrome's own.
+    pub fn new(asked: Vec<String>, seed: Option<u64>, engine: &Engine) -> Self {
+        let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        Self {
+            name: unused_name(&engine.folders.races, &started),
+            asked,
+            started,
+            seed: seed.unwrap_or_else(seed_from_clock),
+            begun: BTreeMap::new(),
+            ended: 0,
+            rounds: 0,
+            started_in: PathBuf::from("."),
+        }
+    }
+
+    /// The sweep that the race of this plan is a part of, with what there is of it.
+    pub fn of(plan: &Plan, engine: &Engine) -> Option<Self> {
+        let name = &plan.part.as_ref()?.of;
+        let mut whole = Self {
+            name: name.clone(),
+            asked: plan.asked.clone(),
+            started: plan.started.clone(),
+            seed: plan.seed,
+            begun: BTreeMap::new(),
+            ended: 0,
+            rounds: 0,
+            started_in: plan.started_in.clone(),
+        };
+        for race in journal::list(&engine.folders.races) {
+            let part = race.plan.part.filter(|part| part.of == *name);
+            let Some(part) = part else { continue };
+            whole.begun.insert(part.cell, race.folder);
+            whole.ended += usize::from(race.finished);
+            whole.rounds += race.rounds;
+            whole.started = whole.started.min(race.plan.started);
+        }
+        Some(whole)
+    }
+
+    /// Says that the sweep of so many races goes on, before any of them does.
+    pub fn announce(&self, raced: &str, races: usize, stopping: &Stopping, engine: &Engine) {
+        let of = u32::try_from(races).unwrap_or(u32::MAX);
+        engine.tell(Event::GoingOn(GoingOn {
+            name: &self.name,
+            raced: &program::one_line(raced),
+            begun: &self.started,
+            folder: &self.started_in,
+            races: Some((self.ended, races)),
+            rounds: RoundsDone::of(self.rounds, of, stopping),
+        }));
+    }
+
+    /// Makes the folder in which the sweep was started the current one, so that every path leads where it led.
+    ///
+    /// # Errors
+    /// When the folder is gone.
+    pub fn enter_folder(&self) -> Result<(), Failure> {
+        std::env::set_current_dir(&self.started_in).map_err(|error| {
+            Failure::Machine(format!(
+                "cannot go to {}, where the sweep was started: {error}",
+                self.started_in.display()
+            ))
+        })
+    }
+}

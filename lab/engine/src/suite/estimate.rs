@@ -1,0 +1,186 @@
+//! How long a suite would take, from one run of each allocator on its smallest form.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use heapdrome_record::{RaceResult, Scale};
+use heapdrome_suites::{Probe, Race, probe};
+
+use super::running::{Races, label};
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::kept::Kept;
+
+/// A published form that takes longer than this is run only where `--yes` says so.
+const LONG: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// What was estimated.
+#[derive(Default)]
+pub struct Estimate {
+    /// The time of all races that could be estimated.
+    time: Duration,
+    /// With the words for how much longer it may take.
+    races: Vec<(String, Duration, String)>,
+    /// The time of all where nobody is decided before the most rounds.
+    most: Duration,
+    unknown: Vec<String>,
+}
+
+/// The system's allocator with another setting: it is there everywhere, and stands for a rival where
+/// none is built.
+const STAND_IN: &str = "system-arena1";
+
+/// Runs one round of the smallest form of each race, and scales its times by the operations. Allocators
+/// that are not built stay so: they are taken to be as fast as the others.
+///
+/// # Errors
+/// When someone interrupts; a race whose small form cannot be run is left out of the estimate.
+pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> {
+    let (races, unbuilt) = (work.races.clone(), work.unbuilt.clone());
+    let mut found = Estimate::default();
+    let engine = kept.engine();
+    engine.tell(Event::Estimating);
+    if !unbuilt.is_empty() {
+        engine.tell(Event::NotBuilt(&unbuilt));
+    }
+    for race in &races {
+        let name = label(race);
+        let probe = probe(&work.suites, race).filter(|_| !unbuilt.contains(&race.baseline));
+        let Some(Probe { race: small, times }) = probe else {
+            found.add_unknown(name);
+            continue;
+        };
+        let small = of_built(small, &unbuilt);
+        let times = times * runs(race) / runs(&small);
+        let title = format!("estimate: {}", race.title);
+        match work.race(&small, &title, 1, (Some(Scale::Quick), kept)) {
+            Ok(result) => {
+                let one = seconds(&result) * times;
+                let of = |rounds: u32| {
+                    Duration::from_secs_f64((one * f64::from(rounds)).clamp(0.0, 1e12))
+                };
+                let most = of(race.most_rounds.unwrap_or(race.rounds));
+                found.add(name, of(race.rounds), most);
+            }
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(failure) => {
+                engine.tell(Event::NotEstimated {
+                    cell: &name,
+                    failure: &failure,
+                });
+                found.add_unknown(name);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A race of those of its allocators that are built.
+fn of_built(mut race: Race, unbuilt: &[String]) -> Race {
+    race.allocators.retain(|name| !unbuilt.contains(name));
+    if race.allocators.is_empty() {
+        race.allocators = vec![STAND_IN.to_owned()];
+    }
+    race
+}
+
+/// The runs in a round: the baseline runs twice.
+fn runs(race: &Race) -> f64 {
+    race.allocators.len() as f64 + 2.0
+}
+
+/// The wall time of one round.
+fn seconds(result: &RaceResult) -> f64 {
+    let walls = result.entrants.iter().filter_map(|row| row.wall_s.as_ref());
+    walls
+        .map(|wall| wall.median)
+        .filter(|it| it.is_finite())
+        .sum()
+}
+
+impl Estimate {
+    /// Adds a race that takes `least`, and `most` where nobody is decided before its most rounds.
+    pub fn add(&mut self, name: String, least: Duration, most: Duration) {
+        self.time += least;
+        self.most += most;
+        self.races.push((name, least, up_to(least, most)));
+    }
+
+    /// Adds what cannot be estimated.
+    pub fn add_unknown(&mut self, name: String) {
+        self.unknown.push(name);
+    }
+
+    /// Lets the whole end after this time, whatever its parts would take.
+    pub fn end_after(&mut self, longest: Duration) {
+        self.time = self.time.min(longest);
+        self.most = self.most.min(longest);
+    }
+
+    /// Takes care that nobody waits for hours who did not ask to.
+    ///
+    /// # Errors
+    /// When it would take long and nobody said yes.
+    pub fn refuse_long(&self, yes: bool) -> Result<(), Failure> {
+        match self.time > LONG && !yes {
+            true => Err(Failure::usage(
+                "that is long; add --yes to run it, or take less of it with --only CELL and \
+                 -a NAME,...",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The estimate, race by race.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, time, more) in &self.races {
+            let _ = writeln!(text, "{:>12}  {name}{more}", rounded(*time));
+        }
+        let _ = writeln!(
+            text,
+            "{:>12}  all together{}, without building, proofs and preparing",
+            rounded(self.time),
+            up_to(self.time, self.most)
+        );
+        if !self.unknown.is_empty() {
+            let _ = writeln!(text, "{:>12}  {}", "not known", self.unknown.join(", "));
+        }
+        text
+    }
+}
+
+/// How much longer it may take, in words; nothing where no race ends when all is decided.
+fn up_to(least: Duration, most: Duration) -> String {
+    match most > least {
+        true => format!(", at least; {} if nobody is decided early", rounded(most)),
+        false => String::new(),
+    }
+}
+
+/// To the minute where it is hours, to the second where it is less.
+fn rounded(time: Duration) -> String {
+    let seconds = time.as_secs().max(1);
+    let step = if seconds >= 3600 { 60 } else { 1 };
+    humantime::format_duration(Duration::from_secs(seconds / step * step)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_take_longer_is_told_as_the_least() {
+        let mut found = Estimate::default();
+        let seconds = Duration::from_secs;
+        found.add("fixed".to_owned(), seconds(60), seconds(60));
+        let fixed = found.text();
+        assert!(!fixed.contains("at least"), "{fixed}");
+        found.add("open".to_owned(), seconds(20), seconds(50));
+        let text = found.text();
+        let has = |words: &str| assert!(text.contains(words), "{text}");
+        has("1m  fixed\n");
+        has("20s  open, at least; 50s if nobody is decided early\n");
+        has("1m 20s  all together, at least; 1m 50s if nobody is decided early, without");
+    }
+}

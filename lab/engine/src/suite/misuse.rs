@@ -1,0 +1,131 @@
+//! The suite misuse: what each allocator does about each kind of misuse; and the same for the
+//! allocators of another suite that has a target on it.
+
+use std::collections::BTreeSet;
+
+use heapdrome_catalogue::Misuses;
+use heapdrome_record::{Absent, Collection, Entrant, MisuseRun, Scale};
+use heapdrome_suites::{Kind, Suite, kinds, misuse_tables};
+
+use super::running::Races;
+use super::{SuiteRequest, empty};
+use crate::allocators::{Names, failure};
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::kept::Kept;
+
+/// Commits every kind of misuse under every allocator, and returns what came of it.
+///
+/// # Errors
+/// When a program cannot be compiled or run, or an allocator that was asked for by name cannot be
+/// had. An allocator under which nothing could be tried is told.
+pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Failure> {
+    let kinds = kinds(&request.only).map_err(Failure::usage)?;
+    let catalogue = engine.catalogue()?;
+    let names = Names::new(&catalogue, engine);
+    let mut collection = empty(request);
+    collection.machine = heapdrome_machine::describe();
+    let programs = Misuses::prepare(&engine.folders.cache).map_err(failure)?;
+    for name in chosen(&names, request)? {
+        match names.ready(&name) {
+            Ok(entrant) => match try_one(&programs, &entrant, &kinds, engine)? {
+                Tried::Runs(runs) => collection.misuse.extend(runs),
+                Tried::Unfit(why) => leave_out(&name, why, &mut collection, engine),
+            },
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(error) if names.asked_by_name(&request.allocators, &name) => return Err(error),
+            Err(error) => leave_out(&name, error.to_string(), &mut collection, engine),
+        }
+    }
+    collection.tables = misuse_tables(&collection.misuse, Misuses::TIME, Misuses::MEMORY);
+    Ok(collection)
+}
+
+/// Commits every kind of misuse under those allocators of the races that a target of the suites speaks
+/// of, unless that was done before. What cannot be tried is told and remarked on: it leaves the target
+/// open.
+///
+/// # Errors
+/// When someone interrupts.
+pub fn beside_races(work: &Races, kept: &mut Kept<'_>) -> Result<(), Failure> {
+    let engine = kept.engine();
+    let races = work.races.iter();
+    let racing: BTreeSet<&String> = races
+        .flat_map(|race| race.allocators.iter().chain([&race.baseline]))
+        .collect();
+    let mut names: BTreeSet<String> = work.suites.iter().flat_map(Suite::misused).collect();
+    let done = |name: &String| {
+        let mut runs = kept.collection.misuse.iter();
+        runs.any(|run| run.allocator == *name)
+    };
+    names.retain(|name| racing.contains(name) && !done(name));
+    if names.is_empty() {
+        return Ok(());
+    }
+    let catalogue = engine.catalogue()?;
+    let known = Names::new(&catalogue, engine);
+    let kinds = kinds(&[]).map_err(Failure::usage)?;
+    for name in names {
+        let tried = Misuses::prepare(&engine.folders.cache)
+            .map_err(failure)
+            .and_then(|programs| try_one(&programs, &known.ready(&name)?, &kinds, engine));
+        match tried {
+            Ok(Tried::Runs(runs)) => kept.collection.misuse.extend(runs),
+            Ok(Tried::Unfit(why)) => kept.remark_on(&untried(&name), &why),
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(error) => kept.remark_on(&untried(&name), &error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// What a remark on an allocator that could not be misused begins with.
+fn untried(name: &str) -> String {
+    format!("misuse was not tried under {name}")
+}
+
+/// What came of trying to misuse an allocator.
+enum Tried {
+    /// A run for each kind.
+    Runs(Vec<MisuseRun>),
+    /// Nothing can be said, and why.
+    Unfit(String),
+}
+
+/// Commits every kind under one allocator.
+fn try_one(
+    programs: &Misuses,
+    entrant: &Entrant,
+    kinds: &[Kind],
+    engine: &Engine,
+) -> Result<Tried, Failure> {
+    engine.tell(Event::Misusing(&entrant.name));
+    if let Some(why) = programs.control(entrant).map_err(failure)? {
+        return Ok(Tried::Unfit(why));
+    }
+    let run = |kind: &Kind| programs.run(entrant, kind.name).map_err(failure);
+    let runs: Result<Vec<MisuseRun>, Failure> = kinds.iter().map(run).collect();
+    runs.map(Tried::Runs)
+}
+
+fn leave_out(name: &str, reason: String, collection: &mut Collection, engine: &Engine) {
+    engine.tell(Event::NotMisused {
+        allocator: name,
+        why: &reason,
+    });
+    collection.absent.push(Absent {
+        name: name.to_owned(),
+        reason,
+    });
+}
+
+/// The allocators that were asked for; or those that are here, settings of others included unless it
+/// is to be quick.
+fn chosen(names: &Names<'_>, request: &SuiteRequest) -> Result<Vec<String>, Failure> {
+    match (request.allocators.as_slice(), request.scale) {
+        ([], Scale::Quick) => Ok(names.found()),
+        ([], _) => Ok(names.here()),
+        (asked, _) => names.expand(asked),
+    }
+}

@@ -1,0 +1,179 @@
+//! One race after the other, each on disk as soon as it is done.
+
+use heapdrome_record::{Collection, Nanoseconds, Options, RaceResult, Scale, Stopping};
+use heapdrome_suites::{Race, Suite, evaluate};
+
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::kept::Kept;
+use crate::placement;
+use crate::race::{CellRequest, Judge, Load, ProofStore, run_cell, usual_options};
+use crate::workload::Workload;
+
+/// Rounds that are run whatever the intervals say.
+const LEAST_ROUNDS: u32 = 5;
+
+/// A run that takes longer than this at a smaller scale than the published one hangs.
+const HANGS: Nanoseconds = Nanoseconds(900_000_000_000);
+
+/// The races of suites.
+pub struct Races {
+    /// The suites, without what cannot be had.
+    pub suites: Vec<Suite>,
+    /// Their races.
+    pub races: Vec<Race>,
+    /// Allocators that are not built, since only an estimate is wanted.
+    pub unbuilt: Vec<String>,
+    /// The seed of every draw.
+    pub seed: u64,
+    /// Whether cells were picked.
+    pub picked: bool,
+    /// What the cells have proven.
+    pub proofs: ProofStore,
+}
+
+impl Races {
+    /// Runs what has not been run. A race that cannot be run is told and left out.
+    ///
+    /// # Errors
+    /// When the file cannot be written, someone interrupts, or a race could not be run for another
+    /// reason than that its program is not installed; where nothing at all was run, for that, too.
+    pub fn run_races(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
+        let races = self.races.clone();
+        let done = |race: &&Race| kept.collection.races.iter().any(|member| race.is(member));
+        let left: Vec<&Race> = races.iter().filter(|race| !done(race)).collect();
+        let of = left.len();
+        kept.engine().tell(Event::SuiteStarted {
+            races: of,
+            done: races.len() - of,
+            file: kept.file(),
+        });
+        let (mut first_failure, mut first_absent) = (None, None);
+        for (place, race) in left.into_iter().enumerate() {
+            let title = format!("[{} of {of}] {}", place + 1, race.title);
+            let scale = kept.collection.scale;
+            match self.race(race, &title, race.rounds, (scale, kept)) {
+                Ok(result) => self.keep(race, result, kept)?,
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(failure) => {
+                    kept.remark_on(&not_run(race), &failure.to_string());
+                    let installed = Workload::find(&race.workload).map(|one| one.is_installed());
+                    match installed {
+                        Ok(false) => first_absent.get_or_insert(failure),
+                        _ => first_failure.get_or_insert(failure),
+                    };
+                }
+            }
+        }
+        match first_failure.or(first_absent.filter(|_| kept.collection.races.is_empty())) {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    /// One race of so many rounds.
+    ///
+    /// # Errors
+    /// As [`run_cell`].
+    pub fn race(
+        &mut self,
+        race: &Race,
+        title: &str,
+        rounds: u32,
+        (scale, kept): (Option<Scale>, &Kept<'_>),
+    ) -> Result<RaceResult, Failure> {
+        let engine = kept.engine();
+        engine.check()?;
+        engine.tell(Event::CellStarted(title));
+        let limit = (scale != Some(Scale::Published)).then_some(HANGS);
+        let request = CellRequest {
+            cell: label(race),
+            title: title.to_owned(),
+            load: Load::Workload {
+                name: race.workload.clone(),
+                words: race.words.clone(),
+                quick: false,
+            },
+            allocators: race.allocators.clone(),
+            baseline: race.baseline.clone(),
+            stopping: stopping(rounds, race.most_rounds),
+            judge: self.judge(race),
+            options: Options {
+                pin: pinned(race),
+                memory_runs: race.memory_runs,
+                timeout: limit,
+                ..usual_options()
+            },
+            seed: self.seed,
+            asked: kept.collection.asked.clone(),
+            untold: None,
+            part_of: None,
+            new_limits: false,
+            begun: None,
+        };
+        let proofs = Some(&mut self.proofs);
+        run_cell(&request, engine, proofs)
+    }
+
+    /// Who tells which entrants are decided, where they run no more then.
+    fn judge(&self, race: &Race) -> Option<Judge> {
+        race.most_rounds?;
+        let (name, _) = race.cell.split_once('/')?;
+        let suite = self.suites.iter().find(|suite| suite.name == name)?;
+        Some(Judge {
+            suite: suite.clone(),
+            race: race.clone(),
+        })
+    }
+
+    /// Adds a race, and writes all that there is.
+    fn keep(&self, race: &Race, result: RaceResult, kept: &mut Kept<'_>) -> Result<(), Failure> {
+        if kept.collection.races.is_empty() {
+            kept.collection.machine = result.machine.clone();
+        }
+        kept.forget(&not_run(race));
+        kept.collection
+            .races
+            .push(race.member(result, pinned(race)));
+        kept.write(|collection| self.evaluate(collection))
+    }
+
+    /// Makes tables and verdicts of all that there is.
+    pub fn evaluate(&self, collection: &mut Collection) {
+        evaluate(&self.suites, collection).fill(&self.suites, collection);
+    }
+}
+
+/// What a remark on a race that was not run begins with.
+fn not_run(race: &Race) -> String {
+    format!("{} was not run", label(race))
+}
+
+/// So many rounds; with a most of them as many again as it takes until all is decided.
+fn stopping(rounds: u32, most: Option<u32>) -> Stopping {
+    Stopping {
+        min_rounds: match most {
+            None => rounds.min(LEAST_ROUNDS),
+            Some(_) => rounds,
+        },
+        max_rounds: most.unwrap_or(rounds),
+        until_decided: most.is_some(),
+        ..Stopping::default()
+    }
+}
+
+/// The cell of a race, and its value of what the cell sweeps.
+pub fn label(race: &Race) -> String {
+    match race.swept {
+        Some(value) => format!("{} at {value}", race.cell),
+        None => race.cell.clone(),
+    }
+}
+
+/// The processors of a race: one for each thread where its threads are swept, else all.
+fn pinned(race: &Race) -> Vec<usize> {
+    match race.swept {
+        Some(threads) if race.sweeps_threads => placement::processors(threads),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,186 @@
+//! Which suites, which allocators, which races.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use heapdrome_record::{Collection, Saved, Scale, read_saved};
+use heapdrome_suites::{Race, Selection, Suite};
+
+use super::SuiteRequest;
+use super::running::label;
+use crate::allocators::Names;
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::failure::Failure;
+
+/// The suites that a name stands for, or the one in a file of the user's own.
+///
+/// # Errors
+/// When there is none, or the file is not one.
+pub fn suites(name: &str) -> Result<Vec<Suite>, Failure> {
+    let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|it| it == "toml");
+    if !is_file {
+        return heapdrome_suites::find(name).map_err(Failure::usage);
+    }
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?;
+    let suite = Suite::read(&text);
+    let suite = suite.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    Ok(vec![suite])
+}
+
+/// The collection that `--resume` goes on with.
+///
+/// # Errors
+/// When the file is none, or of another suite, scale or machine.
+pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collection>, Failure> {
+    let Some(path) = &request.resume else {
+        return Ok(None);
+    };
+    let wrong = |what: &str| Failure::Usage(format!("--resume {}: it is {what}", path.display()));
+    match read_saved(path).map_err(Failure::usage)? {
+        Saved::Race(_) => Err(wrong("one race, not a suite")),
+        Saved::Collection(old) if old.name != request.name => {
+            Err(wrong(&format!("of {}, not of {}", old.name, request.name)))
+        }
+        Saved::Collection(old) if old.scale != Some(scale) => {
+            Err(wrong("of another scale; see --quick and --published"))
+        }
+        Saved::Collection(old) if !of_this_machine(&old) => Err(wrong(&format!(
+            "of another machine ({}, {} processors); run the suite anew",
+            old.machine.processor, old.machine.processors
+        ))),
+        Saved::Collection(old) => Ok(Some(*old)),
+    }
+}
+
+/// Checks that the allocators of each race that was done before are those that race now, so that all
+/// races can stand in one table.
+///
+/// # Errors
+/// When one of them did not race then.
+pub fn check_rivals(
+    request: &SuiteRequest,
+    before: &Collection,
+    races: &[Race],
+) -> Result<(), Failure> {
+    for race in races {
+        let Some(done) = before.races.iter().find(|member| race.is(member)) else {
+            continue;
+        };
+        let raced = |name: &String| {
+            done.result
+                .entrants
+                .iter()
+                .any(|row| row.allocator == *name)
+        };
+        if let Some(missing) = race.allocators.iter().find(|name| !raced(name)) {
+            let path = request.resume.clone().unwrap_or_default();
+            return Err(Failure::Usage(format!(
+                "--resume {}: {missing} did not race in {} there; name the same allocators with \
+                 -a, or run the suite anew",
+                path.display(),
+                label(race)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a collection's races, if it has any, come from a machine like this one.
+fn of_this_machine(collection: &Collection) -> bool {
+    let (there, here) = (&collection.machine, heapdrome_machine::describe());
+    collection.races.is_empty()
+        || (&there.processor, there.processors) == (&here.processor, here.processors)
+}
+
+/// Allocators of a suite, by names of the catalogue.
+pub struct Equipment {
+    /// The rivals that were asked for instead of the suites' own.
+    pub rivals: Vec<String>,
+    /// Those that are not built, since only an estimate is wanted.
+    pub unbuilt: Vec<String>,
+}
+
+/// Builds what the suites need and is missing, unless only an estimate is wanted, and takes out of them
+/// what cannot be had.
+///
+/// # Errors
+/// When an allocator that was asked for by name, or a baseline, cannot be had.
+pub fn equip(
+    suites: &mut [Suite],
+    request: &SuiteRequest,
+    engine: &Engine,
+    scale: Scale,
+) -> Result<Equipment, Failure> {
+    let catalogue = engine.catalogue()?;
+    let known = Names::new(&catalogue, engine);
+    let asked = match request.allocators.as_slice() {
+        [] => Vec::new(),
+        names => known.expand(names)?,
+    };
+    for suite in &mut *suites {
+        suite.admit(&asked);
+    }
+    let mut unbuilt = Vec::new();
+    for (name, needed) in names(suites, request, &asked, scale) {
+        if request.estimate && known.must_be_built(&name) {
+            unbuilt.push(name);
+            continue;
+        }
+        let needed = needed || known.asked_by_name(&request.allocators, &name);
+        match known.ready(&name) {
+            Ok(_) => {}
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(error) if needed => return Err(error),
+            Err(error) => {
+                let in_catalogue = catalogue.find(&name).is_ok();
+                for suite in &mut *suites {
+                    suite.take(&name, &error.to_string(), in_catalogue);
+                }
+                engine.tell(Event::DoesNotRace {
+                    allocator: &name,
+                    failure: &error,
+                });
+            }
+        }
+    }
+    Ok(Equipment {
+        rivals: asked,
+        unbuilt,
+    })
+}
+
+/// The allocators of all races, each with whether it is a baseline.
+fn names(
+    suites: &[Suite],
+    request: &SuiteRequest,
+    rivals: &[String],
+    scale: Scale,
+) -> BTreeMap<String, bool> {
+    let mut names = BTreeMap::new();
+    for race in races(suites, request, rivals, scale) {
+        names.insert(race.baseline, true);
+        for name in race.allocators {
+            names.entry(name).or_insert(false);
+        }
+    }
+    names
+}
+
+/// The races to run; those without a rival are left out.
+pub fn races(
+    suites: &[Suite],
+    request: &SuiteRequest,
+    rivals: &[String],
+    scale: Scale,
+) -> Vec<Race> {
+    let selection = Selection {
+        scale,
+        processors: heapdrome_machine::processors_in_order().len(),
+        only: &request.only,
+        allocators: rivals,
+    };
+    let all = suites.iter().flat_map(|suite| suite.races(&selection));
+    all.filter(|race| !race.allocators.is_empty()).collect()
+}

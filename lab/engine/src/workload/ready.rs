@@ -1,0 +1,254 @@
+//! From a workload to the command that is raced, and what a race must know of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use heapdrome_programs::Prepared;
+use heapdrome_record::{Better, Metric, Options, Server, is_common_figure};
+use heapdrome_workloads::{Description, Parameters};
+
+use super::companion::Companion;
+use super::{Asked, What, catalog};
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::failure::Failure;
+
+/// A workload that is ready to be raced. What it keeps locked stays so while this lives.
+pub struct Ready {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// What a reader of the result must know to repeat it.
+    pub notes: Vec<String>,
+    /// How many words of the command stand for the program: with others after them it is another
+    /// load of the same program, whose proof holds for both.
+    pub program_words: usize,
+    prepare: Option<String>,
+    directory: Option<PathBuf>,
+    environment: BTreeMap<String, String>,
+    server: Option<Server>,
+    metrics: Vec<Metric>,
+    figures: Vec<String>,
+    masked: Vec<String>,
+    success: Option<Vec<i32>>,
+    same_output_required: bool,
+    _kept: Kept,
+}
+
+/// What stays locked while a race goes on.
+enum Kept {
+    Nothing,
+    Program { _prepared: Prepared },
+    Data { _data: catalog::Data },
+}
+
+/// The figures that every workload of heapdrome's own reports, and whether more of it is better.
+const COMMON: [(&str, bool); 6] = [
+    ("operations_per_cpu_s", true),
+    ("overhead", false),
+    ("peak_requested_bytes", false),
+    ("peak_resident_bytes", false),
+    ("wall_s", false),
+    ("cpu_s", false),
+];
+
+/// What differs between two runs with the same parameters.
+const FIGURES_OF_REPORT: &str = r#""figures":\{[^}]*\}"#;
+
+impl Asked {
+    /// Finds out before anything is built whether what runs the workload is there.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn check_program(&self) -> Result<(), Failure> {
+        match &self.what {
+            What::Own(_, companion) => companion.find().map(|_| ()),
+            What::Program(..) => Ok(()),
+        }
+    }
+
+    /// The names of the figures that the workload reports; `None` for a program, which tells them once it is prepared.
+    pub fn metric_names(&self) -> Option<Vec<String>> {
+        let own = match &self.what {
+            What::Own(parameters, _) => figures(parameters.description()),
+            What::Program(..) => return None,
+        };
+        Some(own.iter().map(|(name, _)| metric_name(name)).collect())
+    }
+
+    /// Makes the workload ready: finds its program, and writes what it needs into the cache.
+    ///
+    /// # Errors
+    /// When something that it needs cannot be had.
+    pub fn ready(&self, engine: &Engine) -> Result<Ready, Failure> {
+        match &self.what {
+            What::Own(parameters, Companion::Runner) => synthetic(parameters),
+            What::Own(parameters, Companion::Catalog) => of_catalog(parameters, engine),
+            What::Program(program, settings) => {
+                let mut say = |event| engine.tell(Event::Preparing(&event));
+                let prepared = program.prepare(&engine.folders.cache, settings, &mut say);
+                engine.check()?;
+                prepared.map(program_ready).map_err(Failure::machine)
+            }
+        }
+    }
+}
+
+impl Ready {
+    /// Puts what the workload needs into the options of a race. What the command line says of
+    /// `--prepare` and the environment stays.
+    pub fn apply(&self, options: &mut Options) {
+        options.directory.clone_from(&self.directory);
+        if options.prepare.is_none() {
+            options.prepare.clone_from(&self.prepare);
+        }
+        for (name, value) in &self.environment {
+            let theirs = options.environment.entry(name.clone());
+            theirs.or_insert_with(|| value.clone());
+        }
+        if self.server.is_some() {
+            options.server.clone_from(&self.server);
+        }
+        let asked = |metric: &&Metric| !options.metrics.iter().any(|one| one.name == metric.name);
+        let more: Vec<_> = self.metrics.iter().filter(asked).cloned().collect();
+        options.metrics.extend(more);
+        options.figures.clone_from(&self.figures);
+        options.masked.clone_from(&self.masked);
+        if let Some(success) = &self.success {
+            options.success.clone_from(success);
+        }
+        options.same_output_required = self.same_output_required && options.compare_output;
+    }
+}
+
+fn synthetic(parameters: &Parameters) -> Result<Ready, Failure> {
+    let description = parameters.description();
+    let runner = Companion::Runner.find()?;
+    let mut command = vec![
+        runner.to_string_lossy().into_owned(),
+        description.name.to_owned(),
+    ];
+    let program_words = command.len();
+    command.extend(parameters.words());
+    Ok(reporting(
+        command,
+        program_words,
+        description,
+        Kept::Nothing,
+    ))
+}
+
+fn of_catalog(parameters: &Parameters, engine: &Engine) -> Result<Ready, Failure> {
+    let settings = heapdrome_catalog::Settings::of(parameters);
+    let data = catalog::data(&settings, engine)?;
+    let (command, program_words) = data.command(&settings);
+    let kept = Kept::Data { _data: data };
+    let description = parameters.description();
+    Ok(reporting(command, program_words, description, kept))
+}
+
+/// A command that prints one report and nothing else.
+fn reporting(
+    command: Vec<String>,
+    program_words: usize,
+    description: &Description,
+    kept: Kept,
+) -> Ready {
+    let metrics = metrics_of(&figures(description));
+    Ready {
+        command,
+        notes: Vec::new(),
+        program_words,
+        prepare: None,
+        directory: None,
+        environment: BTreeMap::new(),
+        server: None,
+        figures: metrics.iter().map(|metric| metric.name.clone()).collect(),
+        metrics,
+        masked: vec![FIGURES_OF_REPORT.to_owned()],
+        success: None,
+        same_output_required: true,
+        _kept: kept,
+    }
+}
+
+fn program_ready(prepared: Prepared) -> Ready {
+    Ready {
+        command: prepared.command.clone(),
+        notes: prepared.notes.clone(),
+        program_words: prepared.command.len(),
+        prepare: prepared.prepare.clone(),
+        directory: Some(prepared.directory.clone()),
+        environment: prepared.environment.clone(),
+        server: prepared.server.clone(),
+        metrics: prepared.metrics.clone(),
+        figures: Vec::new(),
+        masked: Vec::new(),
+        success: Some(prepared.success.clone()),
+        same_output_required: prepared.repeatable_output,
+        _kept: Kept::Program {
+            _prepared: prepared,
+        },
+    }
+}
+
+/// The figures of a report by name, each with its direction: the common ones first.
+fn figures(description: &Description) -> Vec<(&'static str, bool)> {
+    let mut figures = COMMON.to_vec();
+    for figure in description.figures {
+        if !figures.iter().any(|(name, _)| *name == figure.name) {
+            figures.push((figure.name, figure.more_is_better));
+        }
+    }
+    figures
+}
+
+/// Figures of the one line of JSON as metrics of the race.
+fn metrics_of(figures: &[(&str, bool)]) -> Vec<Metric> {
+    let metric = |(name, more): &(&str, bool)| Metric {
+        name: metric_name(name),
+        pattern: format!(r#""figures":\{{(?:[^}}]*,)?"{name}":([-+.eE0-9]+)"#),
+        better: if *more { Better::Higher } else { Better::Lower },
+    };
+    figures.iter().map(metric).collect()
+}
+
+/// The name under which a race has a figure of the workload: every race has figures of the whole
+/// command, such as `wall_s`, and the workload's are those of its measured part.
+fn metric_name(figure: &str) -> String {
+    match is_common_figure(figure) {
+        true => format!("measured_{figure}"),
+        false => figure.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_found_in_the_report_and_only_there() {
+        let report = heapdrome_record::WorkloadReport {
+            workload: "overhead".to_owned(),
+            parameters: "wall_s=1".to_owned(),
+            operations: 7,
+            checksum: "ab".to_owned(),
+            figures: [("cpu_s", 0.5), ("overhead", 1.25), ("wall_s", 1e-7)]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into(),
+        };
+        let line = serde_json::to_string(&report).expect("JSON");
+        let found = |name: &str| {
+            let metrics = metrics_of(&[(name, false)]);
+            let pattern = regex::Regex::new(&metrics[0].pattern).expect("a pattern");
+            let number = pattern.captures(&line)?.get(1)?.as_str().parse();
+            number.ok() as Option<f64>
+        };
+        assert_eq!(found("cpu_s"), Some(0.5));
+        assert_eq!(found("overhead"), Some(1.25));
+        assert_eq!(found("wall_s"), Some(1e-7));
+        assert_eq!(found("operations"), None);
+        let masked = regex::Regex::new(FIGURES_OF_REPORT).expect("a pattern");
+        assert!(masked.replace(&line, "").contains("checksum"));
+        assert!(!masked.replace(&line, "").contains("0.5"));
+    }
+}

@@ -1,0 +1,255 @@
+//! The document as a whole: how much of it `heapdrome suite lgalloc` runs, and which cells that has.
+
+use std::time::Duration;
+
+use heapdrome_record::{Bytes, Experiment, Holder, Limit, Order, PagingCell as Cell, Scale};
+
+use crate::experiments::{
+    AHEAD, Holding, Measuring, Sweep, burst, halves, huge_pages, random, strategies, sweep,
+    throughput,
+};
+use crate::{Mechanism, free_swap};
+
+/// The amounts of one form.
+pub struct Form {
+    /// Rounds of all cells.
+    pub rounds: u32,
+    /// Rounds beyond these, of cells whose targets or sentences are open.
+    pub more_rounds: u32,
+    /// No round begins that would end later, from the start of heapdrome on; what was measured before it was
+    /// interrupted counts.
+    pub within: Option<Duration>,
+    /// The time of each cell in swap.
+    pub seconds: Duration,
+    /// The longest warm-up before.
+    pub warm_up: Duration,
+    /// The time of each cell of the throughput benchmark, and of its warm-up.
+    pub throughput: [Duration; 2],
+    /// The limit of the paging benchmark, whose working set is three times that; under heavier pressure
+    /// both are a quarter.
+    pub paging: Bytes,
+    /// The working set of the sweep and the strategies; the limit of the strategies is an
+    /// eighth of it.
+    pub total: Bytes,
+}
+
+impl Form {
+    /// That of a scale.
+    pub fn of(scale: Scale) -> Self {
+        let minutes = |count: u64| Some(Duration::from_secs(60 * count));
+        match scale {
+            Scale::Quick => Self {
+                rounds: 3,
+                more_rounds: 12,
+                within: minutes(13),
+                seconds: Duration::from_millis(700),
+                warm_up: Duration::from_millis(3000),
+                throughput: [200, 100].map(Duration::from_millis),
+                paging: Bytes::from_mib(128),
+                total: Bytes::from_mib(512),
+            },
+            Scale::Usual => Self {
+                rounds: 5,
+                more_rounds: 20,
+                within: minutes(38),
+                seconds: Duration::from_millis(1500),
+                warm_up: Duration::from_millis(8000),
+                throughput: [600, 200].map(Duration::from_millis),
+                paging: Bytes::from_mib(512),
+                total: Bytes::from_gib(1),
+            },
+            Scale::Published => Self {
+                rounds: 5,
+                more_rounds: 10,
+                within: None,
+                seconds: Duration::from_millis(5000),
+                warm_up: Duration::from_millis(15000),
+                throughput: [5000, 1000].map(Duration::from_millis),
+                paging: Bytes::from_mib(512),
+                total: Bytes::from_gib(4),
+            },
+        }
+    }
+}
+
+impl Form {
+    /// How its cells in swap are measured.
+    #[must_use]
+    pub fn measuring(&self, seed: u64) -> Measuring {
+        Measuring {
+            seconds: self.seconds,
+            warm_up: self.warm_up,
+            order: Order::Uniform,
+            seed,
+        }
+    }
+}
+
+/// What a machine has for the document, and what was asked for beside it.
+#[derive(Debug, Default)]
+pub struct DocumentSetting {
+    /// The limit of what needs no swap.
+    pub limit: Option<Limit>,
+    /// What holds the working set of the paging benchmark beside lgalloc.
+    pub more: Vec<Holding>,
+    /// Whose blocks are taken beside lgalloc's regions.
+    pub rivals: Vec<Holding>,
+    /// Whether the kernel's choice about huge pages is set to each of its values.
+    pub set_huge_pages: bool,
+    /// The seed of contents and draws.
+    pub seed: u64,
+}
+
+/// The cells of these experiments of the document.
+#[must_use]
+pub fn document(form: &Form, setting: &DocumentSetting, parts: &[Experiment]) -> Vec<Cell> {
+    let measuring = form.measuring(setting.seed);
+    let own = [Holding::from(Holder::Lgalloc)];
+    let all: Vec<Holding> = own.iter().chain(&setting.more).cloned().collect();
+    let [seconds, warm_up] = form.throughput;
+    let limit = setting.limit;
+    let choices: &[Option<&str>] = match setting.set_huge_pages {
+        true => &[Some("always"), Some("madvise"), Some("never")],
+        false => &[None],
+    };
+    let three = |ram: Bytes| [ram, ram * 3];
+    let of = |part: &Experiment| match part {
+        Experiment::Throughput => {
+            throughput(&[1, 2, 4, 8, 16], &setting.rivals, limit, warm_up, seconds)
+        }
+        Experiment::Paging => random(*part, three(form.paging), 1, &all, measuring),
+        Experiment::Heavy => {
+            let ram = Bytes(form.paging.0 / 4);
+            random(*part, three(ram), 1, &own, measuring)
+        }
+        Experiment::RatioSweep => sweep(&document_sweep(form.total), &own, measuring),
+        Experiment::Strategies => {
+            let sizes = [Bytes(form.total.0 / 8), form.total];
+            strategies(sizes, 1, &AHEAD, &own, measuring)
+        }
+        Experiment::Thp => huge_pages(choices, limit, warm_up, seconds),
+        Experiment::Burst => burst(limit),
+    };
+    parts.iter().flat_map(of).collect()
+}
+
+/// The document's limits, and its numbers of threads where it published them.
+fn document_sweep(total: Bytes) -> Sweep {
+    let limits = halves(total).into_iter().enumerate();
+    Sweep {
+        total,
+        limits: limits
+            .map(|(place, ram)| match place {
+                1 | 3 => (ram, vec![1, 4, 8, 16]),
+                _ => (ram, vec![1]),
+            })
+            .collect(),
+    }
+}
+
+/// Takes a cell out that would need swap, and the limit from one that fits into it.
+pub fn do_without_swap(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str) {
+    if cell.limit.is_some() && mechanism.is_none() && !cell.reports.is_empty() {
+        // It was measured under a limit, and cannot go on without.
+        cell.failure = Some(why.to_owned());
+        return;
+    }
+    let memory = cell.limit.map(|limit| limit.memory);
+    if memory.is_some_and(|memory| cell.job.working_set() >= memory) {
+        cell.failure = Some(why.to_owned());
+    } else if mechanism.is_none() {
+        cell.limit = None;
+    } else if let Some(limit) = &mut cell.limit {
+        limit.swap = limit.swap.min(free_swap());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapdrome_record::Job;
+
+    use super::*;
+    use crate::{claims, experiments, targets};
+
+    /// What the document has, with huge pages under every choice if so.
+    fn cells(parts: &[Experiment], set_huge_pages: bool) -> Vec<Cell> {
+        let setting = DocumentSetting {
+            set_huge_pages,
+            ..DocumentSetting::default()
+        };
+        document(&Form::of(Scale::Usual), &setting, parts)
+    }
+
+    #[test]
+    fn what_needs_swap_is_left_out_and_the_rest_stays() {
+        let mut cells = cells(&[Experiment::Paging], false);
+        for cell in &mut cells {
+            do_without_swap(cell, None, "no swap");
+        }
+        let left = cells.iter().filter(|cell| cell.failure.is_none());
+        let left: Vec<&Cell> = left.collect();
+        let names: Vec<&str> = left.iter().map(|cell| cell.name.as_str()).collect();
+        assert_eq!(names, ["random reads, all fits"]);
+        assert!(left.iter().all(|cell| cell.limit.is_none()));
+        let tables = experiments::tables(&cells.iter().collect::<Vec<_>>());
+        let told: Vec<&String> = tables.iter().flat_map(|table| &table.notes).collect();
+        let not = |note: &&&String| note.contains("not measured: no swap");
+        assert!(told.iter().any(|note| not(&note)), "{told:?}");
+    }
+
+    /// Every claim must find its cells, or nobody would see that it never can.
+    #[test]
+    fn every_claim_speaks_of_cells_that_there_are() {
+        let cells = cells(&Experiment::ALL, true);
+        let told = claims(&cells.iter().collect::<Vec<_>>(), 64);
+        for claim in told {
+            assert!(!claim.because.contains("not run"), "{claim:?}");
+        }
+    }
+
+    /// A target whose cells are not there is not spoken of, so that nobody would miss it.
+    #[test]
+    fn every_target_speaks_of_cells_that_there_are() {
+        let all = include_str!("../data/targets.toml");
+        let cells = cells(&Experiment::ALL, false);
+        let told = targets(&cells.iter().collect::<Vec<_>>());
+        assert_eq!(told.len(), all.matches("[[claims]]").count());
+    }
+
+    /// From the order that is asked for to the instructions of every process that reads.
+    #[test]
+    fn pages_are_drawn_in_the_order_that_was_asked_for() {
+        let sizes = [Bytes::from_mib(64), Bytes::from_mib(512)];
+        let own = [Holding::default()];
+        for order in [Order::Uniform, Order::Permutation] {
+            let measuring = Measuring {
+                order,
+                ..Form::of(Scale::Quick).measuring(1)
+            };
+            let limits = vec![(sizes[0], vec![1, 4])];
+            let total = sizes[1];
+            let all = [
+                random(Experiment::Paging, sizes, 1, &own, measuring),
+                sweep(&Sweep { total, limits }, &own, measuring),
+                strategies(sizes, 1, &AHEAD, &own, measuring),
+            ];
+            for cells in all {
+                let orders = cells.iter().filter_map(|cell| match &cell.job {
+                    Job::Read(read) => Some(read.order),
+                    _ => None,
+                });
+                let orders: Vec<Order> = orders.collect();
+                assert!(!orders.is_empty());
+                assert!(orders.iter().all(|one| *one == order), "{orders:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_smaller_forms_end_in_time() {
+        for (scale, most) in [(Scale::Quick, 15), (Scale::Usual, 40)] {
+            let within = Form::of(scale).within.expect("it has an end");
+            assert!(within + Duration::from_secs(120) <= Duration::from_secs(60 * most));
+        }
+    }
+}

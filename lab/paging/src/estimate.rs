@@ -1,0 +1,110 @@
+//! How long cells take, from one run of a small one of each kind.
+
+use std::mem::discriminant;
+use std::time::Duration;
+
+use heapdrome_record::{Job, PagingCell as Cell};
+
+use crate::experiments::beyond;
+
+/// A small cell that was run, and how long that took.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// The cell.
+    pub cell: Cell,
+    /// How long its process took.
+    pub took: Duration,
+}
+
+/// Of each kind of job of each experiment the cell that stands for the others: the one that swaps most of those that
+/// can be run here. Those of other allocators are left out, which may not be built.
+#[must_use]
+pub fn probes(small: &[Cell]) -> Vec<&Cell> {
+    let mut found: Vec<&Cell> = Vec::new();
+    let able = |cell: &&Cell| cell.failure.is_none() && cell.allocator.is_none();
+    for cell in small.iter().filter(able) {
+        match found.iter_mut().find(|known| is_like(known, cell)) {
+            Some(known) if beyond(known) > beyond(cell) => {}
+            Some(known) => *known = cell,
+            None => found.push(cell),
+        }
+    }
+    found
+}
+
+fn is_like(one: &Cell, other: &Cell) -> bool {
+    one.part == other.part && discriminant(&one.job) == discriminant(&other.job)
+}
+
+/// How long a cell takes in one round; `None` where no cell like it was run.
+#[must_use]
+pub fn expected(cell: &Cell, probes: &[Probe]) -> Option<Duration> {
+    let probe = probes.iter().find(|probe| is_like(&probe.cell, cell))?;
+    let set = |cell: &Cell| cell.job.working_set().as_f64().max(1.0);
+    let times = set(cell) / set(&probe.cell);
+    let beside = probe.took.saturating_sub(measured(&probe.cell.job));
+    let beside = Duration::try_from_secs_f64(beside.as_secs_f64() * times).ok()?;
+    Some(measured(&cell.job) + beside)
+}
+
+/// The time of a job that does not depend on the machine.
+fn measured(job: &Job) -> Duration {
+    match job {
+        Job::Probe | Job::Burst(_) => Duration::ZERO,
+        // Batches take half as long again.
+        Job::Throughput(job) => job.warm_up + job.seconds + job.seconds / 2,
+        Job::Read(job) => job.seconds,
+        Job::Recycle(job) => job.seconds * u32::try_from(job.threads.len()).unwrap_or(u32::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapdrome_record::{Experiment, Scale};
+
+    use super::*;
+    use crate::{DocumentSetting, Form, document};
+
+    fn cells(scale: Scale) -> Vec<Cell> {
+        let setting = DocumentSetting::default();
+        document(&Form::of(scale), &setting, &Experiment::ALL)
+    }
+
+    #[test]
+    fn every_cell_is_estimated_by_one_of_its_kind() {
+        let small = cells(Scale::Quick);
+        let took = Duration::from_secs(10);
+        let chosen = probes(&small);
+        assert!(chosen.len() < small.len() / 5, "{}", chosen.len());
+        let chosen: Vec<Probe> = chosen
+            .into_iter()
+            .map(|cell| Probe {
+                cell: cell.clone(),
+                took,
+            })
+            .collect();
+        for cell in cells(Scale::Published) {
+            let time = expected(&cell, &chosen).expect("there is one of its kind");
+            assert!(time >= measured(&cell.job), "{}", cell.name);
+        }
+        let sweep = |cells: Vec<Cell>| {
+            let mut cells = cells.into_iter();
+            cells.find(|cell| cell.part == Experiment::RatioSweep)
+        };
+        let of = |scale| expected(&sweep(cells(scale)).expect("a cell"), &chosen);
+        assert_eq!(of(Scale::Quick), Some(took));
+        // Eight times the working set, and 4.3 s more that are measured.
+        let published = of(Scale::Published).expect("a time").as_secs_f64();
+        assert!((published - (5.0 + 8.0 * 9.3)).abs() < 1e-6, "{published}");
+    }
+
+    #[test]
+    fn what_cannot_be_run_stands_for_nothing() {
+        let mut small = cells(Scale::Quick);
+        small
+            .iter_mut()
+            .for_each(|cell| cell.failure = Some("no swap".to_owned()));
+        assert!(probes(&small).is_empty());
+        assert_eq!(expected(&small[0], &[]), None);
+    }
+}

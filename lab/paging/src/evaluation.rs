@@ -1,0 +1,69 @@
+//! What a collection's cells show: tables, distributions to draw, sentences and targets. It is computed from what is kept,
+//! so that a result that is taken up again has one of all of it.
+
+use heapdrome_record::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell};
+
+use crate::experiments::tables;
+use crate::tables::counters_table;
+use crate::{claims, targets};
+
+/// Curves of one drawing that can still be told apart.
+const MOST_CURVES: usize = 20;
+
+/// Makes the tables and the verdicts of a collection anew. The document's sentences are tested where `processors` tells
+/// on how many they may be.
+pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
+    let mut cells: Vec<&Cell> = collection.paging_cells.iter().collect();
+    cells.sort_by_key(|cell| cell.part);
+    let mut judged = processors.map_or_else(Vec::new, |count| claims(&cells, count));
+    judged.extend(targets(&cells));
+    let mut made = tables(&cells);
+    let mut counters = counters_table("Counters of each cell: medians of rounds", &cells);
+    if let Some(time) = collection.paging_time {
+        let minutes = time.as_seconds() / 60.0;
+        counters
+            .notes
+            .push(format!("measured in {minutes:.1} minutes"));
+    }
+    made.push(counters);
+    collection.ccdfs = ccdfs(&cells);
+    collection.claims = judged;
+    collection.tables = made;
+}
+
+/// Every kind of time that any cell of an experiment has counted, where they are few enough to be drawn
+/// together.
+fn ccdfs(cells: &[&Cell]) -> Vec<Ccdf> {
+    let mut kinds: Vec<(Experiment, &String)> = Vec::new();
+    for cell in cells {
+        let known = cell.sound().flat_map(|report| report.distributions.keys());
+        for kind in known {
+            if !kinds.contains(&(cell.part, kind)) {
+                kinds.push((cell.part, kind));
+            }
+        }
+    }
+    let group = |(part, kind): &(Experiment, &String)| -> Vec<Ccdf> {
+        let own = cells.iter().filter(|cell| cell.part == *part);
+        own.filter_map(|cell| ccdf(kind, cell)).collect()
+    };
+    let groups = kinds.iter().map(group);
+    groups
+        .filter(|group| group.len() <= MOST_CURVES)
+        .flatten()
+        .collect()
+}
+
+fn ccdf(kind: &str, cell: &Cell) -> Option<Ccdf> {
+    let times = cell.distribution(kind);
+    let point = |point: heapdrome_record::Point| CcdfPoint {
+        time: point.time,
+        above: point.share,
+    };
+    (times.count() > 0).then(|| Ccdf {
+        kind: format!("{}: {kind}", cell.part),
+        cell: cell.name.clone(),
+        count: times.count(),
+        points: times.ccdf().into_iter().map(point).collect(),
+    })
+}

@@ -1,0 +1,224 @@
+//! Which cell runs next: rounds of all cells, so that what drifts meets all of them alike, and then rounds of those
+//! that could still decide something.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use heapdrome_record::PagingCell as Cell;
+
+use crate::open_cells;
+
+/// How many rounds there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// Rounds of all cells.
+    pub all: u32,
+    /// Further rounds at the most, of cells whose targets or sentences are open.
+    pub more: u32,
+    /// No round begins that would end later than this if each cell took as long as in the slowest round; the first
+    /// round always runs.
+    pub within: Option<Duration>,
+    /// Processors that sentences may be tested on.
+    pub processors: usize,
+}
+
+/// The turns of cells, from wherever they stand.
+#[derive(Debug)]
+pub struct Schedule {
+    rounds: Rounds,
+    /// The places of the cells that have turns.
+    places: Vec<usize>,
+    /// The last round that was begun before.
+    before: u32,
+    round: u32,
+    /// The cells of the round that have not had their turn.
+    queue: VecDeque<usize>,
+    /// How many cells the round has here.
+    count: usize,
+    begun: Duration,
+    /// The mean time of a cell in the slowest round.
+    pace: Duration,
+}
+
+/// The turn of one cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Its place among all cells.
+    pub place: usize,
+    /// The round, from 1.
+    pub round: u32,
+    /// Of how many.
+    pub rounds: u32,
+    /// The turn in its round, from 1.
+    pub number: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+impl Schedule {
+    /// The turns of the cells in these places, after those that all cells have had, which took so long.
+    #[must_use]
+    pub fn new(rounds: Rounds, cells: &[Cell], places: Vec<usize>, spent: Duration) -> Self {
+        let turns: u32 = cells.iter().map(|cell| cell.last_round).sum();
+        Self {
+            rounds,
+            places,
+            before: last_round(cells),
+            round: 0,
+            queue: VecDeque::new(),
+            count: 0,
+            begun: spent,
+            pace: spent / turns.max(1),
+        }
+    }
+
+    /// The next turn, at this time since the first began; `None` when there is nothing left to run, or no time.
+    pub fn next(&mut self, cells: &[Cell], now: Duration) -> Option<Turn> {
+        loop {
+            while let Some(place) = self.queue.pop_front() {
+                if cells[place].failure.is_none() {
+                    return Some(self.turn(place));
+                }
+            }
+            let took = now.saturating_sub(self.begun);
+            self.pace = self
+                .pace
+                .max(took / u32::try_from(self.count.max(1)).unwrap_or(u32::MAX));
+            if !self.begin_round(cells, now) {
+                return None;
+            }
+        }
+    }
+
+    fn turn(&self, place: usize) -> Turn {
+        let Rounds { all, more, .. } = self.rounds;
+        Turn {
+            place,
+            round: self.round,
+            rounds: if self.round <= all { all } else { all + more },
+            number: self.count - self.queue.len(),
+            of: self.count,
+        }
+    }
+
+    /// Begins the next round, or goes on with one that was interrupted; false if there is none.
+    fn begin_round(&mut self, cells: &[Cell], now: Duration) -> bool {
+        self.round += 1;
+        if self.round > self.rounds.all {
+            self.round = self.round.max(self.before);
+        }
+        let round = self.round;
+        let mut wanted = self.places.clone();
+        if round > self.rounds.all + self.rounds.more {
+            return false;
+        }
+        if round > self.rounds.all {
+            let open = open_cells(cells, self.rounds.processors);
+            wanted.retain(|place| open.contains(place));
+        }
+        let count = wanted.len();
+        if count == 0 {
+            return false;
+        }
+        // The order turns by one from round to round.
+        let turned = (0..count).map(|place| wanted[(place + round as usize - 1) % count]);
+        let left =
+            |place: &usize| cells[*place].failure.is_none() && cells[*place].last_round < round;
+        self.queue = turned.filter(left).collect();
+        self.count = self.queue.len();
+        self.begun = now;
+        let last = last_round(cells);
+        let goes_on = last == 0 || last >= round;
+        let ends = now + self.pace * u32::try_from(self.count).unwrap_or(u32::MAX);
+        goes_on || self.rounds.within.is_none_or(|within| ends <= within)
+    }
+}
+
+/// The last round in which any of these cells has run; zero if in none.
+#[must_use]
+pub fn last_round(cells: &[Cell]) -> u32 {
+    cells.iter().map(|cell| cell.last_round).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use heapdrome_record::{Experiment, Job, PagingReport};
+
+    use super::*;
+
+    const ROUNDS: Rounds = Rounds {
+        all: 3,
+        more: 0,
+        within: None,
+        processors: 1,
+    };
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn cells() -> Vec<Cell> {
+        let cell = |name: &str| Cell::new(Experiment::Paging, name, Job::Probe, None);
+        ["a", "b", "c"].map(cell).into()
+    }
+
+    /// Runs turns of a second each, at most so many, from `now` on; returns the names of their cells and the round.
+    fn run(rounds: Rounds, cells: &mut [Cell], now: Duration, most: usize) -> Vec<String> {
+        let mut schedule = Schedule::new(rounds, cells, (0..cells.len()).collect(), now);
+        let mut told = Vec::new();
+        let mut now = now;
+        while told.len() < most {
+            let Some(turn) = schedule.next(cells, now) else {
+                break;
+            };
+            let cell = &mut cells[turn.place];
+            told.push(format!("{}{}", cell.name, turn.round));
+            cell.add(turn.round, vec![PagingReport::default()]);
+            now += SECOND;
+        }
+        told
+    }
+
+    #[test]
+    fn the_order_turns_by_one_from_round_to_round() {
+        let told = run(ROUNDS, &mut cells(), Duration::ZERO, 100);
+        assert_eq!(told, ["a1", "b1", "c1", "b2", "c2", "a2", "c3", "a3", "b3"]);
+    }
+
+    /// Wherever it is interrupted, every cell runs once in each round, and in the same order.
+    #[test]
+    fn what_was_interrupted_goes_on_as_if_it_had_not_been() {
+        let whole = run(ROUNDS, &mut cells(), Duration::ZERO, 100);
+        for cut in 0..=whole.len() {
+            let mut cells = cells();
+            let mut told = run(ROUNDS, &mut cells, Duration::ZERO, cut);
+            told.extend(run(ROUNDS, &mut cells, SECOND * cut as u32, 100));
+            assert_eq!(told, whole, "interrupted after {cut}");
+        }
+    }
+
+    #[test]
+    fn no_round_begins_that_would_end_too_late_but_the_first_and_one_that_goes_on() {
+        let until = |seconds: u64| Rounds {
+            within: Some(Duration::from_secs(seconds)),
+            ..ROUNDS
+        };
+        for (seconds, turns) in [(0, 3), (5, 3), (6, 6), (8, 6), (9, 9)] {
+            let told = run(until(seconds), &mut cells(), Duration::ZERO, 100);
+            assert_eq!(told.len(), turns, "within {seconds} s");
+        }
+        let mut cut = cells();
+        run(until(6), &mut cut, Duration::ZERO, 4);
+        let told = run(until(6), &mut cut, SECOND * 4, 100);
+        assert_eq!(
+            told,
+            ["c2", "a2"],
+            "the second round goes on, no third begins"
+        );
+    }
+
+    #[test]
+    fn a_cell_that_was_given_up_has_no_turn() {
+        let mut cells = cells();
+        cells[1].failure = Some("killed".to_owned());
+        let told = run(ROUNDS, &mut cells, Duration::ZERO, 4);
+        assert_eq!(told, ["a1", "c1", "c2", "a2"]);
+    }
+}

@@ -1,0 +1,284 @@
+//! One setting of an experiment, and what came of it in each round.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Distribution, Job, PagingReport};
+use crate::{Bytes, Entrant};
+
+/// With so many rounds that came to nothing, a cell is given up.
+const MOST_LOST: usize = 2;
+
+/// An experiment of the paging lab, in the order of the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Experiment {
+    /// Regions taken and returned.
+    Throughput,
+    /// The paging benchmark: random reads of a working set that does not fit, and regions that come back from swap.
+    Paging,
+    /// The paging benchmark at a quarter of its size.
+    Heavy,
+    /// Random reads of one working set under several limits.
+    RatioSweep,
+    /// What advice buys.
+    Strategies,
+    /// The kernel's choices about transparent huge pages.
+    Thp,
+    /// What stays in memory after a burst.
+    Burst,
+}
+
+impl Experiment {
+    /// Every experiment.
+    pub const ALL: [Self; 7] = [
+        Self::Throughput,
+        Self::Paging,
+        Self::Heavy,
+        Self::RatioSweep,
+        Self::Strategies,
+        Self::Thp,
+        Self::Burst,
+    ];
+
+    /// Its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Paging => "paging",
+            Self::Heavy => "heavy",
+            Self::RatioSweep => "ratio-sweep",
+            Self::Strategies => "strategies",
+            Self::Thp => "thp",
+            Self::Burst => "burst",
+        }
+    }
+}
+
+impl std::fmt::Display for Experiment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a child may use.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Memory.
+    pub memory: Bytes,
+    /// Swap beside it.
+    pub swap: Bytes,
+    /// Processors' worth of time.
+    pub processors: Option<f64>,
+}
+
+/// One setting of an experiment, and what came of it in each round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PagingCell {
+    /// The experiment that it is part of.
+    pub part: Experiment,
+    /// Its name in it, as in the first column of a table.
+    #[serde(rename = "cell")]
+    pub name: String,
+    /// What its child does.
+    pub job: Job,
+    /// Under which limit.
+    #[serde(flatten)]
+    pub limit: Option<Limit>,
+    /// What is to serve the child's `malloc`; `None` for the C library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<Entrant>,
+    /// The kernel's choice about huge pages while it runs; `None` leaves it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_pages: Option<String>,
+    /// The reports of each round, in the order in which they came.
+    pub reports: Vec<PagingReport>,
+    /// Why rounds of it came to nothing, one line for each.
+    pub lost: Vec<String>,
+    /// Why it is no longer run.
+    pub failure: Option<String>,
+    /// The last round in which it was run, from 1; zero if in none.
+    #[serde(default)]
+    pub last_round: u32,
+}
+
+impl PagingCell {
+    /// A cell that has not been run.
+    pub fn new(part: Experiment, name: impl Into<String>, job: Job, limit: Option<Limit>) -> Self {
+        Self {
+            part,
+            name: name.into(),
+            job,
+            limit,
+            allocator: None,
+            huge_pages: None,
+            reports: Vec::new(),
+            lost: Vec::new(),
+            failure: None,
+            last_round: 0,
+        }
+    }
+
+    /// The name of what its memory comes from.
+    pub fn held_by(&self) -> &str {
+        let holder = self.job.holder().unwrap_or_default();
+        holder.name_of(self.allocator.as_ref())
+    }
+
+    /// Whether a cell of this name is of this experiment and row, such as `paging/random reads`.
+    pub fn is(&self, key: &str) -> bool {
+        let name = key
+            .strip_prefix(self.part.name())
+            .and_then(|rest| rest.strip_prefix('/'));
+        name == Some(&self.name)
+    }
+
+    /// Whether what was measured in one can stand beside what was measured in the other.
+    pub fn is_set_as(&self, other: &Self) -> bool {
+        let setting = |cell: &Self| {
+            let allocator = cell.allocator.as_ref();
+            let served = allocator.map(|one| (one.name.clone(), one.sha256.clone()));
+            let limit = cell.limit.map(|limit| (limit.memory, limit.processors));
+            (served, limit, cell.huge_pages.clone())
+        };
+        self.job == other.job && setting(self) == setting(other)
+    }
+
+    /// Reports that may be used.
+    pub fn sound(&self) -> impl Iterator<Item = &PagingReport> {
+        self.reports
+            .iter()
+            .filter(|report| report.rejected.is_none())
+    }
+
+    /// A figure in every sound report, in order of size.
+    pub fn figures(&self, name: &str) -> Vec<f64> {
+        let mut figures: Vec<f64> = self
+            .sound()
+            .filter_map(|report| report.figures.get(name).copied())
+            .collect();
+        figures.sort_by(f64::total_cmp);
+        figures
+    }
+
+    /// A distribution over the sound reports together.
+    pub fn distribution(&self, name: &str) -> Distribution {
+        let mut all = Distribution::default();
+        let parts = self
+            .sound()
+            .filter_map(|report| report.distributions.get(name));
+        parts.for_each(|part| all.merge(part));
+        all
+    }
+
+    /// Why it was not measured, or is no longer run, if so.
+    pub fn ending(&self) -> Option<String> {
+        let rounds = self.sound().count();
+        let lost = || self.lost.last().filter(|_| rounds == 0);
+        let why = self.failure.as_ref().or_else(lost)?;
+        Some(match rounds {
+            0 => format!("not measured: {why}"),
+            1 => format!("no longer run after 1 round: {why}"),
+            rounds => format!("no longer run after {rounds} rounds: {why}"),
+        })
+    }
+
+    /// A round of it came to nothing: one may by chance, and with a second it is given up.
+    pub fn lose(&mut self, round: u32, why: String) {
+        self.last_round = round;
+        match self.lost.len() + 1 {
+            MOST_LOST => self.failure = Some(why),
+            _ => self.lost.push(why),
+        }
+    }
+
+    /// Adds what came of a round: rejected reports, if any, and then one that is sound; or rejected ones alone.
+    pub fn add(&mut self, round: u32, reports: Vec<PagingReport>) {
+        self.last_round = round;
+        self.reports.extend(reports);
+    }
+
+    /// What a reader should know: how it ended, rounds that were lost or rejected, remarks, each once.
+    pub fn remarks(&self) -> Vec<String> {
+        let ending = self.ending();
+        let known = |why: &&String| ending.as_ref().is_some_and(|ending| ending.ends_with(*why));
+        let lost = self.lost.iter().filter(|why| !known(why));
+        let lost = lost.map(|why| format!("a round was lost: {why}"));
+        let rejected = self
+            .reports
+            .iter()
+            .filter_map(|report| report.rejected.as_ref());
+        let rejected = rejected.map(|why| format!("a round was rejected: {why}"));
+        let remarks = self
+            .reports
+            .iter()
+            .flat_map(|report| report.remarks.iter().cloned());
+        let mut texts: Vec<String> = Vec::new();
+        for text in ending
+            .iter()
+            .cloned()
+            .chain(lost)
+            .chain(rejected)
+            .chain(remarks)
+        {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Nanoseconds;
+
+    fn report(rate: f64, rejected: Option<&str>) -> PagingReport {
+        PagingReport {
+            figures: [("rate".to_owned(), rate)].into(),
+            distributions: [(
+                "reads".to_owned(),
+                Distribution::new([(Nanoseconds(rate as u64), 1)]),
+            )]
+            .into(),
+            rejected: rejected.map(str::to_owned),
+            ..PagingReport::default()
+        }
+    }
+
+    #[test]
+    fn rejected_rounds_count_for_nothing_and_are_told_of() {
+        let mut cell = PagingCell::new(Experiment::Heavy, "one", Job::Probe, None);
+        assert_eq!(cell.figures("rate"), [0.0; 0]);
+        cell.reports = vec![
+            report(5.0, None),
+            report(900.0, Some("crooked")),
+            report(7.0, None),
+        ];
+        assert_eq!(cell.figures("rate"), [5.0, 7.0]);
+        assert_eq!(cell.distribution("reads").count(), 2);
+        assert_eq!(cell.remarks(), ["a round was rejected: crooked"]);
+        cell.reports.push(report(6.5, None));
+        assert_eq!(cell.figures("rate"), [5.0, 6.5, 7.0]);
+    }
+
+    #[test]
+    fn one_lost_round_is_told_of_and_the_second_ends_a_cell_whose_rounds_still_count() {
+        let mut cell = PagingCell::new(Experiment::Heavy, "one", Job::Probe, None);
+        cell.lose(1, "killed".to_owned());
+        assert_eq!(cell.failure, None, "it is run again");
+        assert_eq!(cell.remarks(), ["not measured: killed"]);
+        cell.reports = vec![report(5.0, None), report(7.0, None)];
+        assert_eq!(cell.ending(), None);
+        assert_eq!(cell.remarks(), ["a round was lost: killed"]);
+        cell.lose(4, "killed".to_owned());
+        assert!(cell.failure.is_some());
+        assert_eq!(cell.last_round, 4);
+        assert_eq!(
+            cell.remarks(),
+            ["no longer run after 2 rounds: killed"],
+            "each reason once"
+        );
+        assert_eq!(cell.figures("rate"), [5.0, 7.0]);
+    }
+}

@@ -1,0 +1,16 @@
+/* A command of STEPS steps that allocates a little. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "steps.h"
+
+int main(void) {
+    for (int block = 0; block < 2000; block++) {
+        char *bytes = malloc(64 + block % 512);
+        if (!bytes) return 1;
+        memset(bytes, block, 64);
+        if (block % 2) free(bytes);
+    }
+    work(STEPS);
+    return 0;
+}
