@@ -294,11 +294,8 @@ impl Pool {
         {
             return Some(found);
         }
-        with_index(
-            arenas
-                .iter()
-                .map(|arena| find_in(arena, &arena.free, count, alignment)),
-        )
+        let in_free = |arena: &Arena| find_in(arena, &arena.free, count, alignment);
+        with_index(arenas.iter().map(in_free))
     }
 
     fn take(&mut self, index: usize, unit: usize, count: usize) -> Run {
@@ -375,11 +372,8 @@ impl Pool {
     }
 
     fn locate(&self, address: usize) -> Option<(usize, usize)> {
-        with_index(
-            self.arenas[..self.count]
-                .iter()
-                .map(|arena| arena.unit_of(address)),
-        )
+        let arenas = self.arenas[..self.count].iter();
+        with_index(arenas.map(|arena| arena.unit_of(address)))
     }
 }
 
