@@ -123,14 +123,7 @@ pub(crate) async fn join(loaded: Loaded) -> Joined {
         shelves: BTreeMap::new(),
         unmatched: 0,
     };
-    let mut by_category: BTreeMap<u32, Vec<(u64, Entry)>> = BTreeMap::new();
-    for (id, entry) in entries {
-        by_category
-            .entry(entry.category)
-            .or_default()
-            .push((id, entry));
-    }
-    for (number, entries) in by_category {
+    for (number, entries) in by_category(entries) {
         let category = categories.remove(&number);
         let title = category.as_ref().map_or_else(String::new, heading);
         let mut volumes = BTreeMap::new();
@@ -154,6 +147,16 @@ pub(crate) async fn join(loaded: Loaded) -> Joined {
     }
     joined.unmatched += details.len() as u64;
     joined
+}
+
+/// Sorts entries by the number of their category.
+fn by_category(entries: BTreeMap<u64, Entry>) -> BTreeMap<u32, Vec<(u64, Entry)>> {
+    let mut sorted: BTreeMap<u32, Vec<(u64, Entry)>> = BTreeMap::new();
+    for (id, entry) in entries {
+        let category = entry.category;
+        sorted.entry(category).or_default().push((id, entry));
+    }
+    sorted
 }
 
 /// The tally of the details of some entries, had they been joined with the rest of their data set.

@@ -1,8 +1,8 @@
 //! `heapdrome compare`: what changed from one result to another.
 
 use heapdrome_engine::compare::{self as engine, outcome};
-use heapdrome_record::{Changes, changes_to_json};
-use heapdrome_report::{changes_markdown, changes_text};
+use heapdrome_record::Changes;
+use heapdrome_report::{Exporter, Json, Markdown};
 
 use crate::arguments::CompareArguments;
 use crate::destinations::Destinations;
@@ -38,15 +38,12 @@ fn publish(changes: &Changes, arguments: &CompareArguments) -> Result<(), Failur
         false => None,
     };
     let output = arguments.output();
-    let text = changes_text(changes, output::terminal());
-    let mut done = output::print_beside(&Destinations::of(&output), text.as_bytes());
-    if let Some(path) = &output.json {
-        let bytes = changes_to_json(changes).map_err(Failure::machine)?;
-        done = done.and(output::write_one(path, bytes, &output, redaction.as_ref()));
-    }
-    if let Some(path) = &output.markdown {
-        let bytes = changes_markdown(changes).into_bytes();
-        done = done.and(output::write_one(path, bytes, &output, redaction.as_ref()));
-    }
-    done
+    let text = output::terminal().export(changes);
+    let text = text.map_err(Failure::machine)?;
+    let printed = output::print_beside(&Destinations::of(&output), &text);
+    let forms: [output::Form<'_>; 2] = [
+        (output.json.as_deref(), &|| Json.export(changes)),
+        (output.markdown.as_deref(), &|| Markdown.export(changes)),
+    ];
+    printed.and(output::write_forms(&forms, &output, redaction.as_ref()))
 }

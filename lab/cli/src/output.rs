@@ -3,14 +3,9 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use heapdrome_engine::slowdown;
-use heapdrome_record::{
-    Collection, RaceResult, Redaction, collection_to_json, compressed_if_named, write_atomically,
-};
-use heapdrome_report::{
-    Brief, Csv, Exporter, Json, Markdown, Terminal, collection_csv, collection_markdown,
-    collection_text, table_csv,
-};
+use heapdrome_engine::survive;
+use heapdrome_record::{Collection, RaceResult, Redaction, compressed_if_named, write_atomically};
+use heapdrome_report::{Brief, Csv, Exporter, Json, Markdown, ReportError, Terminal};
 
 use crate::arguments::{OutputArguments, is_stdout};
 use crate::destinations::Destinations;
@@ -116,19 +111,12 @@ pub fn save(
     output: &OutputArguments,
     redaction: Option<&Redaction>,
 ) -> Result<(), Failure> {
-    let files: [(&Option<_>, &dyn Exporter); 3] = [
-        (&output.json, &Json),
-        (&output.csv, &Csv),
-        (&output.markdown, &Markdown),
+    let forms: [Form<'_>; 3] = [
+        (output.json.as_deref(), &|| Json.export(result)),
+        (output.csv.as_deref(), &|| Csv.export(result)),
+        (output.markdown.as_deref(), &|| Markdown.export(result)),
     ];
-    let mut outcome = Ok(());
-    for (path, exporter) in files {
-        let Some(path) = path else { continue };
-        let bytes = exporter.export(result).map_err(Failure::machine);
-        let written = bytes.and_then(|bytes| write_one(path, bytes, output, redaction));
-        outcome = outcome.and(written);
-    }
-    outcome
+    write_forms(&forms, output, redaction)
 }
 
 /// Prints the tables of a collection, and writes the files that were asked for.
@@ -150,7 +138,8 @@ pub fn publish_collection(
 /// # Errors
 /// As [`print`].
 pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Result<(), Failure> {
-    print_beside(files, collection_text(collection, terminal()).as_bytes())
+    let text = terminal().export(collection).map_err(Failure::machine)?;
+    print_beside(files, &text)
 }
 
 /// Writes the files that were asked for.
@@ -162,22 +151,12 @@ pub fn save_collection(
     output: &OutputArguments,
     redaction: Option<&Redaction>,
 ) -> Result<(), Failure> {
-    let mut outcome = Ok(());
-    let forms: [(&Option<_>, Form<'_>); 3] = [
-        (&output.json, &|| {
-            collection_to_json(collection).map_err(Failure::machine)
-        }),
-        (&output.csv, &|| samples(collection)),
-        (&output.markdown, &|| {
-            Ok(collection_markdown(collection).into_bytes())
-        }),
+    let forms: [Form<'_>; 3] = [
+        (output.json.as_deref(), &|| Json.export(collection)),
+        (output.csv.as_deref(), &|| samples(collection)),
+        (output.markdown.as_deref(), &|| Markdown.export(collection)),
     ];
-    for (path, form) in forms {
-        let Some(path) = path else { continue };
-        let written = form().and_then(|bytes| write_one(path, bytes, output, redaction));
-        outcome = outcome.and(written);
-    }
-    outcome
+    write_forms(&forms, output, redaction)
 }
 
 /// Writes every report of a collection's cells, if that was asked for.
@@ -191,12 +170,11 @@ pub fn save_cells(collection: &Collection, path: Option<&Path>) -> Result<(), Fa
 }
 
 /// The samples of a collection: those of its races, or the limits of a search.
-fn samples(collection: &Collection) -> Result<Vec<u8>, Failure> {
-    let bytes = match collection.survival.as_slice() {
-        [] => collection_csv(collection),
-        rows => table_csv(&slowdown::samples(rows)),
-    };
-    bytes.map_err(Failure::machine)
+fn samples(collection: &Collection) -> Result<Vec<u8>, ReportError> {
+    match collection.survival.as_slice() {
+        [] => Csv.export(collection),
+        rows => Csv.export(&survive::samples(rows)),
+    }
 }
 
 /// Refuses `--csv` for what has no samples, such as `what`.
@@ -213,15 +191,37 @@ pub fn refuse_csv(output: &OutputArguments, what: &str) -> Result<(), Failure> {
     }
 }
 
-/// Makes the bytes of a file.
-type Form<'a> = &'a dyn Fn() -> Result<Vec<u8>, Failure>;
+/// A file that may have been asked for, and what makes its bytes.
+pub type Form<'a> = (
+    Option<&'a Path>,
+    &'a dyn Fn() -> Result<Vec<u8>, ReportError>,
+);
+
+/// Writes those of the files that were asked for.
+///
+/// # Errors
+/// When one cannot be written; every other is written all the same.
+pub fn write_forms(
+    forms: &[Form<'_>],
+    output: &OutputArguments,
+    redaction: Option<&Redaction>,
+) -> Result<(), Failure> {
+    let mut outcome = Ok(());
+    for (path, form) in forms {
+        let Some(path) = path else { continue };
+        let bytes = form().map_err(Failure::machine);
+        let written = bytes.and_then(|bytes| write_one(path, bytes, output, redaction));
+        outcome = outcome.and(written);
+    }
+    outcome
+}
 
 /// Writes one file, with folders named by their variables where that was asked for, and compressed where its name
 /// ends in `.gz`.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write_one(
+fn write_one(
     path: &Path,
     mut bytes: Vec<u8>,
     output: &OutputArguments,

@@ -1,12 +1,16 @@
-//! What a person sees while the engine works: lines on standard error, and a bar where that is a terminal.
+//! Shows the engine's events: lines on standard error, and a progress bar if that is a terminal.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::time::Duration;
 
 use heapdrome_catalogue::BuildEvent;
-use heapdrome_engine::event::{Aim, Event, Found, GoingOn, RoundsDone, Sink, Step};
+use heapdrome_engine::event::{
+    Aim, Event, Found, GoingOn, Piece, RoundsDone, Searching, Sink, Step,
+};
 use heapdrome_engine::{Engine, failure::Failure};
-use heapdrome_paging::{Leftovers, size};
+use heapdrome_paging::{Leftovers, Turn, size, told_trial};
+use heapdrome_record::{Bytes, PagingCell};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
@@ -17,7 +21,7 @@ const STEPS: u64 = 1000;
 /// Between two looks of the bar.
 const TICK: Duration = Duration::from_millis(500);
 
-/// An engine whose events are shown.
+/// Opens an engine whose events are shown.
 ///
 /// # Errors
 /// As [`Engine::new`].
@@ -158,7 +162,7 @@ fn aim_text(aim: Aim) -> &'static str {
     }
 }
 
-/// The line that tells of an event; empty for what is shown in another way.
+/// Returns the line on an event; empty for events that are shown in another way.
 fn line(event: Event<'_>) -> String {
     match event {
         Event::RaceFound { title, finding } => entitled(title, &found_text(finding)),
@@ -167,37 +171,30 @@ fn line(event: Event<'_>) -> String {
         Event::Remark(text) => text.to_owned(),
         Event::Locking(what) => format!("locking {what}"),
         Event::SweepUnfinished { resume, left } => sweep_unfinished(resume, left),
-        Event::SuiteStarted { races, done, file } => format!(
-            "{races} races, {done} done before; what is done is kept in {}",
-            file.display()
-        ),
+        Event::SuiteStarted {
+            pieces,
+            left,
+            done,
+            file,
+        } => suite_started(pieces, left, done, file),
         Event::SuiteInterrupted { arguments, file } => {
             format!("go on with: heapdrome {arguments} --resume {file}")
         }
         Event::Estimating => {
             "running each allocator once on a small form, to estimate the time".to_owned()
         }
-        Event::NotBuilt(names) => format!(
-            "not built, and taken to be as fast as the others: {}",
-            names.join(", ")
-        ),
+        Event::NotBuilt(names) => not_built(names),
         Event::NotEstimated { cell, failure } => format!("{cell} cannot be estimated: {failure}"),
         Event::DoesNotRace { allocator, failure } => {
             format!("{allocator} does not race: {failure}")
         }
         Event::MakingSwap(bytes) => format!("making {} of swap", size(bytes)),
-        Event::Turn { cell, turn } => format!(
-            "round {} of {}, {} of {}: {}: {}",
-            turn.round, turn.rounds, turn.number, turn.of, cell.part, cell.name
-        ),
+        Event::Turn { cell, turn } => turn_text(cell, turn),
         Event::RoundLost { cell, why } => format!("{}: {}: {why}", cell.part, cell.name),
         Event::Misusing(allocator) => format!("misusing {allocator}"),
         Event::NotMisused { allocator, why } => format!("{allocator} is left out: {why}"),
         Event::Preparing(event) => event.to_string(),
-        Event::Generating { sets, size, peak } => format!(
-            "generating {sets} data sets of size {size} (a race with them takes about {peak} of memory); this is \
-             done once"
-        ),
+        Event::Generating { sets, size, peak } => generating(sets, size, peak),
         Event::Generated(time) => format!("generated in {:.1} s", time.as_secs_f64()),
         Event::BuildsAhead { builds } => builds_ahead(builds),
         Event::Built {
@@ -205,6 +202,7 @@ fn line(event: Event<'_>) -> String {
             version,
             seconds,
         } => format!("built {allocator} {version} in {seconds} s"),
+        Event::Searching { allocator, step } => search_text(allocator, step),
         Event::RaceOpened
         | Event::RaceClosed
         | Event::RaceDoes { .. }
@@ -214,6 +212,34 @@ fn line(event: Event<'_>) -> String {
         | Event::Build { .. }
         | Event::BuildEnded => String::new(),
     }
+}
+
+fn suite_started(pieces: Piece, left: usize, done: usize, file: &Path) -> String {
+    let pieces = match pieces {
+        Piece::Race => "races",
+        Piece::Cell => "cells",
+    };
+    let file = file.display();
+    format!("{left} {pieces}, {done} done before; what is done is kept in {file}")
+}
+
+fn not_built(names: &[String]) -> String {
+    let names = names.join(", ");
+    format!("not built, and taken to be as fast as the others: {names}")
+}
+
+fn turn_text(cell: &PagingCell, turn: Turn) -> String {
+    format!(
+        "round {} of {}, {} of {}: {}: {}",
+        turn.round, turn.rounds, turn.number, turn.of, cell.part, cell.name
+    )
+}
+
+fn generating(sets: u32, size: u32, peak: Bytes) -> String {
+    format!(
+        "generating {sets} data sets of size {size} (a race with them takes about {peak} of memory); this is \
+         done once"
+    )
 }
 
 fn found_text(found: Found<'_>) -> String {
@@ -262,7 +288,21 @@ fn sweep_unfinished(resume: Option<&str>, left: &[&str]) -> String {
     format!("what was done is reported{next}")
 }
 
-/// What became of what a killed paging lab had left.
+fn search_text(allocator: &str, step: Searching<'_>) -> String {
+    let kind = |swap| if swap { "with swap" } else { "no swap" };
+    match step {
+        Searching::Proof => format!("{allocator}: {}", aim_text(Aim::Proof)),
+        Searching::NotServed(why) => format!("{allocator}: {why}"),
+        Searching::Unlimited { swap } => {
+            format!("{allocator}, {}: without a limit", kind(swap))
+        }
+        Searching::Tried { swap, trial } => {
+            format!("{allocator}, {}: {}", kind(swap), told_trial(trial))
+        }
+    }
+}
+
+/// Lines on the leftovers of a killed paging lab.
 fn left_behind(what: &Leftovers) -> Vec<String> {
     let removed = what.removed.iter();
     let removed = removed.map(|item| format!("removed what an earlier run had left: {item}"));

@@ -1,27 +1,30 @@
-//! What all work needs: folders, a flag that ends it, and someone to tell of it.
+//! The context of all work: folders, the interrupt flag, the sink of events and the launcher.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use heapdrome_catalogue::Catalogue;
+use heapdrome_measure::launcher::{LauncherKind, LauncherProgram, Simulation};
+use heapdrome_record::Machine;
 
 use crate::event::{Event, Silent, Sink};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::interrupt;
 
-/// What all work needs.
+/// Context of all work.
 pub struct Engine {
-    /// Where everything is.
+    /// Folders of the cache, the configuration and the journals.
     pub folders: Folders,
-    /// Raised when the work is to end.
+    /// Ends the work when raised.
     pub interrupt: Arc<AtomicBool>,
     sink: Rc<dyn Sink>,
+    launcher: LauncherKind,
 }
 
 impl Engine {
-    /// An engine that works in the user's folders, ends at a signal and tells `sink` what happens.
+    /// Opens the user's folders, stops at SIGINT, SIGTERM or SIGHUP, and sends events to `sink`.
     ///
     /// # Errors
     /// When there is no home folder, or a signal cannot be handled.
@@ -31,21 +34,22 @@ impl Engine {
             folders: Folders::find()?.interrupted_by(&interrupt),
             interrupt,
             sink: Rc::new(sink),
+            launcher: own_launcher(),
         })
     }
 
-    /// An engine that works in `folders`, leaves signals alone and tells `sink` what happens. Raising its
-    /// `interrupt` ends the work.
+    /// Works in `folders`, ignores signals and sends events to `sink`. Raising `interrupt` ends the work.
     pub fn apart(folders: Folders, sink: impl Sink + 'static) -> Self {
         let interrupt = Arc::default();
         Self {
             folders: folders.interrupted_by(&interrupt),
             interrupt,
             sink: Rc::new(sink),
+            launcher: own_launcher(),
         }
     }
 
-    /// An engine that shows nothing and leaves signals alone: for what takes no time.
+    /// Works in the user's folders, ignores signals and drops events: for work that takes no time.
     ///
     /// # Errors
     /// When there is no home folder.
@@ -53,25 +57,45 @@ impl Engine {
         Ok(Self::apart(Folders::find()?, Silent))
     }
 
-    /// Tells what happened.
+    /// Replaces the launcher of races by `simulation`. Proofs still need real processes.
+    #[must_use]
+    pub fn simulated(mut self, simulation: Simulation) -> Self {
+        self.launcher = LauncherKind::Simulated(simulation);
+        self
+    }
+
+    /// Returns the launcher of the commands of races.
+    pub fn launcher(&self) -> &LauncherKind {
+        &self.launcher
+    }
+
+    /// Describes this machine and its present load; empty for a simulated launcher.
+    pub fn machine(&self) -> Machine {
+        match self.launcher {
+            LauncherKind::Program(_) => heapdrome_machine::describe(),
+            LauncherKind::Simulated(_) => Machine::default(),
+        }
+    }
+
+    /// Sends an event to the sink.
     pub fn tell(&self, event: Event<'_>) {
         self.sink.event(event);
     }
 
-    /// Who is told what happens.
+    /// Returns the sink of events.
     pub fn sink(&self) -> Rc<dyn Sink> {
         Rc::clone(&self.sink)
     }
 
-    /// Ends with [`Failure::Interrupted`] if the work is to end.
+    /// Checks whether the work was interrupted.
     ///
     /// # Errors
-    /// When it is.
+    /// [`Failure::Interrupted`] if it was.
     pub fn check(&self) -> Result<(), Failure> {
         interrupt::check(&self.interrupt)
     }
 
-    /// Every allocator known here.
+    /// Loads the catalogue of allocators.
     ///
     /// # Errors
     /// When the user's own list is wrong.
@@ -79,4 +103,8 @@ impl Engine {
         let Folders { cache, config, .. } = &self.folders;
         Catalogue::load(cache, config).map_err(Failure::usage)
     }
+}
+
+fn own_launcher() -> LauncherKind {
+    LauncherKind::Program(LauncherProgram::of_this_executable())
 }

@@ -1,100 +1,102 @@
-//! What happens while the engine works, for whoever shows it. The engine itself prints nothing.
+//! Events of the engine, and the sink that shows them.
 
 use std::path::Path;
 use std::time::Duration;
 
 use heapdrome_catalogue::BuildEvent;
 use heapdrome_paging::{Leftovers, Turn};
-use heapdrome_record::{Bytes, Ending, PagingCell, RaceResult, Stopping};
+use heapdrome_record::{Bytes, Ending, PagingCell, RaceResult, Stopping, Trial};
 
 use crate::failure::Failure;
 
-/// Who is told what happens.
+/// Consumer of events.
 pub trait Sink {
-    /// Something happened.
+    /// Handles one event.
     fn event(&self, event: Event<'_>);
 }
 
-/// A sink that shows nothing.
+/// Sink that drops every event.
 pub struct Silent;
 
 impl Sink for Silent {
     fn event(&self, _event: Event<'_>) {}
 }
 
-/// Something that happened.
+/// Something that happened while the engine worked.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A race is at work from now on.
+    /// A race starts to work, or continues after its turn came again.
     RaceOpened,
-    /// A race is at work no longer; it may be opened again.
+    /// A race stops working, for now or for good.
     RaceClosed,
-    /// A race does something that lasts.
+    /// A race begins a step that takes time.
     RaceDoes {
-        /// The name of the race in its collection, if it has one.
+        /// Title of the race within its collection, if any.
         title: Option<&'a str>,
-        /// What it does.
+        /// The step.
         step: Step<'a>,
     },
-    /// A race has found something.
+    /// A race reports a finding.
     RaceFound {
-        /// The name of the race in its collection, if it has one.
+        /// Title of the race within its collection, if any.
         title: Option<&'a str>,
-        /// What it found.
+        /// The finding.
         finding: Found<'a>,
     },
-    /// The result of a race as far as it has come.
+    /// Interim result of a race.
     Interim(&'a RaceResult),
-    /// A race, or a sweep, goes on that was interrupted.
+    /// An interrupted race or sweep resumes.
     GoingOn(GoingOn<'a>),
-    /// The next race of a collection begins.
+    /// The next race of a collection begins; its title.
     CellStarted(&'a str),
-    /// Something is locked; another heapdrome that holds it is waited for.
+    /// A lock is taken, possibly after waiting for another heapdrome; the locked thing in words.
     Locking(&'a str),
-    /// A result has a remark that whoever waits should read now.
+    /// A remark that the result contains, too.
     Remark(&'a str),
-    /// A sweep ended before all of it was done.
+    /// A sweep ended before all its races were done.
     SweepUnfinished {
-        /// The name by which it can go on, if it was interrupted.
+        /// Name for `--resume`, if the sweep was interrupted.
         resume: Option<&'a str>,
-        /// The cells that have no result.
+        /// Cells without a result.
         left: &'a [&'a str],
     },
-    /// The races of a suite begin.
+    /// The pieces of a suite begin.
     SuiteStarted {
-        /// How many are to be run.
-        races: usize,
-        /// How many were run before.
+        /// What it is made of.
+        pieces: Piece,
+        /// Number of them to run.
+        left: usize,
+        /// Number of them done before.
         done: usize,
-        /// Where what is done is kept.
+        /// File that keeps the results.
         file: &'a Path,
     },
     /// A suite was interrupted.
     SuiteInterrupted {
-        /// heapdrome's arguments by which it goes on.
+        /// Arguments of heapdrome that resume it, without the file.
         arguments: &'a str,
-        /// The file to go on with, quoted for a shell.
+        /// File that keeps the results, quoted for a shell.
         file: &'a str,
     },
-    /// The time of a suite is going to be estimated.
+    /// The estimate of a suite's time begins.
     Estimating,
-    /// Allocators that are not built, and are taken to be as fast as the others in an estimate.
+    /// Allocators that are not built; the estimate assumes them to be as fast as the others.
     NotBuilt(&'a [String]),
-    /// A race has no estimate.
+    /// A race cannot be estimated.
     NotEstimated {
         /// The cell.
         cell: &'a str,
         /// Why.
         failure: &'a Failure,
     },
-    /// An allocator of a suite cannot be had.
+    /// An allocator of a suite is unavailable and does not race.
     DoesNotRace {
         /// Its name.
         allocator: &'a str,
         /// Why.
         failure: &'a Failure,
     },
-    /// The programs that misuse memory run under an allocator.
+    /// The misuse programs run under this allocator.
     Misusing(&'a str),
     /// An allocator cannot be misused.
     NotMisused {
@@ -105,6 +107,13 @@ pub enum Event<'a> {
     },
     /// What became of what a killed paging lab had left.
     Leftovers(&'a Leftovers),
+    /// A search for the smallest memory limit begins a step or ends one.
+    Searching {
+        /// The allocator under which the command runs.
+        allocator: &'a str,
+        /// The step.
+        step: Searching<'a>,
+    },
     /// Swap is made.
     MakingSwap(Bytes),
     /// A cell of the paging lab has its turn.
@@ -121,7 +130,7 @@ pub enum Event<'a> {
         /// Why.
         why: &'a str,
     },
-    /// A program is made ready.
+    /// A program is prepared.
     Preparing(&'a heapdrome_programs::Event),
     /// Data of the catalog workload are generated.
     Generating {
@@ -129,7 +138,7 @@ pub enum Event<'a> {
         sets: u32,
         /// The size of each.
         size: u32,
-        /// The memory that a race with them takes.
+        /// Expected peak memory of a race with them.
         peak: Bytes,
     },
     /// The data of the catalog workload are generated.
@@ -145,10 +154,10 @@ pub enum Event<'a> {
     Build {
         /// The allocator.
         allocator: &'a str,
-        /// What happens.
+        /// Event of the build.
         event: &'a BuildEvent,
     },
-    /// A build is over, well or not.
+    /// A build succeeded or failed.
     BuildEnded,
     /// An allocator was built, and not merely found.
     Built {
@@ -161,7 +170,37 @@ pub enum Event<'a> {
     },
 }
 
-/// What a race does.
+/// What a suite is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// A race.
+    Race,
+    /// A cell of the paging lab.
+    Cell,
+}
+
+/// Step of a search for the smallest memory limit.
+#[derive(Clone, Copy, Debug)]
+pub enum Searching<'a> {
+    /// Proving that the allocator serves the command.
+    Proof,
+    /// The allocator does not serve the command; the reason.
+    NotServed(&'a str),
+    /// Running the command without a limit.
+    Unlimited {
+        /// Whether there is swap.
+        swap: bool,
+    },
+    /// The command ran under a limit.
+    Tried {
+        /// Whether there is swap.
+        swap: bool,
+        /// The outcome.
+        trial: &'a Trial,
+    },
+}
+
+/// Step of a race.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
     /// A warm-up round.
@@ -177,21 +216,21 @@ pub enum Step<'a> {
         round: u32,
         /// The entrant that runs.
         entrant: &'a str,
-        /// The share of all that is done at most, from 0 to 1.
+        /// Upper bound of the share of the race that is done, from 0 to 1.
         share: f64,
-        /// The time that is left at most.
+        /// Upper bound of the time that is left.
         left: Duration,
     },
-    /// A run that is not timed.
+    /// An untimed run.
     Untimed {
-        /// What for.
+        /// Purpose of the run.
         aim: Aim,
         /// The entrant that runs.
         entrant: &'a str,
     },
 }
 
-/// What a run that is not timed is for.
+/// Purpose of an untimed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// To prove who serves malloc.
@@ -204,7 +243,7 @@ pub enum Aim {
     Work,
 }
 
-/// What a race has found.
+/// Finding of a race.
 #[derive(Clone, Copy, Debug)]
 pub enum Found<'a> {
     /// An entrant fails, and leaves the race.
@@ -223,49 +262,49 @@ pub enum Found<'a> {
         /// The entrant.
         entrant: &'a str,
     },
-    /// Entrants are decided, and run no more.
+    /// Entrants are decided and no longer run.
     Decided {
         /// After how many rounds.
         rounds: u32,
         /// Their names.
         entrants: &'a [String],
     },
-    /// When the race ends, in words.
+    /// Expected end of the race, in words.
     Outlook(&'a str),
-    /// A remark that the result has, too.
+    /// A remark that the result contains, too.
     Remark(&'a str),
 }
 
-/// What goes on that was interrupted.
+/// An interrupted race or sweep that resumes.
 #[derive(Clone, Copy, Debug)]
 pub struct GoingOn<'a> {
-    /// The name by which it is resumed.
+    /// Name for `--resume`.
     pub name: &'a str,
-    /// What is raced, in words.
+    /// Command or workload, in words.
     pub raced: &'a str,
-    /// When it was begun, in UTC, as RFC 3339.
+    /// Start time in UTC, as RFC 3339.
     pub begun: &'a str,
-    /// The folder in which it was begun.
+    /// Folder in which it was started.
     pub folder: &'a Path,
-    /// How many races have ended, and of how many; `None` for a race by itself.
+    /// Number of ended races and of all races; `None` for a single race.
     pub races: Option<(usize, usize)>,
-    /// How many rounds are done.
+    /// Number of rounds done.
     pub rounds: RoundsDone,
 }
 
-/// How many rounds of how many are done.
+/// Number of rounds done, of how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundsDone {
-    /// How many are done.
+    /// Rounds done.
     pub done: u32,
-    /// The most rounds that there will be.
+    /// Maximum number of rounds.
     pub most: u32,
-    /// Whether there may be fewer.
+    /// Whether the race may end before that.
     pub may_end_sooner: bool,
 }
 
 impl RoundsDone {
-    /// So many rounds of so many races that stop in this way.
+    /// Counts `done` rounds of `races` races that all stop by `stopping`.
     pub fn of(done: u32, races: u32, stopping: &Stopping) -> Self {
         Self {
             done,

@@ -1,11 +1,9 @@
-//! A collection while it grows, and the file in which it is kept, so that whatever ends heapdrome, what is done need not
-//! be done again.
+//! A collection while it grows, and the file in which it is kept, so that whatever ends heapdrome,
+//! what is done need not be done again.
 
 use std::path::{Path, PathBuf};
 
-use heapdrome_record::{
-    Collection, SCHEMA, Scale, collection_to_json, compressed_if_named, write_atomically,
-};
+use heapdrome_record::{Collection, SCHEMA, Scale, compressed_if_named, to_json, write_atomically};
 
 use crate::engine::Engine;
 use crate::event::Event;
@@ -37,8 +35,8 @@ pub struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// A collection that is kept in this file, or else in one of its own beside the journals of races; `redacted` with
-    /// variables for the names of folders.
+    /// A collection that is kept in this file, or else in one of its own beside the journals of
+    /// races; `redacted` with variables for the names of folders.
     ///
     /// # Errors
     /// When there is no folder for that file.
@@ -112,7 +110,7 @@ impl<'a> Kept<'a> {
             return Ok(());
         };
         evaluate(&mut self.collection);
-        let mut bytes = collection_to_json(&self.collection).map_err(Failure::machine)?;
+        let mut bytes = to_json(&self.collection).map_err(Failure::machine)?;
         if self.redacted {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             bytes = self.engine.folders.redaction().text(&text).into_bytes();

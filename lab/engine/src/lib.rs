@@ -1,4 +1,6 @@
-//! Races, sweeps, suites, experiments of the paging lab and comparisons: from a plan to a result. Knows no command line.
+//! Races, sweeps, suites, searches for limits and comparisons: turns a request into a result.
+//!
+//! The engine emits [`event`]s and prints nothing; it knows no command line and no terminal.
 
 pub mod allocators;
 pub mod compare;
@@ -13,8 +15,8 @@ pub mod paging;
 pub mod placement;
 pub mod program;
 pub mod race;
-pub mod slowdown;
 pub mod suite;
+pub mod survive;
 pub mod workload;
 
 pub use engine::Engine;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use heapdrome_record::{Evidence, JournalLine, Machine, MemoryRun, Plan, Proof, Run};
 
 use crate::journal::{self, Journal, JournalError};
-use crate::launcher::LauncherProgram;
+use crate::launcher::{LauncherKind, LauncherProgram};
 use crate::library::Libraries;
 use crate::runner::{MemoryMethod, Runner};
 use crate::state::State;
@@ -42,14 +42,14 @@ impl Race {
     /// # Errors
     /// As [`Race::start`].
     pub fn start_with(
-        launcher: &LauncherProgram,
+        launcher: impl Into<LauncherKind>,
         plan: Plan,
         machine: Machine,
         folder: &Path,
     ) -> Result<Self, MeasureError> {
         let folder = absolute(folder)?;
         // Everything that can be wrong with the plan is told before anything is written.
-        let mut runner = Runner::new(launcher, &plan, &folder)?;
+        let mut runner = Runner::new(&launcher.into(), &plan, &folder)?;
         runner.find(&plan)?;
         let first = JournalLine::Plan {
             schema: journal::SCHEMA,
@@ -73,7 +73,10 @@ impl Race {
     ///
     /// # Errors
     /// As [`Race::resume`].
-    pub fn resume_with(launcher: &LauncherProgram, folder: &Path) -> Result<Self, MeasureError> {
+    pub fn resume_with(
+        launcher: impl Into<LauncherKind>,
+        folder: &Path,
+    ) -> Result<Self, MeasureError> {
         let folder = absolute(folder)?;
         let (journal, lines) = Journal::open(&folder)?;
         let mut lines = lines.into_iter();
@@ -89,7 +92,7 @@ impl Race {
         };
         let mut state = State::new(*plan, *machine);
         lines.for_each(|line| state.apply(line));
-        let runner = Runner::new(launcher, &state.plan, &folder)?;
+        let runner = Runner::new(&launcher.into(), &state.plan, &folder)?;
         Self::assemble(folder, journal, state, runner)
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use heapdrome_record::{Ending, Nanoseconds, Plan};
 
-use crate::launcher::{Answer, Launcher, LauncherProgram, Outcome, Refusal, Spawn};
+use crate::launcher::{Answer, Launcher, LauncherKind, Outcome, Refusal, Spawn};
 use crate::needs::Needs;
 use crate::output;
 use crate::scratch::Scratch;
@@ -66,7 +66,7 @@ impl Runner {
     /// Starts the launchers for `plan`, whose files are looked for by [`Runner::find`], or before
     /// the first run; output will go below `folder`, in which nothing is written yet.
     pub(crate) fn new(
-        launcher: &LauncherProgram,
+        launcher: &LauncherKind,
         plan: &Plan,
         folder: &Path,
     ) -> Result<Self, MeasureError> {

@@ -1,4 +1,5 @@
-//! The document as a whole: how much of it `heapdrome suite lgalloc` runs, and which cells that has.
+//! The document as a whole: how much of it `heapdrome suite lgalloc` runs, and which cells that
+//! has.
 
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ pub struct Form {
     pub rounds: u32,
     /// Rounds beyond these, of cells whose targets or sentences are open.
     pub more_rounds: u32,
-    /// No round begins that would end later, from the start of heapdrome on; what was measured before it was
-    /// interrupted counts.
+    /// No round begins that would end later, from the start of heapdrome on; what was measured
+    /// before it was interrupted counts.
     pub within: Option<Duration>,
     /// The time of each cell in swap.
     pub seconds: Duration,
@@ -25,8 +26,8 @@ pub struct Form {
     pub warm_up: Duration,
     /// The time of each cell of the throughput benchmark, and of its warm-up.
     pub throughput: [Duration; 2],
-    /// The limit of the paging benchmark, whose working set is three times that; under heavier pressure
-    /// both are a quarter.
+    /// The limit of the paging benchmark, whose working set is three times that; under heavier
+    /// pressure both are a quarter.
     pub paging: Bytes,
     /// The working set of the sweep and the strategies; the limit of the strategies is an
     /// eighth of it.

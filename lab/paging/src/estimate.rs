@@ -16,8 +16,9 @@ pub struct Probe {
     pub took: Duration,
 }
 
-/// Of each kind of job of each experiment the cell that stands for the others: the one that swaps most of those that
-/// can be run here. Those of other allocators are left out, which may not be built.
+/// Of each kind of job of each experiment the cell that stands for the others: the one that swaps
+/// most of those that can be run here. Those of other allocators are left out, which may not be
+/// built.
 #[must_use]
 pub fn probes(small: &[Cell]) -> Vec<&Cell> {
     let mut found: Vec<&Cell> = Vec::new();

@@ -1,5 +1,5 @@
-//! What a collection's cells show: tables, distributions to draw, sentences and targets. It is computed from what is kept,
-//! so that a result that is taken up again has one of all of it.
+//! What a collection's cells show: tables, distributions to draw, sentences and targets. It is
+//! computed from what is kept, so that a result that is taken up again has one of all of it.
 
 use heapdrome_record::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell};
 
@@ -10,8 +10,8 @@ use crate::{claims, targets};
 /// Curves of one drawing that can still be told apart.
 const MOST_CURVES: usize = 20;
 
-/// Makes the tables and the verdicts of a collection anew. The document's sentences are tested where `processors` tells
-/// on how many they may be.
+/// Makes the tables and the verdicts of a collection anew. The document's sentences are tested
+/// where `processors` tells on how many they may be.
 pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
     let mut cells: Vec<&Cell> = collection.paging_cells.iter().collect();
     cells.sort_by_key(|cell| cell.part);
@@ -31,8 +31,8 @@ pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
     collection.tables = made;
 }
 
-/// Every kind of time that any cell of an experiment has counted, where they are few enough to be drawn
-/// together.
+/// Every kind of time that any cell of an experiment has counted, where they are few enough to be
+/// drawn together.
 fn ccdfs(cells: &[&Cell]) -> Vec<Ccdf> {
     let mut kinds: Vec<(Experiment, &String)> = Vec::new();
     for cell in cells {

@@ -1,10 +1,11 @@
 //! The paging lab: what memory costs when it does not fit.
 //!
 //! Experiments run in a child process of their own ([`heapdrome_record::Job`] in,
-//! [`heapdrome_record::PagingReport`] out, one line of JSON each), under a limit of memory that is made for that one run ([`Enclosure`]) and read back before
-//! it counts. Swap ([`Swap`]) and control groups that the lab makes are written down in a ledger
-//! ([`Ledger`]) before they are made, so that what a killed lab left behind is removed by the next.
-//! Nothing that the lab did not make is ever removed or changed. It prints nothing.
+//! [`heapdrome_record::PagingReport`] out, one line of JSON each), under a limit of memory that is
+//! made for that one run ([`Enclosure`]) and read back before it counts. Swap ([`Swap`]) and
+//! control groups that the lab makes are written down in a ledger ([`Ledger`]) before they are
+//! made, so that what a killed lab left behind is removed by the next. Nothing that the lab did
+//! not make is ever removed or changed. It prints nothing.
 
 mod contained;
 mod counters;

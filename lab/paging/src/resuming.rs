@@ -2,8 +2,9 @@
 
 use heapdrome_record::PagingCell as Cell;
 
-/// Puts the cells that are wanted among those that were kept, and returns the places of the wanted ones. A cell without a
-/// report is as if it had not been run: what was missing then may be there now.
+/// Puts the cells that are wanted among those that were kept, and returns the places of the wanted
+/// ones. A cell without a report is as if it had not been run: what was missing then may be there
+/// now.
 ///
 /// # Errors
 /// The name of a cell that was kept under another setting: its rounds cannot stand beside new ones.

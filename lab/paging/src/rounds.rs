@@ -12,8 +12,8 @@ use crate::{Enclosure, Error, HUGE_PAGES, Lab, Mechanism, Setting};
 const AGAIN: u32 = 2;
 
 impl Lab {
-    /// Runs a cell in a process and under a limit of its own, and adds what came of it. Returns why the round is lost,
-    /// if it is.
+    /// Runs a cell in a process and under a limit of its own, and adds what came of it. Returns
+    /// why the round is lost, if it is.
     ///
     /// # Errors
     /// When someone interrupts; the cell is then as it was.

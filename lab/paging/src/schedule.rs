@@ -1,5 +1,5 @@
-//! Which cell runs next: rounds of all cells, so that what drifts meets all of them alike, and then rounds of those
-//! that could still decide something.
+//! Which cell runs next: rounds of all cells, so that what drifts meets all of them alike, and
+//! then rounds of those that could still decide something.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,8 +15,8 @@ pub struct Rounds {
     pub all: u32,
     /// Further rounds at the most, of cells whose targets or sentences are open.
     pub more: u32,
-    /// No round begins that would end later than this if each cell took as long as in the slowest round; the first
-    /// round always runs.
+    /// No round begins that would end later than this if each cell took as long as in the slowest
+    /// round; the first round always runs.
     pub within: Option<Duration>,
     /// Processors that sentences may be tested on.
     pub processors: usize,
@@ -56,7 +56,8 @@ pub struct Turn {
 }
 
 impl Schedule {
-    /// The turns of the cells in these places, after those that all cells have had, which took so long.
+    /// The turns of the cells in these places, after those that all cells have had, which took so
+    /// long.
     #[must_use]
     pub fn new(rounds: Rounds, cells: &[Cell], places: Vec<usize>, spent: Duration) -> Self {
         let turns: u32 = cells.iter().map(|cell| cell.last_round).sum();
@@ -72,7 +73,8 @@ impl Schedule {
         }
     }
 
-    /// The next turn, at this time since the first began; `None` when there is nothing left to run, or no time.
+    /// The next turn, at this time since the first began; `None` when there is nothing left to
+    /// run, or no time.
     pub fn next(&mut self, cells: &[Cell], now: Duration) -> Option<Turn> {
         loop {
             while let Some(place) = self.queue.pop_front() {
@@ -103,35 +105,59 @@ impl Schedule {
 
     /// Begins the next round, or goes on with one that was interrupted; false if there is none.
     fn begin_round(&mut self, cells: &[Cell], now: Duration) -> bool {
+        let Rounds {
+            all, more, within, ..
+        } = self.rounds;
         self.round += 1;
-        if self.round > self.rounds.all {
+        if self.round > all {
             self.round = self.round.max(self.before);
         }
-        let round = self.round;
-        let mut wanted = self.places.clone();
-        if round > self.rounds.all + self.rounds.more {
+        if self.round > all + more {
             return false;
         }
+        let queue = self.queue_of(self.round, cells);
+        let ends = now + self.pace * u32::try_from(queue.len()).unwrap_or(u32::MAX);
+        let late = within.is_some_and(|within| ends > within);
+        if late && last_round(cells) > 0 && !is_begun(self.round, cells) {
+            // There may be time for a round of the open cells alone.
+            let skips = self.round <= all;
+            self.round = all;
+            return skips && self.begin_round(cells, now);
+        }
+        (self.count, self.begun) = (queue.len(), now);
+        self.queue = queue;
+        self.count > 0 || self.round < all || self.is_open(cells)
+    }
+
+    /// The cells of a round that have not had their turn. The order turns by one from round to
+    /// round.
+    fn queue_of(&self, round: u32, cells: &[Cell]) -> VecDeque<usize> {
+        let mut wanted = self.places.clone();
         if round > self.rounds.all {
             let open = open_cells(cells, self.rounds.processors);
             wanted.retain(|place| open.contains(place));
         }
         let count = wanted.len();
-        if count == 0 {
-            return false;
-        }
-        // The order turns by one from round to round.
         let turned = (0..count).map(|place| wanted[(place + round as usize - 1) % count]);
         let left =
             |place: &usize| cells[*place].failure.is_none() && cells[*place].last_round < round;
-        self.queue = turned.filter(left).collect();
-        self.count = self.queue.len();
-        self.begun = now;
-        let last = last_round(cells);
-        let goes_on = last == 0 || last >= round;
-        let ends = now + self.pace * u32::try_from(self.count).unwrap_or(u32::MAX);
-        goes_on || self.rounds.within.is_none_or(|within| ends <= within)
+        turned.filter(left).collect()
     }
+
+    /// Whether a further round could decide something.
+    fn is_open(&self, cells: &[Cell]) -> bool {
+        let open = open_cells(cells, self.rounds.processors);
+        open.iter().any(|place| self.places.contains(place))
+    }
+}
+
+/// Whether any cell has run in this round.
+fn is_begun(round: u32, cells: &[Cell]) -> bool {
+    let ran = |cell: &Cell| {
+        let mut reports = cell.reports.iter();
+        cell.last_round == round || reports.any(|report| report.round == round)
+    };
+    cells.iter().any(ran)
 }
 
 /// The last round in which any of these cells has run; zero if in none.
@@ -159,7 +185,8 @@ mod tests {
         ["a", "b", "c"].map(cell).into()
     }
 
-    /// Runs turns of a second each, at most so many, from `now` on; returns the names of their cells and the round.
+    /// Runs turns of a second each, at most so many, from `now` on; returns the names of their
+    /// cells and the round.
     fn run(rounds: Rounds, cells: &mut [Cell], now: Duration, most: usize) -> Vec<String> {
         let mut schedule = Schedule::new(rounds, cells, (0..cells.len()).collect(), now);
         let mut told = Vec::new();
@@ -170,7 +197,11 @@ mod tests {
             };
             let cell = &mut cells[turn.place];
             told.push(format!("{}{}", cell.name, turn.round));
-            cell.add(turn.round, vec![PagingReport::default()]);
+            let report = PagingReport {
+                round: turn.round,
+                ..PagingReport::default()
+            };
+            cell.add(turn.round, vec![report]);
             now += SECOND;
         }
         told
@@ -212,6 +243,34 @@ mod tests {
             ["c2", "a2"],
             "the second round goes on, no third begins"
         );
+    }
+
+    /// Two cells whose sentence needs five rounds, and one that no sentence speaks of.
+    fn with_open_cells() -> Vec<Cell> {
+        let cell = |name: &str| Cell::new(Experiment::Strategies, name, Job::Probe, None);
+        ["baseline", "prefetch (32 ahead)", "c"].map(cell).into()
+    }
+
+    #[test]
+    fn open_cells_go_on_where_there_is_no_time_for_all_and_after_an_interrupt() {
+        let rounds = Rounds {
+            more: 9,
+            within: Some(SECOND * 8),
+            ..ROUNDS
+        };
+        let whole = run(rounds, &mut with_open_cells(), Duration::ZERO, 100);
+        // Two rounds of all take six seconds, and a third would end too late.
+        let rounds_of = |told: &[String]| -> Vec<String> {
+            let last = |one: &String| one.chars().last().map(String::from);
+            told.iter().filter_map(last).collect()
+        };
+        assert_eq!(rounds_of(&whole), ["1", "1", "1", "2", "2", "2", "4", "4"]);
+        for cut in 0..=whole.len() {
+            let mut cells = with_open_cells();
+            let mut told = run(rounds, &mut cells, Duration::ZERO, cut);
+            told.extend(run(rounds, &mut cells, SECOND * cut as u32, 100));
+            assert_eq!(told, whole, "interrupted after {cut}");
+        }
     }
 
     #[test]

@@ -107,8 +107,8 @@ impl Search {
         Ok(())
     }
 
-    /// The smallest limit that `survives`, to the precision; none where not even `first`, doubled so
-    /// often, does.
+    /// The smallest limit that `survives`, to the precision; none where not even `first`, doubled
+    /// so often, does.
     fn bisect(
         &self,
         first: Bytes,

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::gzip::{decompressed, is_compressed};
-use crate::{Changes, Collection, RaceResult, SCHEMA};
+use crate::{Collection, RaceResult, SCHEMA};
 
 /// Why a file is not read as a result.
 #[derive(Debug, thiserror::Error)]
@@ -177,32 +177,12 @@ fn typed<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, ReadError>
     })
 }
 
-/// A result as indented JSON that ends with a newline.
+/// A result of any kind as indented JSON that ends with a newline.
 ///
 /// # Errors
-/// When a value has no JSON form, which no result of a race has.
-pub fn result_to_json(result: &RaceResult) -> Result<Vec<u8>, serde_json::Error> {
-    indented(result)
-}
-
-/// A collection as indented JSON that ends with a newline.
-///
-/// # Errors
-/// As [`result_to_json`].
-pub fn collection_to_json(collection: &Collection) -> Result<Vec<u8>, serde_json::Error> {
-    indented(collection)
-}
-
-/// A comparison of two results as indented JSON that ends with a newline.
-///
-/// # Errors
-/// As [`result_to_json`].
-pub fn changes_to_json(changes: &Changes) -> Result<Vec<u8>, serde_json::Error> {
-    indented(changes)
-}
-
-fn indented(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    let mut text = serde_json::to_vec_pretty(value)?;
+/// When a value has no JSON form, which no result has.
+pub fn to_json(result: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut text = serde_json::to_vec_pretty(result)?;
     text.push(b'\n');
     Ok(text)
 }

@@ -1,12 +1,13 @@
 //! The intervals on wall time, drawn as bars beside their figures.
 
-use heapdrome_record::{Comparison, Role, Verdict};
+use heapdrome_record::{Comparison, Role, Verdict, WALL};
 use unicode_width::UnicodeWidthStr;
 
+use crate::entrant::versus;
 use crate::foreign;
 use crate::paint::Paint;
 use crate::plot::{Scale, ratio_range, ratio_text};
-use crate::sheet::{Sheet, WALL, versus};
+use crate::sheet::Sheet;
 use crate::words;
 
 /// Columns between the parts of a line.

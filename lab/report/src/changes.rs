@@ -1,14 +1,17 @@
 //! What changed from one result to another, as text for a terminal and as Markdown.
 
-use heapdrome_record::{Change, Changes, Comparison, Factor, Outcome, RacePair, Verdict};
+use heapdrome_record::{
+    Change, Changes, Comparison, Factor, Outcome, PEAK_RSS, RacePair, Verdict, WALL,
+};
 
+use crate::entrant::{OPERATIONS, OVERHEAD, PEAK_TREE};
 use crate::foreign;
-use crate::markdown::{self, escaped};
+use crate::markdown::{self, Markdown, escaped};
 use crate::reproduce;
-use crate::sheet::{OPERATIONS, OVERHEAD, PEAK_RSS, PEAK_TREE, WALL};
 use crate::table::{self, Column};
 use crate::terminal::{Page, Terminal};
 use crate::words::{self, NONE};
+use crate::{Exporter, ReportError};
 
 /// What a figure without a shown change says.
 const NO_CHANGE: &str = "no change shown";
@@ -36,8 +39,19 @@ const UNTOLD: [&str; 6] = [
 /// How many figures of a workload's own are too many for tables.
 const MOST_METRICS: usize = 6;
 
-/// The comparison as text for a terminal.
-pub fn changes_text(changes: &Changes, terminal: Terminal) -> String {
+impl Exporter<Changes> for Terminal {
+    fn export(&self, changes: &Changes) -> Result<Vec<u8>, ReportError> {
+        Ok(in_columns(changes, *self).into_bytes())
+    }
+}
+
+impl Exporter<Changes> for Markdown {
+    fn export(&self, changes: &Changes) -> Result<Vec<u8>, ReportError> {
+        Ok(in_markdown(changes).into_bytes())
+    }
+}
+
+fn in_columns(changes: &Changes, terminal: Terminal) -> String {
     let mut page = Page::new(terminal);
     page.section("Old", &side(&changes.old));
     page.section("New", &side(&changes.new));
@@ -68,8 +82,7 @@ pub fn changes_text(changes: &Changes, terminal: Terminal) -> String {
     page.text.trim_start().to_owned()
 }
 
-/// The comparison as Markdown.
-pub fn changes_markdown(changes: &Changes) -> String {
+fn in_markdown(changes: &Changes) -> String {
     let mut page = markdown::Page(String::new());
     page.paragraph("### What changed");
     page.labelled("Old", &side(&changes.old));

@@ -11,7 +11,7 @@ pub(crate) use claims::{Kind, claims};
 
 use crate::conclusion::Conclusion;
 use crate::foreign;
-use crate::markdown;
+use crate::markdown::{self, Markdown};
 use crate::prose;
 use crate::reproduce;
 use crate::sheet::why_out;
@@ -19,20 +19,27 @@ use crate::sweep::{sweep_markdown, sweep_text};
 use crate::table::Column;
 use crate::terminal::{Page, Terminal};
 use crate::words;
+use crate::{Exporter, ReportError};
 
-/// A collection as text for a terminal: a suite by its tables and claims, a sweep by its races.
-pub fn collection_text(collection: &Collection, terminal: Terminal) -> String {
-    match collection.scale {
-        Some(scale) => suite_text(collection, scale, terminal),
-        None => sweep_text(collection, terminal),
+/// A suite by its tables and claims, a sweep by its races.
+impl Exporter<Collection> for Terminal {
+    fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
+        let text = match collection.scale {
+            Some(scale) => suite_text(collection, scale, *self),
+            None => sweep_text(collection, *self),
+        };
+        Ok(text.into_bytes())
     }
 }
 
-/// A collection as Markdown, in the same way.
-pub fn collection_markdown(collection: &Collection) -> String {
-    match collection.scale {
-        Some(scale) => suite_markdown(collection, scale),
-        None => sweep_markdown(collection),
+/// In the same way.
+impl Exporter<Collection> for Markdown {
+    fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
+        let text = match collection.scale {
+            Some(scale) => suite_markdown(collection, scale),
+            None => sweep_markdown(collection),
+        };
+        Ok(text.into_bytes())
     }
 }
 

@@ -13,48 +13,48 @@ use crate::{Exporter, ReportError};
 pub struct Csv;
 
 /// The races of a collection in the same form, after the columns `cell` and `swept`.
-///
-/// # Errors
-/// As [`Csv`].
-pub fn collection_csv(collection: &Collection) -> Result<Vec<u8>, ReportError> {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    let heads = ["cell", "swept"].into_iter().chain(HEADS);
-    writer.write_record(heads).map_err(failed)?;
-    for race in &collection.races {
-        let swept = race
-            .swept
-            .map_or_else(String::new, |value| value.to_string());
-        for entrant in &race.result.entrants {
-            for record in records(entrant) {
-                let first = [race.cell.clone(), swept.clone()];
-                let record = first.into_iter().chain(record);
-                writer.write_record(record).map_err(failed)?;
-            }
-        }
+impl Exporter<Collection> for Csv {
+    fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
+        let heads = ["cell", "swept"].into_iter().chain(HEADS);
+        let heads: Vec<String> = heads.map(str::to_owned).collect();
+        let races = collection.races.iter().flat_map(|race| {
+            let swept = race.swept.map(|value| value.to_string());
+            let first = [race.cell.clone(), swept.unwrap_or_default()];
+            let records = race.result.entrants.iter().flat_map(records);
+            records.map(move |record| first.clone().into_iter().chain(record).collect())
+        });
+        written(std::iter::once(heads).chain(races))
     }
-    writer
-        .into_inner()
-        .map_err(|error| ReportError::Csv(error.to_string()))
 }
 
 /// A table as it is, its heads first.
-///
-/// # Errors
-/// As [`Csv`].
-pub fn table_csv(table: &Table) -> Result<Vec<u8>, ReportError> {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    for record in std::iter::once(&table.heads).chain(&table.rows) {
-        writer.write_record(record).map_err(failed)?;
+impl Exporter<Table> for Csv {
+    fn export(&self, table: &Table) -> Result<Vec<u8>, ReportError> {
+        written(std::iter::once(&table.heads).chain(&table.rows))
     }
-    writer
-        .into_inner()
-        .map_err(|error| ReportError::Csv(error.to_string()))
+}
+
+impl Exporter for Csv {
+    fn export(&self, result: &RaceResult) -> Result<Vec<u8>, ReportError> {
+        let heads = HEADS.map(str::to_owned);
+        written(std::iter::once(heads).chain(result.entrants.iter().flat_map(records)))
+    }
 }
 
 const HEADS: [&str; 6] = ["allocator", "role", "status", "round", "metric", "value"];
 
-fn failed(error: ::csv::Error) -> ReportError {
-    ReportError::Csv(error.to_string())
+/// The records, one on each line.
+fn written<R>(records: impl Iterator<Item = R>) -> Result<Vec<u8>, ReportError>
+where
+    R: IntoIterator<Item: AsRef<[u8]>>,
+{
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    for record in records {
+        let written = writer.write_record(record);
+        written.map_err(|error| ReportError::Csv(error.to_string()))?;
+    }
+    let bytes = writer.into_inner();
+    bytes.map_err(|error| ReportError::Csv(error.to_string()))
 }
 
 /// The lines of an entrant.
@@ -72,19 +72,6 @@ fn records(entrant: &EntrantResult) -> Vec<[String; 6]> {
         ]
     };
     samples(entrant).into_iter().map(of_sample).collect()
-}
-
-impl Exporter for Csv {
-    fn export(&self, result: &RaceResult) -> Result<Vec<u8>, ReportError> {
-        let mut writer = ::csv::Writer::from_writer(Vec::new());
-        writer.write_record(HEADS).map_err(failed)?;
-        for record in result.entrants.iter().flat_map(records) {
-            writer.write_record(record).map_err(failed)?;
-        }
-        writer
-            .into_inner()
-            .map_err(|error| ReportError::Csv(error.to_string()))
-    }
 }
 
 /// Round, metric and value of every sample; one empty line where there is none.

@@ -6,15 +6,12 @@ use heapdrome_record::{
     Bytes, Comparison, EntrantResult, Evidence, Nanoseconds, RaceResult, Role, Series,
 };
 
+use crate::entrant::{self, overhead, versus};
 use crate::foreign;
 use crate::memory;
 use crate::reason::reason_for;
-use crate::sheet::{self, versus};
 use crate::table::{self, Column};
 use crate::words::{self, NONE};
-
-/// Less live memory than this is small beside what every process takes.
-const LEAST: u64 = 1 << 20;
 
 /// Columns for a name.
 const NAME: usize = 12;
@@ -27,15 +24,6 @@ const YARDSTICK: &str = "cheapest";
 
 /// The heading over what comes from the run that followed every block.
 const FOLLOWED: &str = "From one untimed run that followed every block";
-
-/// Anonymous memory of the tree at its peak for each byte that the program had asked for at its own
-/// peak. `None` where several processes share the work, or little was asked for.
-pub(crate) fn overhead(row: &EntrantResult) -> Option<f64> {
-    let seen = row.evidence.as_ref()?;
-    let peak = row.peak_tree_bytes.as_ref()?.median;
-    let comparable = seen.is_of_one_process() && seen.peak_live_bytes >= LEAST && peak.is_finite();
-    comparable.then(|| peak / seen.peak_live_bytes as f64)
-}
 
 /// The evidence of the entrant of this name in lines of at most `width` columns; `None` where the race
 /// had no such entrant.
@@ -75,7 +63,7 @@ fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     };
     let told = |row: &EntrantResult| {
         let seconds = row.minor_faults.as_ref()?.median * cost;
-        let share = words::fraction(seconds / sheet::cpu(row)?.median);
+        let share = words::fraction(seconds / entrant::cpu(row)?.median);
         let time = Nanoseconds::from_seconds(seconds);
         let name = foreign::name(&row.allocator);
         seconds
@@ -159,7 +147,7 @@ fn timed() -> Vec<Line> {
             words::seconds(row.wall_s.as_ref())
         }),
         of("processor time", "cpu_s", |row| {
-            words::seconds(sheet::cpu(row).as_ref())
+            words::seconds(entrant::cpu(row).as_ref())
         }),
         of("  in the program", "user_s", |row| {
             words::seconds(row.user_s.as_ref())
@@ -229,7 +217,7 @@ fn untimed() -> Vec<Line> {
         of("time in allocator calls", |row| {
             seen(row, |seen| {
                 let time = seen.call_time?;
-                let share = sheet::cpu(row).map(|cpu| time.spent_s / cpu.median);
+                let share = entrant::cpu(row).map(|cpu| time.spent_s / cpu.median);
                 let share = share.filter(|share| share.is_finite() && *share <= 1.0);
                 let spent = Nanoseconds::from_seconds(time.spent_s);
                 Some(match share {

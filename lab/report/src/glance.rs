@@ -1,11 +1,12 @@
 //! The table of the default output: each judged figure with its ratio to the baseline, in few columns.
 
-use heapdrome_record::{Comparison, EntrantResult, Role, Series, Verdict};
+use heapdrome_record::{Comparison, EntrantResult, PEAK_RSS, Role, Series, Verdict};
 
 use crate::conclusion::Figure;
+use crate::entrant::cpu;
 use crate::foreign;
 use crate::paint::Tone;
-use crate::sheet::{PEAK_RSS, Sheet, cpu};
+use crate::sheet::Sheet;
 use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 

@@ -1,10 +1,13 @@
 //! The columns of the tables, the same in every form.
 
-use heapdrome_record::{Comparison, EntrantResult, ProofSummary, Role, Verdict};
+use heapdrome_record::{
+    CPU, Comparison, EntrantResult, PEAK_RSS, ProofSummary, Role, Verdict, WALL,
+};
 
+use crate::entrant::{OPERATIONS, OVERHEAD, cpu, versus};
 use crate::foreign;
 use crate::paint::Tone;
-use crate::sheet::{CPU, OPERATIONS, OVERHEAD, PEAK_RSS, Sheet, WALL, cpu, versus};
+use crate::sheet::Sheet;
 use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 

@@ -1,4 +1,4 @@
-//! Exporters of a race's result, one per file behind one trait, and the texts around them.
+//! Exporters of results, one per file behind one trait, and the texts around them.
 //!
 //! Nothing here reads a clock, a file or the environment: whoever calls decides the width, whether
 //! there are colours, and where the bytes go.
@@ -11,6 +11,7 @@ mod collection;
 mod conclusion;
 mod csv;
 pub mod doctor;
+mod entrant;
 mod evidence;
 mod foreign;
 mod glance;
@@ -36,10 +37,8 @@ mod terminal;
 mod words;
 
 pub use brief::Brief;
-pub use changes::{changes_markdown, changes_text};
-pub use collection::{collection_markdown, collection_text};
 pub use conclusion::{Advice, Conclusion, Figure};
-pub use csv::{Csv, collection_csv, table_csv};
+pub use csv::Csv;
 pub use evidence::evidence;
 pub use json::Json;
 pub use listing::{listing, wrapped};
@@ -52,13 +51,13 @@ pub use words::count;
 
 use heapdrome_record::RaceResult;
 
-/// One form in which a result is handed out.
-pub trait Exporter {
+/// One form in which results of a kind are handed out: races, collections of them, comparisons.
+pub trait Exporter<R = RaceResult> {
     /// The whole of `result` in this form.
     ///
     /// # Errors
     /// When a value of the result has no such form.
-    fn export(&self, result: &RaceResult) -> Result<Vec<u8>, ReportError>;
+    fn export(&self, result: &R) -> Result<Vec<u8>, ReportError>;
 }
 
 /// A result that could not be put into a form.

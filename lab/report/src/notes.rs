@@ -3,8 +3,8 @@
 
 use heapdrome_record::{EntrantResult, ProofSummary, Series, Unserved, UnservedReason};
 
+use crate::entrant::{cpu, settings};
 use crate::foreign;
-use crate::sheet::{cpu, settings};
 use crate::words;
 
 /// A note on one entrant: a sentence around the figure that may be another one for others.

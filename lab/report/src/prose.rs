@@ -1,12 +1,13 @@
 //! What a race shows, in sentences: the noise floor, the machine, the race itself.
 
 use heapdrome_record::{
-    Bytes, Collection, EntrantResult, Machine, RaceResult, Role, Verdict, spoken,
+    Bytes, Collection, EntrantResult, Machine, PEAK_RSS, RaceResult, Role, Verdict, WALL, spoken,
 };
 
+use crate::entrant::{OPERATIONS, PEAK_TREE, versus};
 use crate::foreign;
 use crate::grid::Extent;
-use crate::sheet::{OPERATIONS, PEAK_RSS, PEAK_TREE, Sheet, WALL, versus};
+use crate::sheet::Sheet;
 use crate::words;
 
 /// The noise floor, in one sentence.

@@ -6,12 +6,12 @@
 use std::fmt;
 
 use heapdrome_record::{
-    Comparison, EntrantResult, Nanoseconds, RaceResult, Role, Series, Status, Verdict,
+    Comparison, EntrantResult, Nanoseconds, PEAK_RSS, RaceResult, Role, Series, Status, Verdict,
+    WALL,
 };
 
-use crate::evidence;
+use crate::entrant::{overhead, versus};
 use crate::foreign;
-use crate::sheet::{PEAK_RSS, WALL, versus};
 use crate::words;
 
 /// Processor time, user and system together.
@@ -247,7 +247,7 @@ fn call_time(rows: [&EntrantResult; 2], saved: f64) -> Option<Cause> {
 
 /// The cause of less memory.
 fn of_memory(row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
-    let (ratio, known) = (evidence::overhead(row)?, evidence::overhead(baseline)?);
+    let (ratio, known) = (overhead(row)?, overhead(baseline)?);
     (ratio < known).then_some(Cause::Fragmentation {
         ratio,
         baseline: known,

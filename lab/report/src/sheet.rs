@@ -1,19 +1,11 @@
 //! What every table and text says, before it is put into a form: who is ranked, in which order,
 //! who is not and why, and the numbered notes.
 
-pub(crate) use heapdrome_record::{CPU, PEAK_RSS, WALL};
-use heapdrome_record::{Comparison, EntrantResult, RaceResult, Role, Series, Status};
+use heapdrome_record::{EntrantResult, RaceResult, Role, Series, Status, WALL};
 
+use crate::entrant::{OPERATIONS, OVERHEAD, versus};
 use crate::foreign;
 use crate::notes::{self, Note, Notes};
-use crate::plot::Looks;
-
-/// The key of the tree's peak.
-pub(crate) const PEAK_TREE: &str = "peak_tree_bytes";
-/// The name of a workload's operations per CPU second.
-pub(crate) const OPERATIONS: &str = "operations_per_cpu_s";
-/// The name of a workload's peak resident memory relative to what it requested.
-pub(crate) const OVERHEAD: &str = "overhead";
 
 /// An entrant that counts, with the numbers of the notes on it.
 pub(crate) struct Row<'a> {
@@ -30,8 +22,6 @@ pub(crate) struct Sheet<'a> {
     pub(crate) out: Vec<&'a EntrantResult>,
     /// The notes; mark 1 is the first.
     pub(crate) notes: Vec<String>,
-    /// How the entrants look where they are drawn.
-    pub(crate) looks: Looks,
 }
 
 impl<'a> Sheet<'a> {
@@ -54,7 +44,6 @@ impl<'a> Sheet<'a> {
             rows: Vec::new(),
             out,
             notes: Vec::new(),
-            looks: Looks::of_race(result),
         };
         let mut notes = Notes::default();
         for entrant in ranked {
@@ -118,46 +107,11 @@ fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
         .unwrap_or(f64::INFINITY)
 }
 
-/// An entrant's comparison with the baseline on `metric`.
-pub(crate) fn versus<'a>(entrant: &'a EntrantResult, metric: &str) -> Option<&'a Comparison> {
-    entrant.versus_baseline.get(metric)
-}
-
 /// The median, where it is a number.
 fn median(series: Option<&Series>) -> Option<f64> {
     series
         .map(|series| series.median)
         .filter(|median| median.is_finite())
-}
-
-/// User and system time together: the sum of their medians, and the sums of their samples. A sum is called far from the
-/// rest where one of its parts is and it lies beyond every sum of which none is.
-pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
-    let user = entrant.user_s.as_ref()?;
-    let system = entrant.system_s.as_ref()?;
-    let pairs = user.samples.iter().zip(&system.samples);
-    let samples: Vec<f64> = pairs.map(|(user, system)| user + system).collect();
-    let is_odd = |place: usize| user.outliers.contains(&place) || system.outliers.contains(&place);
-    let rest = (0..samples.len()).filter(|place| !is_odd(*place));
-    let (low, high) = rest.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
-        (low.min(samples[place]), high.max(samples[place]))
-    });
-    let far = |place: &usize| is_odd(*place) && !(low..=high).contains(&samples[*place]);
-    Some(Series {
-        median: user.median + system.median,
-        outliers: (0..samples.len()).filter(far).collect(),
-        samples,
-        method: None,
-    })
-}
-
-/// The environment of an entrant: `A=1 B=2`.
-pub(crate) fn settings(entrant: &EntrantResult) -> String {
-    let pairs = entrant
-        .settings
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"));
-    foreign::line(&pairs.collect::<Vec<_>>().join(" "))
 }
 
 /// Why an entrant does not count: a headline, then details.

@@ -2,15 +2,16 @@
 
 mod verdict;
 
-use heapdrome_record::{Collection, Comparison, EntrantResult, Member, Role, Series, Status};
+use heapdrome_record::{Collection, Comparison, EntrantResult, Member, Role, Series, Status, WALL};
 
 use crate::conclusion::Conclusion;
+use crate::entrant::versus;
 use crate::foreign;
 use crate::markdown;
 use crate::prose;
 use crate::reproduce;
 use crate::scaling;
-use crate::sheet::{Sheet, WALL, versus};
+use crate::sheet::Sheet;
 use crate::table::Column;
 use crate::terminal::{self, Page, Terminal};
 use crate::words::{self, NONE};

@@ -7,13 +7,14 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::bars;
 use crate::conclusion::{Conclusion, others};
+use crate::entrant::OPERATIONS;
 use crate::foreign;
 use crate::grid::{self, Extent};
 use crate::memory;
 use crate::paint::Paint;
 use crate::prose;
 use crate::reproduce;
-use crate::sheet::{OPERATIONS, Sheet, why_out};
+use crate::sheet::{Sheet, why_out};
 use crate::table::{self, Column};
 use crate::words;
 use crate::{Exporter, ReportError};

@@ -9,9 +9,7 @@ mod watched;
 mod workload;
 
 use heapdrome_record::{Collection, SweepResult, SweptParameter, Verdict};
-use heapdrome_report::{
-    Csv, Exporter, Markdown, Terminal, collection_csv, collection_markdown, collection_text,
-};
+use heapdrome_report::{Csv, Exporter, Markdown, Terminal};
 use unicode_width::UnicodeWidthStr;
 
 fn plain(width: usize) -> Terminal {
@@ -21,9 +19,13 @@ fn plain(width: usize) -> Terminal {
     }
 }
 
-fn text(exporter: &dyn Exporter) -> String {
-    let bytes = exporter.export(&workload::race()).expect("it exports");
+fn exported<R>(exporter: &dyn Exporter<R>, result: &R) -> String {
+    let bytes = exporter.export(result).expect("it exports");
     String::from_utf8(bytes).expect("UTF-8")
+}
+
+fn text(exporter: &dyn Exporter) -> String {
+    exported(exporter, &workload::race())
 }
 
 #[test]
@@ -40,16 +42,15 @@ fn a_workload_has_its_own_figures_in_the_table() {
 
 #[test]
 fn a_sweep_ends_with_a_table_for_each_figure() {
-    let told = collection_text(&workload::sweep(), plain(100));
+    let told = exported(&plain(100), &workload::sweep());
     golden::matches("sweep.txt", &told);
 }
 
 #[test]
 fn a_sweep_in_markdown_and_csv_has_every_race() {
     let collection = workload::sweep();
-    let markdown = collection_markdown(&collection);
-    let csv = collection_csv(&collection).expect("it exports");
-    let csv = String::from_utf8(csv).expect("UTF-8");
+    let markdown = exported(&Markdown, &collection);
+    let csv = exported(&Csv, &collection);
     for cell in ["threads=1", "threads=2", "threads=8"] {
         assert!(
             markdown.contains(&format!("### {cell}, over 3 rounds")),
@@ -66,7 +67,7 @@ fn each_race_of_a_sweep_has_its_intervals_and_its_memory() {
     let mut sweep = workload::sweep();
     let watched = sweep.races[1].result.entrants.iter_mut();
     watched.for_each(|entrant| watched::watch_closely(entrant, 40));
-    let told = collection_text(&sweep, plain(100));
+    let told = exported(&plain(100), &sweep);
     let races: Vec<&str> = told.split(", after 3 rounds").skip(1).collect();
     assert_eq!(races.len(), 3, "{told}");
     for (place, race) in races.iter().enumerate() {
@@ -101,7 +102,7 @@ fn threads_beyond_the_processors_are_told() {
             paired: true,
             curves: Vec::new(),
         });
-        let markdown = collection_markdown(&sweep);
+        let markdown = exported(&Markdown, &sweep);
         assert_eq!(markdown.contains(told), is_told, "{markdown}");
         assert!(markdown.contains("- threads=8: all"), "{markdown}");
     }
@@ -109,7 +110,7 @@ fn threads_beyond_the_processors_are_told() {
 
 /// What a sweep says of all its races together.
 fn over(collection: &Collection) -> String {
-    let markdown = collection_markdown(collection);
+    let markdown = exported(&Markdown, collection);
     let mut lines = markdown.lines();
     let line = lines.find_map(|line| line.strip_prefix("**Over the sweep**: "));
     line.expect("a sentence over the sweep").to_owned()
@@ -184,7 +185,7 @@ fn no_line_is_too_wide() {
     for width in 40..=140 {
         let bytes = plain(width).export(&workload::race()).expect("it exports");
         let race = String::from_utf8(bytes).expect("UTF-8");
-        for told in [race, collection_text(&workload::sweep(), plain(width))] {
+        for told in [race, exported(&plain(width), &workload::sweep())] {
             let (tables, _) = told
                 .split_once("\nAgain\n")
                 .expect("the command at the end");

@@ -192,7 +192,8 @@ fn a_comparison_fits_into_every_terminal() {
             width,
             colour: false,
         };
-        let told = heapdrome_report::changes_text(&changes(), terminal);
+        let told = terminal.export(&changes()).expect("it exports");
+        let told = String::from_utf8(told).expect("UTF-8");
         for line in told.lines() {
             assert!(line.width() <= width, "{width}: {line}");
         }

@@ -8,7 +8,7 @@ use heapdrome_record::{
     Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Ending, Holds, Member, MisuseOutcome,
     MisuseRun, Nanoseconds, SCHEMA, Saved, Scale, Status, Survival, Table, Trial,
 };
-use heapdrome_report::{Source, Terminal, collection_markdown, collection_text, page, plots};
+use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
 use races::usual;
 use unicode_width::UnicodeWidthStr;
 
@@ -102,7 +102,12 @@ fn text(collection: &Collection, width: usize) -> String {
         width,
         colour: false,
     };
-    collection_text(collection, terminal)
+    exported(&terminal, collection)
+}
+
+fn exported(exporter: &dyn Exporter<Collection>, collection: &Collection) -> String {
+    let bytes = exporter.export(collection).expect("it exports");
+    String::from_utf8(bytes).expect("UTF-8")
 }
 
 /// Times that two cells counted, and one odd one.
@@ -213,7 +218,7 @@ fn the_terminal_shows_tables_claims_and_what_is_missing() {
 
 #[test]
 fn markdown_of_a_suite() {
-    golden::matches("suite.md", &collection_markdown(&suite()));
+    golden::matches("suite.md", &exported(&Markdown, &suite()));
 }
 
 #[test]
@@ -225,7 +230,7 @@ fn whoever_did_not_race_for_one_reason_is_told_in_one_line() {
         reason: reason.to_owned(),
     });
     suite.absent = absent.to_vec();
-    let told = collection_markdown(&suite);
+    let told = exported(&Markdown, &suite);
     let lines = "**Not raced**:\n\n- mesh, hoard: no\n- lost: gone\n";
     assert!(told.contains(lines), "{told}");
 }
@@ -263,7 +268,7 @@ fn targets_are_reached_or_missed() {
     for claim in &mut suite.claims[..2] {
         claim.target = true;
     }
-    let told = collection_markdown(&suite);
+    let told = exported(&Markdown, &suite);
     let (targets, sentences) = told.split_once("## Claims").expect("both are there");
     assert!(
         targets.contains("## Targets\n\n2 in all: 1 missed, 1 not tested here."),
@@ -305,7 +310,7 @@ fn no_line_of_a_suite_is_too_wide() {
 
 #[test]
 fn published_figures_stand_in_tables_of_their_own() {
-    let told = collection_markdown(&suite());
+    let told = exported(&Markdown, &suite());
     let (_, after) = told
         .split_once("as published, not measured here (a document, on a machine)")
         .expect("it is marked");

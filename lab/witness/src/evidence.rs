@@ -3,28 +3,11 @@
 use heapdrome_record::{CallTime, Evidence, SizeCount, SystemCalls};
 
 use crate::layout::SIZES;
-use crate::ledger::Ledger;
+use crate::ledger::{Followed, Ledger};
 use crate::tree::Image;
 
 /// Fewer timed calls than this say nothing of all.
 const ENOUGH_TIMED: u64 = 100;
-
-/// Findings of the counting library in one program.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Followed {
-    /// Most bytes that lived at one time.
-    pub(crate) peak: u64,
-    pub(crate) frees: u64,
-    pub(crate) freed_by_others: u64,
-    /// Timed calls, the ticks that they took, and those that timing takes itself in each.
-    pub(crate) timed: u64,
-    pub(crate) ticks: u64,
-    pub(crate) calibration: u64,
-    /// Calls to the system that the library made for itself.
-    pub(crate) own: SystemCalls,
-    /// Blocks and bytes by the number of binary digits of the size.
-    pub(crate) sizes: Vec<(u64, u64)>,
-}
 
 /// The evidence of all programs of a run. `ticks_per_second` is the speed of the counter that times
 /// calls.

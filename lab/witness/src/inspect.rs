@@ -154,8 +154,10 @@ fn lead(call: &Call, range: &Range, objects: &[Loaded], library: &Path) -> Optio
         let address = call.target.wrapping_sub(object.base);
         object.path == range.path && object.object.defines_at(call.function, address)
     })?;
-    // An operator of the C++ runtime calls malloc in its turn, and that slot is judged by itself.
-    let passes_on = is_cxx(call.function) && target.object.calls(MALLOC);
+    // An operator of the C++ runtime calls malloc in its turn, and so does libbsd's reallocarray; that
+    // slot is judged by itself.
+    let is_wrapper = is_cxx(call.function) || !target.object.defines(MALLOC);
+    let passes_on = is_wrapper && target.object.calls(MALLOC);
     let counts = !passes_on && target.path != library;
     counts.then(|| Lead {
         from: call.from.path.clone(),
@@ -337,6 +339,40 @@ mod tests {
         };
         assert!(leads_to(0x1010) && leads_to(0x9010));
         assert!(!leads_to(0x1020));
+    }
+
+    #[test]
+    fn a_function_that_calls_malloc_in_its_turn_is_no_allocators() {
+        let reallocarray = FUNCTIONS.iter().position(|name| *name == "reallocarray");
+        let reallocarray = reallocarray.expect("it is counted");
+        let slot = |function| Slot {
+            address: 0x10,
+            function,
+        };
+        let leads = |definitions: &[usize], slots: &[usize]| {
+            let path = PathBuf::from("/libbsd.so.0");
+            let target = Loaded {
+                path: path.clone(),
+                base: 0x1000,
+                object: Arc::new(Object {
+                    definitions: definitions.iter().copied().map(slot).collect(),
+                    slots: slots.iter().copied().map(slot).collect(),
+                    ..Object::default()
+                }),
+            };
+            let call = Call {
+                from: &target,
+                function: reallocarray,
+                target: 0x1010,
+            };
+            let (start, end) = (0x1000, 0x2000);
+            let range = Range { start, end, path };
+            let loaded = std::slice::from_ref(&target);
+            lead(&call, &range, loaded, Path::new("/none")).is_some()
+        };
+        assert!(!leads(&[reallocarray], &[MALLOC]));
+        assert!(leads(&[reallocarray, MALLOC], &[MALLOC]));
+        assert!(leads(&[reallocarray], &[]));
     }
 
     #[test]

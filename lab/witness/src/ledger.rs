@@ -7,11 +7,27 @@ use std::path::Path;
 
 use heapdrome_record::SystemCalls;
 
-use crate::evidence::Followed;
 use crate::layout::{
     self, FUNCTIONS, Function, MAGIC, MALLOC, OBJECTS, OwnCalls, PATH_BYTES, Record, SIZES,
     SizeCount,
 };
+
+/// Findings of the counting library in one program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Followed {
+    /// Most bytes that lived at one time.
+    pub(crate) peak: u64,
+    pub(crate) frees: u64,
+    pub(crate) freed_by_others: u64,
+    /// Timed calls, the ticks that they took, and those that timing takes itself in each.
+    pub(crate) timed: u64,
+    pub(crate) ticks: u64,
+    pub(crate) calibration: u64,
+    /// Calls to the system that the library made for itself.
+    pub(crate) own: SystemCalls,
+    /// Blocks and bytes by the number of binary digits of the size.
+    pub(crate) sizes: Vec<(u64, u64)>,
+}
 
 /// A record, read and made safe to look at.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -10,7 +10,7 @@ use heapdrome_record::{CPU, Metric, Nanoseconds, Options, Role, Server, WALL, is
 
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
-use crate::values::{Processors, processors};
+use crate::values::{MetricArgument, Processors, processors};
 
 /// How long a server may take to answer.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -21,33 +21,8 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 /// When one of them is wrong.
 pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
     let runs = &arguments.runs;
-    let server = match (&arguments.serve, &arguments.ready) {
-        (Some(serve), Some(ready)) => Some(Server {
-            serve: serve.clone(),
-            ready: ready.clone(),
-            ready_within: READY_WITHIN.into(),
-            idle: arguments.idle.map_or(Server::IDLE, Nanoseconds::from),
-        }),
-        _ => None,
-    };
     check_contradictions(arguments)?;
     check_metric_names(arguments)?;
-    let mut names = BTreeSet::new();
-    if let Some(twice) = arguments
-        .metrics
-        .iter()
-        .find(|metric| !names.insert(&metric.name))
-    {
-        return Err(Failure::Usage(format!(
-            "--metric {} is given twice",
-            twice.name
-        )));
-    }
-    let metric = |metric: &crate::values::MetricArgument| Metric {
-        name: metric.name.clone(),
-        pattern: metric.pattern.clone(),
-        better: metric.better,
-    };
     let options = Options {
         workload: None,
         warmup_rounds: arguments.stopping.warmup,
@@ -62,7 +37,7 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
         environment: runs.environment.iter().cloned().collect(),
         metrics: arguments.metrics.iter().map(metric).collect(),
         judged: judged(arguments)?,
-        server,
+        server: server(arguments),
         compare_output: !runs.discard_output,
         memory_runs: runs.memory_runs,
         success: runs.success.clone(),
@@ -77,6 +52,16 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
     check_files(&options)?;
     check_processors(&options.pin)?;
     Ok(options)
+}
+
+fn server(arguments: &RaceArguments) -> Option<Server> {
+    let (serve, ready) = (arguments.serve.as_ref()?, arguments.ready.as_ref()?);
+    Some(Server {
+        serve: serve.clone(),
+        ready: ready.clone(),
+        ready_within: READY_WITHIN.into(),
+        idle: arguments.idle.map_or(Server::IDLE, Nanoseconds::from),
+    })
 }
 
 /// Refuses options of which one would be ignored because of another.
@@ -146,19 +131,28 @@ fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
     Ok(judged)
 }
 
-/// The figures that every race has keep their names for themselves.
-fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
-    match arguments
-        .metrics
-        .iter()
-        .find(|metric| is_common_figure(&metric.name))
-    {
-        Some(taken) => Err(Failure::Usage(format!(
-            "--metric {}: every race has a figure of that name; choose another",
-            taken.name
-        ))),
-        None => Ok(()),
+fn metric(metric: &MetricArgument) -> Metric {
+    Metric {
+        name: metric.name.clone(),
+        pattern: metric.pattern.clone(),
+        better: metric.better,
     }
+}
+
+/// Refuses a metric that is given twice, or that has the name of a figure of every race.
+fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
+    let mut names = BTreeSet::new();
+    for MetricArgument { name, .. } in &arguments.metrics {
+        if is_common_figure(name) {
+            return Err(Failure::Usage(format!(
+                "--metric {name}: every race has a figure of that name; choose another"
+            )));
+        }
+        if !names.insert(name) {
+            return Err(Failure::Usage(format!("--metric {name} is given twice")));
+        }
+    }
+    Ok(())
 }
 
 /// A path that means the same after a change of folder.

@@ -113,26 +113,6 @@ fn a_beaten_rival_leaves_and_the_others_run_on() {
 }
 
 #[test]
-fn with_all_rounds_nobody_leaves() {
-    let site = site(&[("worse", "2"), ("open", "open")]);
-    let options = ["--all-rounds", "--max-rounds", "7"];
-    let (outcome, result) = race(&site, "worse,open", &options);
-    outcome.ends_with(0);
-    assert_eq!(rounds(&result), vec![whole(7); 4]);
-}
-
-#[test]
-fn rounds_and_precision_are_what_was_asked_for() {
-    let site = site(&[("worse", "2")]);
-    let (_, exact) = race(&site, "worse", &["--rounds", "6"]);
-    assert_eq!(rounds(&exact), vec![whole(6); 3]);
-    assert_eq!(exact["least_rounds"], Value::Null);
-    let (_, precise) = race(&site, "worse", &["--precision", "1%"]);
-    assert_eq!(rounds(&precise), vec![whole(5); 3]);
-    assert_eq!(precise["ended"], "every interval is within 1.00%");
-}
-
-#[test]
 fn a_race_that_has_ended_goes_on_until_new_limits() {
     let site = site(&[("open", "open")]);
     let (outcome, first) = race(&site, "open", &["--max-rounds", "5"]);

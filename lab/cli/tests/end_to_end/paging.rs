@@ -57,8 +57,8 @@ fn mistakes_are_told_in_one_line() {
             &["--only fish", "ratio-sweep"],
         ),
         (
-            &["suite", "lgalloc", "--estimate"],
-            &["neither resumed nor estimated"],
+            &["suite", "lgalloc", "--resume", "none.json"],
+            &["none.json"],
         ),
         (&["suite", "rpmalloc", "--thp"], &["for the suite lgalloc"]),
         (&["suite", "lgalloc", "-a", "no-such-one"], &["no-such-one"]),
@@ -158,8 +158,13 @@ fn what_a_running_lab_has_made_is_left_alone() {
 
 /// Waits until the first cell runs.
 fn wait_for_the_first_cell(running: &mut crate::support::Running) {
+    wait_for(running, "round 1 of");
+}
+
+/// Waits until a running heapdrome says this.
+fn wait_for(running: &mut crate::support::Running, words: &str) {
     let begun = Instant::now();
-    while !running.stderr().contains("round 1 of") {
+    while !running.stderr().contains(words) {
         assert!(running.is_running(), "{}", running.stderr());
         assert!(
             begun.elapsed() < Duration::from_secs(120),
@@ -205,6 +210,96 @@ fn what_a_killed_experiment_leaves_is_removed_by_the_next() {
     assert!(!ledgers(&site).is_empty(), "it could not clean up itself");
     site.run(&["paging", "clean"]).ends_with(0);
     assert!(ledgers(&site).is_empty());
+}
+
+/// Of a part that needs neither swap nor an allocator to be built: five cells.
+const SUITE: [&str; 6] = ["suite", "lgalloc", "--quick", "--only", "thp", "--rounds"];
+
+fn suite<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    SUITE.into_iter().chain(more.iter().copied()).collect()
+}
+
+/// The rounds of each cell that a suite has kept.
+fn rounds(site: &Site, file: &str) -> Vec<Vec<u64>> {
+    let text = std::fs::read_to_string(site.path(file)).expect("it is kept");
+    let result: Value = serde_json::from_str(&text).expect("JSON");
+    let cells = result["paging_cells"].as_array().expect("cells").iter();
+    let of = |cell: &Value| {
+        let reports = cell["reports"].as_array().expect("reports").iter();
+        let round = |report: &Value| report["round"].as_u64().expect("a round");
+        reports.map(round).collect()
+    };
+    cells.map(of).collect()
+}
+
+#[test]
+fn a_suite_that_was_interrupted_or_killed_goes_on_where_it_stopped() {
+    for signal in [libc::SIGINT, libc::SIGKILL] {
+        let site = Site::new();
+        let mut running = site.start(site.command(&suite(&["4", "--json", "a b.json"])));
+        wait_for(&mut running, "round 2 of 4, 3 of 5");
+        running.signal(signal);
+        let outcome = running.wait();
+        if signal == libc::SIGINT {
+            outcome.ends_with(130);
+            let how =
+                "suite lgalloc --quick --only thp --rounds 4 --json 'a b.json' --resume 'a b.json'";
+            assert!(outcome.stderr.contains(how), "{}", outcome.stderr);
+            assert!(
+                outcome.stdout.contains("lgalloc+touch"),
+                "what was measured is printed"
+            );
+        }
+        let kept = rounds(&site, "a b.json");
+        assert!(kept.iter().all(|own| own.starts_with(&[1])), "{kept:?}");
+        let second = kept.iter().filter(|own| own.len() == 2).count();
+        assert!((2..5).contains(&second), "{kept:?}");
+
+        let on = suite(&["4", "--resume", "a b.json"]);
+        let outcome = site.run(&on);
+        outcome.ends_with(0);
+        assert!(!outcome.stderr.contains("round 1 of"), "{}", outcome.stderr);
+        assert_eq!(rounds(&site, "a b.json"), vec![vec![1, 2, 3, 4]; 5]);
+
+        let shown = site.run(&["show", "a b.json"]);
+        assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
+        let again = site.run(&on);
+        assert!(
+            !again.ends_with(0).stderr.contains("round"),
+            "{}",
+            again.stderr
+        );
+        assert_eq!(
+            again.stdout, outcome.stdout,
+            "tables and verdicts are made of what is kept"
+        );
+    }
+}
+
+#[test]
+fn a_cell_of_another_setting_does_not_go_on() {
+    let site = Site::new();
+    let words = suite(&["1", "--json", "r.json"]);
+    site.run(&words).ends_with(0);
+    let text = std::fs::read_to_string(site.path("r.json")).expect("it is kept");
+    let other = text.replace("\"warm_up\": 0.1", "\"warm_up\": 0.2");
+    assert_ne!(text, other);
+    site.file("r.json", other);
+    let on = suite(&["1", "--resume", "r.json"]);
+    site.run(&on)
+        .complains(2, &["--resume r.json: thp/", "run the suite anew"]);
+}
+
+#[test]
+fn a_suite_of_cells_is_estimated() {
+    let site = Site::new();
+    let outcome = site.run(&suite(&["4", "--estimate"]));
+    outcome.ends_with(0);
+    for words in [" thp\n", " all together"] {
+        assert!(outcome.stdout.contains(words), "{}", outcome.stdout);
+    }
+    assert_eq!(site.visible_files(), [""; 0], "nothing is written");
+    assert!(!outcome.stderr.contains("round"), "{}", outcome.stderr);
 }
 
 #[test]

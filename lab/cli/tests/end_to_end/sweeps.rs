@@ -221,22 +221,6 @@ fn one_value_is_a_race() {
     assert_eq!(result["options"]["pin"].as_array().map(Vec::len), Some(1));
 }
 
-/// Interrupts a sweep of one and two threads, as soon as it is time; what it wrote.
-fn interrupted(
-    site: &Site,
-    options: &[&str],
-    is_time: impl Fn(&Running) -> bool,
-) -> (Outcome, Value) {
-    let sound = allocator("");
-    let mut words = vec!["race", "-a", sound.to_str().expect("plain"), "-w", "rptest"];
-    words.extend(["-t", "1,2", "--memory-runs", "0", "--json", "result.json"]);
-    words.extend(options);
-    words.extend(["--", "quick-16-1000", "loops=5", "blocks=500", "ops=50"]);
-    let running = site.start(site.command(&words));
-    let outcome = disturbed(running, libc::SIGINT, is_time);
-    (outcome, result(site))
-}
-
 /// Sends the signal as soon as it is time, and waits for the end.
 fn disturbed(mut running: Running, signal: i32, is_time: impl Fn(&Running) -> bool) -> Outcome {
     let started = Instant::now();
@@ -256,23 +240,6 @@ fn disturbed(mut running: Running, signal: i32, is_time: impl Fn(&Running) -> bo
 fn result(site: &Site) -> Value {
     let text = std::fs::read_to_string(site.path("result.json")).expect("written");
     serde_json::from_str(&text).expect("JSON")
-}
-
-#[test]
-fn what_was_done_before_an_interrupt_is_reported() {
-    let site = Site::new();
-    // With a command of their own before them, races do not take turns.
-    let options = ["--setup", "true", "--rounds", "40"];
-    let is_time = |running: &Running| running.stderr().contains("[2 of 2]");
-    let (outcome, collection) = interrupted(&site, &options, is_time);
-    outcome.says(
-        130,
-        &["what was done is reported; go on with: heapdrome race --resume"],
-    );
-    assert_eq!(collection["races"].as_array().map(Vec::len), Some(1));
-    let remarks = &collection["remarks"];
-    assert_eq!(remarks[1], "not raced: threads=2", "{remarks}");
-    assert_eq!(collection["sweep"]["paired"], Value::Null);
 }
 
 /// Ends a sweep of two races with eight rounds each by this signal, once so many runs are on disk; goes on with it from
@@ -351,27 +318,4 @@ fn name_on_disk(site: &Site) -> String {
     let journal = journals(site).next().expect("a race has begun");
     let (_, rest) = journal.split_once("\"of\":\"").expect("a part of a sweep");
     rest.split('"').next().unwrap_or_default().to_owned()
-}
-
-#[test]
-fn races_take_turns_so_that_an_interrupt_leaves_rounds_of_each() {
-    let site = Site::new();
-    let is_time = |_: &Running| {
-        let runs = runs_on_disk(&site);
-        // Three entrants, the baseline's twin included: two rounds and more.
-        runs.len() == 2 && runs.iter().all(|runs| *runs >= 8)
-    };
-    let (outcome, collection) = interrupted(&site, &["--rounds", "2000"], is_time);
-    outcome.says(130, &["what was done is reported"]);
-    let rounds = |place: usize| collection["races"][place]["result"]["rounds"].as_u64();
-    let [first, second] = [0, 1].map(|place| rounds(place).expect("a race with rounds"));
-    assert!(
-        first >= 2 && first.abs_diff(second) <= 1,
-        "{first} and {second}"
-    );
-    assert_eq!(
-        collection["remarks"][0],
-        "interrupted before all rounds were run"
-    );
-    assert_eq!(collection["sweep"]["paired"], true);
 }

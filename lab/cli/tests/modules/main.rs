@@ -13,44 +13,6 @@ use std::path::{Path, PathBuf};
 
 use source::{Crate, Module};
 
-/// Cycles that are known, as pairs of rooms: the first uses the second, and is reached from it.
-/// None may be added.
-const KNOWN: &[&str] = &[
-    "lab/report/src/lib.rs: evidence -> reason",
-    "lab/report/src/lib.rs: grid -> sheet",
-    "lab/report/src/lib.rs: memory -> prose",
-    "lab/report/src/lib.rs: memory -> sheet",
-    "lab/report/src/lib.rs: notes -> sheet",
-    "lab/report/src/lib.rs: plot -> memory",
-    "lab/report/src/lib.rs: plot -> sheet",
-    "lab/report/src/lib.rs: plot::canvas -> plot::look",
-    "lab/report/src/lib.rs: plot::curves -> plot::canvas",
-    "lab/report/src/lib.rs: plot::curves -> plot::look",
-    "lab/report/src/lib.rs: plot::look -> plot::canvas",
-    "lab/report/src/lib.rs: plot::look -> plot::rates",
-    "lab/report/src/lib.rs: plot::rates -> plot::canvas",
-    "lab/report/src/lib.rs: plot::rates -> plot::curves",
-    "lab/report/src/lib.rs: plot::rates -> plot::look",
-    "lab/report/src/lib.rs: prose -> grid",
-    "lab/report/src/lib.rs: prose -> sheet",
-    "lab/report/src/lib.rs: reason -> evidence",
-    "lab/report/src/lib.rs: sheet -> notes",
-    "lab/report/src/lib.rs: sheet -> plot",
-    "lab/witness/interpose/src/lib.rs: entry -> resolve",
-    "lab/witness/interpose/src/lib.rs: follow -> entry",
-    "lab/witness/interpose/src/lib.rs: follow -> record",
-    "lab/witness/interpose/src/lib.rs: follow -> resolve",
-    "lab/witness/interpose/src/lib.rs: follow -> shadow",
-    "lab/witness/interpose/src/lib.rs: record -> follow",
-    "lab/witness/interpose/src/lib.rs: resolve -> follow",
-    "lab/witness/interpose/src/lib.rs: resolve -> record",
-    "lab/witness/interpose/src/lib.rs: shadow -> record",
-    "lab/witness/src/lib.rs: evidence -> ledger",
-    "lab/witness/src/lib.rs: evidence -> tree",
-    "lab/witness/src/lib.rs: ledger -> evidence",
-    "lab/witness/src/lib.rs: tree -> ledger",
-];
-
 fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().expect("the repository is there")
@@ -154,19 +116,11 @@ fn no_two_rooms_of_a_crate_use_each_other() {
         .iter()
         .flat_map(|file| cycles(file, &root()))
         .collect();
-    let new = found
+    let told = found
         .iter()
-        .filter(|(rooms, _)| !KNOWN.contains(&rooms.as_str()));
-    let new: Vec<String> = new
-        .map(|(rooms, files)| format!("{rooms}\n    {}", files.join("\n    ")))
-        .collect();
-    assert!(new.is_empty(), "import cycles:\n{}", new.join("\n"));
-    let gone = KNOWN.iter().filter(|rooms| !found.contains_key(**rooms));
-    let gone: Vec<_> = gone.collect();
-    assert!(
-        gone.is_empty(),
-        "no longer cycles; remove them from KNOWN: {gone:#?}"
-    );
+        .map(|(rooms, files)| format!("{rooms}\n    {}", files.join("\n    ")));
+    let told: Vec<String> = told.collect();
+    assert!(told.is_empty(), "import cycles:\n{}", told.join("\n"));
 }
 
 /// A crate of these files, and the cycles in it.

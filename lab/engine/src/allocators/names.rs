@@ -41,7 +41,7 @@ pub struct Ready {
 }
 
 impl<'a> Names<'a> {
-    /// Names are looked up in `catalogue`; what `engine` is for is told of what is built.
+    /// Looks names up in `catalogue`; builds send their events to the sink of `engine`.
     pub fn new(catalogue: &'a Catalogue, engine: &'a Engine) -> Self {
         Self { catalogue, engine }
     }

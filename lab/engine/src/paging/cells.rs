@@ -38,8 +38,12 @@ impl<'a> Cells<'a> {
         wanted: Vec<Cell>,
         collection: &mut Collection,
     ) -> Result<Self, String> {
-        let places = take_up(&mut collection.paging_cells, wanted)?;
-        collection.machine = opened.machine.clone();
+        let cells = &mut collection.paging_cells;
+        // Later on, what was measured would look like the work of others.
+        if cells.iter().all(|cell| cell.reports.is_empty()) {
+            collection.machine = opened.machine.clone();
+        }
+        let places = take_up(cells, wanted)?;
         Ok(Self {
             opened,
             mechanism,
@@ -73,7 +77,8 @@ impl<'a> Cells<'a> {
         evaluate(collection, self.sentences);
     }
 
-    /// How long cells were measured until now, from the first time that heapdrome was started for them.
+    /// How long cells were measured until now, from the first time that heapdrome was started for
+    /// them.
     fn elapsed(&self) -> Duration {
         self.spent + self.opened.begun.elapsed()
     }
@@ -89,6 +94,18 @@ impl<'a> Cells<'a> {
             .schedule(collection)
             .next(&collection.paging_cells, self.elapsed());
         next.is_none()
+    }
+
+    /// How many cells have rounds of all cells before them, and how many have none.
+    pub fn left_and_done(&self, collection: &Collection) -> (usize, usize) {
+        let cells = self
+            .places
+            .iter()
+            .map(|place| &collection.paging_cells[*place]);
+        let left = cells
+            .filter(|cell| cell.last_round < self.rounds.all)
+            .count();
+        (left, self.places.len() - left)
     }
 
     /// Runs the cells, those first that have the fewest rounds behind them.
@@ -121,9 +138,9 @@ impl<'a> Cells<'a> {
     fn told_rounds(&self, cells: &[Cell]) -> Vec<String> {
         let own = self.places.iter().map(|place| &cells[*place]);
         let run = own.filter(|cell| cell.failure.is_none());
-        let all = run.map(|cell| cell.last_round).min().unwrap_or(0);
+        let all = run.map(|cell| cell.last_round).min();
         let mut told = Vec::new();
-        if all < self.rounds.all {
+        if let Some(all) = all.filter(|all| *all < self.rounds.all) {
             told.push(format!(
                 "{all} of {} rounds were run: another would have taken too long",
                 self.rounds.all

@@ -8,7 +8,8 @@ use crate::allocators::Names;
 use crate::engine::Engine;
 use crate::failure::Failure;
 
-/// Finds what the names stand for; allocators that are not there yet are built, or named only where `build` is false.
+/// Finds what the names stand for; allocators that are not there yet are built, or named only
+/// where `build` is false.
 ///
 /// # Errors
 /// When there is none of a name, or it cannot be had.
@@ -57,7 +58,8 @@ pub fn holdings(asked: &[String], build: bool, engine: &Engine) -> Result<Vec<Ho
     Ok(found)
 }
 
-/// Finds the allocators beside lgalloc: those that were asked for, else the usual ones, or a remark.
+/// Finds the allocators beside lgalloc: those that were asked for, else the usual ones, or a
+/// remark.
 ///
 /// # Errors
 /// When one that was asked for cannot be had, or someone interrupts.

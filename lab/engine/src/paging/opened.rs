@@ -124,8 +124,8 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// The limit of what needs no swap, if there are limits: so much memory, and a quota of processor time, or a
-    /// remark on why there is none.
+    /// The limit of what needs no swap, if there are limits: so much memory, and a quota of
+    /// processor time, or a remark on why there is none.
     ///
     /// # Errors
     /// When someone interrupts.

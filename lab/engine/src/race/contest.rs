@@ -75,9 +75,10 @@ impl Contest {
     /// When the command is not there, or something cannot be written or started.
     pub fn start(engine: &Engine, plan: Plan) -> Result<Self, Failure> {
         let name = unused_name(&engine.folders.races, &plan.started);
-        let machine = heapdrome_machine::describe();
-        let race = Race::start(plan, machine, &engine.folders.races.join(&name))
-            .map_err(measure_failure)?;
+        let machine = engine.machine();
+        let folder = engine.folders.races.join(&name);
+        let race = Race::start_with(engine.launcher(), plan, machine, &folder);
+        let race = race.map_err(measure_failure)?;
         Self::around(race, name, engine)
     }
 
@@ -86,7 +87,7 @@ impl Contest {
     /// # Errors
     /// When its journal cannot be used.
     pub fn resume(folder: &Path, engine: &Engine) -> Result<Self, Failure> {
-        let race = Race::resume(folder).map_err(measure_failure)?;
+        let race = Race::resume_with(engine.launcher(), folder).map_err(measure_failure)?;
         let name = folder
             .file_name()
             .unwrap_or_default()

@@ -138,7 +138,7 @@ mod tests {
         for (rank, untimed, most) in [(0, 20, 10), (5, 20, 10), (5, 29, 1), (5, 40, 0)] {
             assert_eq!(budget(rank, seconds(60), seconds(untimed)), seconds(most));
         }
-        // What the baseline's run took is not taken from that of the leading entrant.
+        // The baseline's run takes no time from that of the leading entrant.
         for untimed in [0, 2, 100] {
             assert_eq!(budget(1, seconds(3), seconds(untimed)), LEAST);
         }

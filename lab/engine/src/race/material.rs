@@ -1,4 +1,4 @@
-//! What is known of a race at any moment, and the estimates that follow from it.
+//! The data of a race so far, and the estimates that follow from them.
 
 use std::collections::BTreeMap;
 

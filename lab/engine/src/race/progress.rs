@@ -1,4 +1,4 @@
-//! How far a race is, told while it goes on.
+//! Progress of a race, as events.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use heapdrome_record::{Plan, RaceResult};
 
 use crate::event::{Aim, Event, Found, Sink, Step};
 
-/// Follows a race and tells how far it is.
+/// Follows a race and sends its progress to the sink.
 pub struct Progress {
     sink: Rc<dyn Sink>,
     names: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of the race of `plan`.
+    /// Starts to follow the race of `plan`.
     pub fn new(plan: &Plan, sink: Rc<dyn Sink>) -> Self {
         sink.event(Event::RaceOpened);
         Self {
@@ -54,7 +54,7 @@ impl Progress {
         self.max_time = Some(time);
     }
 
-    /// Puts `title` before all that is told. That the metric `untold` is missing is told by another, once for all races.
+    /// Gives the events a `title`. A missing metric `untold` is not reported: the collection reports it once.
     pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
         self.title = Some(title.to_owned());
         self.untold = untold;
@@ -70,7 +70,7 @@ impl Progress {
         self.sink.event(Event::RaceDoes { title, step });
     }
 
-    /// Says what is going on besides rounds.
+    /// Reports an untimed run of an entrant.
     pub fn untimed(&self, aim: Aim, entrant: usize) {
         let entrant = self.name(entrant);
         self.step(Step::Untimed { aim, entrant });
@@ -106,23 +106,23 @@ impl Progress {
         }
     }
 
-    /// Tells what was found.
+    /// Reports a finding.
     pub fn found(&self, finding: Found<'_>) {
         let title = self.title.as_deref();
         self.sink.event(Event::RaceFound { title, finding });
     }
 
-    /// Shows the result as far as it has come.
+    /// Reports an interim result.
     pub fn interim(&self, result: &RaceResult) {
         self.sink.event(Event::Interim(result));
     }
 
-    /// The race is at work no longer.
+    /// Reports that the race stops working.
     pub fn close(&self) {
         self.sink.event(Event::RaceClosed);
     }
 
-    /// The race is at work again: of races that take turns, one is shown.
+    /// Reports that the race works again: of races that take turns, one is shown.
     pub fn open(&self) {
         self.sink.event(Event::RaceOpened);
     }

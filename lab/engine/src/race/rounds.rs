@@ -83,8 +83,8 @@ impl Contest {
         self.progress.limit(outlook.longest(stopping));
     }
 
-    /// Runs the baseline once, untimed, where that takes little: the end that is told rests on it, and a
-    /// short command takes several times as long under the witness.
+    /// Runs the baseline once, untimed, if its run under the witness was short. The announced end rests on
+    /// this run: under the witness a short command takes several times as long.
     pub(super) fn try_baseline(&mut self) -> Result<(), Failure> {
         let watched = self.prover.shortest_run();
         let is_short = watched.is_some_and(|run| run < SHORT && self.fits(run));

@@ -23,6 +23,10 @@ const FEW_CALLS: u64 = 1_000;
 /// starting a process.
 const FEW_BYTES: u64 = 1 << 20;
 
+/// Calls and bytes that may differ for each process: an allocator may load a C++ runtime, which sets 72,704
+/// bytes aside where the program itself loads none.
+const AT_START: (u64, u64) = (32, 128 << 10);
+
 /// Processes that may differ, however few there are: shells and build tools start a helper now and
 /// then.
 const FEW_PROCESSES: u64 = 1;
@@ -81,8 +85,11 @@ fn differ(one: Work, other: Work, spread: Work) -> bool {
         one.abs_diff(other) > allowed
     };
     let known = one.bytes > 0 && other.bytes > 0;
-    far(one.calls, other.calls, FEW_CALLS, spread.calls)
-        || known && far(one.bytes, other.bytes, FEW_BYTES, spread.bytes)
+    let processes = one.processes.min(other.processes);
+    let few_calls = FEW_CALLS.max(processes.saturating_mul(AT_START.0));
+    let few_bytes = FEW_BYTES.max(processes.saturating_mul(AT_START.1));
+    far(one.calls, other.calls, few_calls, spread.calls)
+        || known && far(one.bytes, other.bytes, few_bytes, spread.bytes)
         || far(
             one.processes,
             other.processes,
@@ -300,6 +307,20 @@ mod tests {
         assert_eq!(difference(first, &[many], &[]), other);
         // An older heapdrome did not count them.
         assert_eq!(difference(first, &[more(0)], &[]), None);
+    }
+
+    #[test]
+    fn what_an_allocator_loads_into_each_process_is_no_difference() {
+        let shell = |calls, bytes| Work {
+            calls,
+            bytes,
+            processes: 79,
+        };
+        let first = shell(84_873, 10_307_502);
+        let with_a_runtime = shell(84_912, 13_107_200);
+        assert_eq!(difference(first, &[with_a_runtime], &[]), None);
+        let more = shell(84_912, first.bytes + 79 * (129 << 10));
+        assert!(difference(first, &[more], &[]).is_some());
     }
 
     #[test]

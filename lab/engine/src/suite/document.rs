@@ -10,7 +10,7 @@ use heapdrome_record::{Bytes, Collection, Experiment, PagingCell as Cell, Scale}
 
 use super::estimate::Estimate;
 use super::{Pieces, SuiteRequest};
-use crate::event::Event;
+use crate::event::{Event, Piece};
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::paging::{
@@ -20,7 +20,8 @@ use crate::paging::{
 /// The suite's name.
 pub const NAME: &str = "lgalloc";
 
-/// The limit of memory of what needs no swap, and the quota of processor time, as the document has them.
+/// The limit of memory of what needs no swap, and the quota of processor time, as the document has
+/// them.
 const MEMORY: Bytes = Bytes::from_gib(4);
 const PROCESSORS: f64 = 16.0;
 
@@ -94,8 +95,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Makes swap for these cells: what was asked for, else what is free, else a file. Takes out what cannot be run
-    /// without, and tells why.
+    /// Makes swap for these cells: what was asked for, else what is free, else a file. Takes out
+    /// what cannot be run without, and tells why.
     ///
     /// # Errors
     /// When someone interrupts, or what was asked for makes no sense.
@@ -206,6 +207,13 @@ impl Pieces for Document<'_> {
     }
 
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
+        let (left, done) = self.cells.left_and_done(&kept.collection);
+        kept.engine().tell(Event::SuiteStarted {
+            pieces: Piece::Cell,
+            left,
+            done,
+            file: kept.file(),
+        });
         if self.cells.are_done(&kept.collection) {
             return Ok(());
         }

@@ -72,7 +72,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Everything that can be wrong with a suite is found, and every allocator that it needs is built.
+    /// Everything that can be wrong with a suite is found, and every allocator that it needs is
+    /// built.
     ///
     /// # Errors
     /// When there is no suite of this name, it cannot be run, or it cannot go on.
@@ -103,8 +104,8 @@ impl<'a> Session<'a> {
         self.pieces.estimate(&mut self.kept)
     }
 
-    /// Runs what has not been run, misuse included where a target speaks of it. Tells how to go on where someone
-    /// interrupts.
+    /// Runs what has not been run, misuse included where a target speaks of it. Tells how to go on
+    /// where someone interrupts.
     ///
     /// # Errors
     /// When the file cannot be written, someone interrupts, or a piece could not be run for another
@@ -144,7 +145,8 @@ impl<'a> Session<'a> {
 }
 
 impl Races {
-    /// Finds everything that can be wrong with the suites, and builds every allocator that they need.
+    /// Finds everything that can be wrong with the suites, and builds every allocator that they
+    /// need.
     fn of(
         request: &SuiteRequest,
         before: Option<&Collection>,
@@ -186,7 +188,8 @@ impl Pieces for Races {
 
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let ended = self.run_races(kept);
-        // Cells that were picked are all that was asked for; and whoever interrupts waits for nothing.
+        // Cells that were picked are all that was asked for; and whoever interrupts waits for
+        // nothing.
         if self.picked || matches!(ended, Err(Failure::Interrupted)) {
             return ended;
         }

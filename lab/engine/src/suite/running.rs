@@ -3,7 +3,7 @@
 use heapdrome_record::{Collection, Nanoseconds, Options, RaceResult, Scale, Stopping};
 use heapdrome_suites::{Race, Suite, evaluate};
 
-use crate::event::Event;
+use crate::event::{Event, Piece};
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::placement;
@@ -44,7 +44,8 @@ impl Races {
         let left: Vec<&Race> = races.iter().filter(|race| !done(race)).collect();
         let of = left.len();
         kept.engine().tell(Event::SuiteStarted {
-            races: of,
+            pieces: Piece::Race,
+            left: of,
             done: races.len() - of,
             file: kept.file(),
         });

@@ -90,7 +90,7 @@ pub fn check_rivals(
 /// Whether a collection's races, if it has any, come from a machine like this one.
 fn of_this_machine(collection: &Collection) -> bool {
     let (there, here) = (&collection.machine, heapdrome_machine::describe());
-    collection.races.is_empty()
+    (collection.races.is_empty() && collection.paging_cells.is_empty())
         || (&there.processor, there.processors) == (&here.processor, here.processors)
 }
 

@@ -8,86 +8,62 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::message::{Outcome, Refusal, Reply, Request, Spawn, Stop};
-use super::{LauncherProgram, wait};
+use super::message::{Answer, Reply, Request, Spawn, Stop};
+use super::{LauncherKind, LauncherProgram, Simulation, wait};
 use crate::{Interrupt, MeasureError};
 
 /// How often a waiting measurer looks at the interrupt flag: rarely, since it disturbs.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// How a request to start something was answered.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    /// It ran and ended.
-    Ended(Box<Outcome>),
-    /// It could not be started.
-    Refused(Refusal),
-}
-
-/// A launcher that runs; dropping it kills whatever it started.
-pub(crate) struct Launcher {
-    process: Child,
-    socket: BufReader<UnixStream>,
-    /// Whether a process was asked for whose end is not known yet.
-    busy: bool,
+/// A running launcher; dropping it kills whatever it started.
+pub(crate) enum Launcher {
+    /// A process.
+    Process(Box<Process>),
+    /// A function, and its answer to the last request.
+    Simulated(Simulation, Option<Answer>),
 }
 
 impl Launcher {
     /// Starts a launcher and waits until it is there.
-    pub(crate) fn start(program: &LauncherProgram) -> Result<Self, MeasureError> {
-        let (near, far) = UnixStream::pair().map_err(|error| cannot_start(&error))?;
-        let process = Command::new(&program.program)
-            .args(&program.arguments)
-            .stdin(Stdio::from(OwnedFd::from(far)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| cannot_start(&error))?;
-        let mut launcher = Self {
-            process,
-            socket: BufReader::new(near),
-            busy: false,
-        };
-        match launcher.reply()? {
-            Reply::Ready => Ok(launcher),
-            Reply::Unable(reason) => Err(unable(reason)),
-            other => Err(launcher.misbehaved(&format!("answered {other:?}"))),
-        }
+    pub(crate) fn start(kind: &LauncherKind) -> Result<Self, MeasureError> {
+        Ok(match kind {
+            LauncherKind::Program(program) => Self::Process(Box::new(Process::start(program)?)),
+            LauncherKind::Simulated(simulation) => Self::Simulated(simulation.clone(), None),
+        })
     }
 
-    /// The launcher's process: the parent of all that it starts.
+    /// The process that is the parent of all that is started; 0 where nothing is.
     pub(crate) fn pid(&self) -> libc::pid_t {
-        libc::pid_t::try_from(self.process.id()).unwrap_or(0)
+        match self {
+            Self::Process(process) => process.pid(),
+            Self::Simulated(..) => 0,
+        }
     }
 
     /// Asks for a process, without waiting for its end. Only one at a time.
     pub(crate) fn begin(&mut self, spawn: Spawn) -> Result<(), MeasureError> {
-        self.busy = true;
-        self.send(&Request::Run(Box::new(spawn)))
+        match self {
+            Self::Process(process) => process.begin(spawn),
+            Self::Simulated(simulation, answer) => {
+                *answer = Some(simulation.answer(&spawn));
+                Ok(())
+            }
+        }
     }
 
     /// Asks for the end of the process that runs; the answer still comes.
     pub(crate) fn stop(&mut self, stop: Stop) -> Result<(), MeasureError> {
-        self.send(&Request::Stop(stop))
+        match self {
+            Self::Process(process) => process.stop(stop),
+            Self::Simulated(..) => Ok(()),
+        }
     }
 
     /// Waits up to `patience` for the end of the process that was asked for.
     pub(crate) fn poll(&mut self, patience: Duration) -> Result<Option<Answer>, MeasureError> {
-        if self.socket.buffer().is_empty() {
-            let ready = wait::poll([self.socket.get_ref().as_fd()], Some(patience));
-            let [ready] = ready.map_err(|error| self.misbehaved(&error.to_string()))?;
-            if !ready {
-                return Ok(None);
-            }
-        }
-        let reply = self.reply()?;
-        self.busy = false;
-        match reply {
-            Reply::Ended(outcome) => Ok(Some(Answer::Ended(outcome))),
-            Reply::Refused(refusal) => Ok(Some(Answer::Refused(refusal))),
-            Reply::Immortal(names) => Err(MeasureError::CannotKill { names }),
-            Reply::Unable(reason) => Err(unable(reason)),
-            Reply::Ready => Err(self.misbehaved("started twice")),
+        match self {
+            Self::Process(process) => process.poll(patience),
+            Self::Simulated(_, answer) => Ok(answer.take()),
         }
     }
 
@@ -129,11 +105,86 @@ impl Launcher {
 
     /// Kills the process that runs, if one does, with its tree and waits until it is gone.
     pub(crate) fn kill(&mut self) -> Result<(), MeasureError> {
-        if self.busy {
+        if self.is_busy() {
             self.stop(Stop::Kill)?;
             self.finish()?;
         }
         Ok(())
+    }
+
+    fn is_busy(&self) -> bool {
+        match self {
+            Self::Process(process) => process.busy,
+            Self::Simulated(_, answer) => answer.is_some(),
+        }
+    }
+}
+
+/// A launcher's process.
+pub(crate) struct Process {
+    process: Child,
+    socket: BufReader<UnixStream>,
+    /// Whether a process was asked for whose end is not known yet.
+    busy: bool,
+}
+
+impl Process {
+    /// Starts a launcher and waits until it is there.
+    fn start(program: &LauncherProgram) -> Result<Self, MeasureError> {
+        let (near, far) = UnixStream::pair().map_err(|error| cannot_start(&error))?;
+        let process = Command::new(&program.program)
+            .args(&program.arguments)
+            .stdin(Stdio::from(OwnedFd::from(far)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| cannot_start(&error))?;
+        let mut launcher = Self {
+            process,
+            socket: BufReader::new(near),
+            busy: false,
+        };
+        match launcher.reply()? {
+            Reply::Ready => Ok(launcher),
+            Reply::Unable(reason) => Err(unable(reason)),
+            other => Err(launcher.misbehaved(&format!("answered {other:?}"))),
+        }
+    }
+
+    /// The launcher's process: the parent of all that it starts.
+    fn pid(&self) -> libc::pid_t {
+        libc::pid_t::try_from(self.process.id()).unwrap_or(0)
+    }
+
+    /// Asks for a process, without waiting for its end. Only one at a time.
+    fn begin(&mut self, spawn: Spawn) -> Result<(), MeasureError> {
+        self.busy = true;
+        self.send(&Request::Run(Box::new(spawn)))
+    }
+
+    /// Asks for the end of the process that runs; the answer still comes.
+    fn stop(&mut self, stop: Stop) -> Result<(), MeasureError> {
+        self.send(&Request::Stop(stop))
+    }
+
+    /// Waits up to `patience` for the end of the process that was asked for.
+    fn poll(&mut self, patience: Duration) -> Result<Option<Answer>, MeasureError> {
+        if self.socket.buffer().is_empty() {
+            let ready = wait::poll([self.socket.get_ref().as_fd()], Some(patience));
+            let [ready] = ready.map_err(|error| self.misbehaved(&error.to_string()))?;
+            if !ready {
+                return Ok(None);
+            }
+        }
+        let reply = self.reply()?;
+        self.busy = false;
+        match reply {
+            Reply::Ended(outcome) => Ok(Some(Answer::Ended(outcome))),
+            Reply::Refused(refusal) => Ok(Some(Answer::Refused(refusal))),
+            Reply::Immortal(names) => Err(MeasureError::CannotKill { names }),
+            Reply::Unable(reason) => Err(unable(reason)),
+            Reply::Ready => Err(self.misbehaved("started twice")),
+        }
     }
 
     fn send(&mut self, request: &Request) -> Result<(), MeasureError> {
@@ -175,7 +226,7 @@ impl Launcher {
     }
 }
 
-impl Drop for Launcher {
+impl Drop for Process {
     fn drop(&mut self) {
         // The launcher takes its tree with it, and gives up after a few seconds.
         let _ = self.socket.get_ref().shutdown(std::net::Shutdown::Both);

@@ -141,6 +141,15 @@ impl Usage {
     }
 }
 
+/// How a request to start something was answered.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// It ran and ended.
+    Ended(Box<Outcome>),
+    /// It could not be started.
+    Refused(Refusal),
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// The launcher is there.

@@ -16,14 +16,17 @@ mod ending;
 mod message;
 mod moment;
 mod serve;
+mod simulated;
 mod wait;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) use client::{Answer, Launcher};
-pub(crate) use message::{CgroupFiles, Outcome, Refusal, Spawn, Stop};
+pub(crate) use client::Launcher;
+pub(crate) use message::{Answer, CgroupFiles, Outcome, Refusal, Spawn, Stop};
 pub(crate) use wait::child_usage;
+
+pub use simulated::{SimulatedEnd, SimulatedRun, Simulation};
 
 /// The argument that makes heapdrome a launcher.
 pub const ARGUMENT: &str = "__launch";
@@ -34,6 +37,27 @@ pub fn main_if_asked() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) && arguments.next().is_none() {
         std::process::exit(serve::serve());
+    }
+}
+
+/// Launcher of the commands of a race.
+#[derive(Clone, Debug)]
+pub enum LauncherKind {
+    /// A small process that starts them.
+    Program(LauncherProgram),
+    /// A function that returns their cost, and starts nothing.
+    Simulated(Simulation),
+}
+
+impl From<&LauncherProgram> for LauncherKind {
+    fn from(program: &LauncherProgram) -> Self {
+        Self::Program(program.clone())
+    }
+}
+
+impl From<&LauncherKind> for LauncherKind {
+    fn from(kind: &LauncherKind) -> Self {
+        kind.clone()
     }
 }
 

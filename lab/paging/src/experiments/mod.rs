@@ -1,5 +1,5 @@
-//! The experiments: which cells each has, and which tables come of them. Tables are made of cells alone, so that a
-//! result that was kept has the same ones.
+//! The experiments: which cells each has, and which tables come of them. Tables are made of cells
+//! alone, so that a result that was kept has the same ones.
 
 mod burst;
 mod huge_pages;

@@ -14,7 +14,8 @@ const MOST_LOST: usize = 2;
 pub enum Experiment {
     /// Regions taken and returned.
     Throughput,
-    /// The paging benchmark: random reads of a working set that does not fit, and regions that come back from swap.
+    /// The paging benchmark: random reads of a working set that does not fit, and regions that
+    /// come back from swap.
     Paging,
     /// The paging benchmark at a quarter of its size.
     Heavy,
@@ -191,13 +192,15 @@ impl PagingCell {
         }
     }
 
-    /// Adds what came of a round: rejected reports, if any, and then one that is sound; or rejected ones alone.
+    /// Adds what came of a round: rejected reports, if any, and then one that is sound; or
+    /// rejected ones alone.
     pub fn add(&mut self, round: u32, reports: Vec<PagingReport>) {
         self.last_round = round;
         self.reports.extend(reports);
     }
 
-    /// What a reader should know: how it ended, rounds that were lost or rejected, remarks, each once.
+    /// What a reader should know: how it ended, rounds that were lost or rejected, remarks, each
+    /// once.
     pub fn remarks(&self) -> Vec<String> {
         let ending = self.ending();
         let known = |why: &&String| ending.as_ref().is_some_and(|ending| ending.ends_with(*why));

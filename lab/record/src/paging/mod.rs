@@ -1,5 +1,5 @@
-//! The data of the paging lab: what a child process is asked to do, what it answers, and what came of one setting in
-//! all rounds.
+//! The data of the paging lab: what a child process is asked to do, what it answers, and what came
+//! of one setting in all rounds.
 
 mod cell;
 mod distribution;

@@ -2,7 +2,8 @@
 
 use super::rivals::{Figure, Rival, Standing};
 use super::{Advice, Conclusion, is_as_is, no_speed_differs, sees_time, twin};
-use crate::sheet::{Sheet, settings};
+use crate::entrant::settings;
+use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
 /// An entrant to take.

@@ -1,9 +1,12 @@
 //! The rivals of a race, and how each stands beside the baseline on the judged figures.
 
-use heapdrome_record::{Better, Comparison, EntrantResult, Role, Verdict, spoken};
+use heapdrome_record::{
+    Better, CPU, Comparison, EntrantResult, PEAK_RSS, Role, Verdict, WALL, spoken,
+};
 
+use crate::entrant::{PEAK_TREE, versus};
 use crate::foreign;
-use crate::sheet::{CPU, PEAK_RSS, PEAK_TREE, Sheet, WALL, versus};
+use crate::sheet::Sheet;
 use crate::words;
 
 /// A ratio whose interval lies within this share of 1 makes no difference that matters.

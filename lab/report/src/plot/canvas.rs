@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 
+use super::coordinate::n;
 use super::look::Look;
+use super::palette::INK;
 use crate::foreign;
 
 /// The width of every plot.
@@ -14,8 +16,6 @@ pub(crate) const NARROW: f64 = 336.0;
 /// Where the names of rows end.
 pub(crate) const NAMES: f64 = 140.0;
 
-/// Ink on white paper, for files; the page's style overrides them.
-pub(crate) const INK: &str = "#1a1a1a";
 /// Lines of the grid.
 pub(crate) const GRID: &str = "#d4d4d4";
 /// Text that matters less.
@@ -33,16 +33,6 @@ pub(super) const FILE_ONLY: [&str; 7] = [
     " fill=\"none\" stroke=\"#d4d4d4\"",
     " fill=\"none\" stroke=\"#1a1a1a\"",
 ];
-
-/// A coordinate, with one decimal where it needs one.
-pub(crate) fn n(value: f64) -> String {
-    let text = format!("{value:.1}");
-    match text.strip_suffix(".0") {
-        Some("-0") => "0".to_owned(),
-        Some(whole) => whole.to_owned(),
-        None => text,
-    }
-}
 
 /// What a drawing is called, and what a screen reader says about it.
 pub(crate) struct Label {

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use heapdrome_record::{Ccdf, Collection, Nanoseconds};
 use maud::{Markup, html};
 
-use super::canvas::{self, Anchor, Label, n};
+use super::canvas::{self, Anchor, Label};
+use super::coordinate::n;
 use super::look::{ALL_FITS, Look, Looks};
 use super::palette::COLOURS;
 use super::scale::{FEWEST_TICKS, Scale};

@@ -5,10 +5,12 @@ use std::fmt::Write;
 use maud::{Markup, html};
 
 use super::Plot;
-use super::canvas::{self, Anchor, Label, n};
+use super::canvas::{self, Anchor, Label};
+use super::coordinate::n;
 use super::look::Look;
 use super::measures::Unit;
 use super::scale::{Scale, ratio_text};
+use super::tabled::Point;
 use crate::foreign;
 
 const HEIGHT: f64 = 400.0;
@@ -49,15 +51,6 @@ pub(super) struct Curve {
     pub(super) name: String,
     pub(super) look: Look,
     pub(super) points: Vec<Point>,
-}
-
-/// One value, where it stands, and its interval where there is one.
-#[derive(Clone)]
-pub(super) struct Point {
-    pub(super) place: f64,
-    pub(super) label: String,
-    pub(super) value: f64,
-    pub(super) ends: Option<[f64; 2]>,
 }
 
 /// What the strokes at the values are.

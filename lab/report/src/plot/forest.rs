@@ -1,15 +1,16 @@
 //! The ranking as a forest plot: one row for each entrant, its ratio to the baseline and the interval.
 
-use heapdrome_record::Role;
+use heapdrome_record::{Role, WALL};
 use maud::{Markup, html};
 
-use super::canvas::{self, Anchor, BAND, Label, NAMES, NARROW, WIDTH, n};
-use super::look::Look;
+use super::canvas::{self, Anchor, BAND, Label, NAMES, NARROW, WIDTH};
+use super::coordinate::n;
+use super::look::{Look, Ranking};
 use super::measures::{Measure, Ratio};
 use super::scale::{Scale, ratio_text};
 use super::{Plot, stem};
+use crate::entrant::versus;
 use crate::foreign;
-use crate::sheet::{Sheet, WALL, versus};
 use crate::words;
 
 /// Between words and the edge of the paper.
@@ -47,7 +48,7 @@ const FOR_NARROW_SCREENS: Layout = Layout {
 
 /// What is drawn.
 struct Forest<'a> {
-    sheet: &'a Sheet<'a>,
+    sheet: &'a Ranking<'a>,
     measure: &'a Measure,
     /// The places of the rows in the ranking by wall time, the best by this figure first.
     order: Vec<usize>,
@@ -59,7 +60,7 @@ struct Forest<'a> {
 }
 
 /// The forest plot of a figure, if at least one rival has it.
-pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
+pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
     let order = measure.order(sheet);
     let ratios = order.iter().map(|place| measure.ratio(sheet, *place));
     let ratios: Vec<Option<Ratio>> = ratios.collect();
@@ -183,7 +184,7 @@ impl Forest<'_> {
 }
 
 /// The interval of the baseline against itself, for wall time.
-fn noise(sheet: &Sheet<'_>, measure: &Measure) -> Option<[f64; 2]> {
+fn noise(sheet: &Ranking<'_>, measure: &Measure) -> Option<[f64; 2]> {
     let floor = sheet
         .result
         .noise_floor
@@ -196,7 +197,7 @@ fn noise(sheet: &Sheet<'_>, measure: &Measure) -> Option<[f64; 2]> {
 }
 
 /// How often the intervals hold, if any ratio has one.
-fn level(sheet: &Sheet<'_>, ratios: &[Option<Ratio>]) -> Option<String> {
+fn level(sheet: &Ranking<'_>, ratios: &[Option<Ratio>]) -> Option<String> {
     let mut ratios = ratios.iter().flatten();
     let any = ratios.any(|ratio| ratio.ends.is_some());
     any.then(|| format!("{}%", ratio_text(100.0 * (1.0 - sheet.result.alpha))))
@@ -272,7 +273,7 @@ fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Markup {
 }
 
 /// The figure in words, as in the tables.
-fn told(sheet: &Sheet<'_>, measure: &Measure, place: usize, ratio: Option<&Ratio>) -> String {
+fn told(sheet: &Ranking<'_>, measure: &Measure, place: usize, ratio: Option<&Ratio>) -> String {
     let entrant = sheet.rows[place].entrant;
     let Some(ratio) = ratio else {
         return words::NONE.to_owned();

@@ -1,12 +1,14 @@
 //! How an allocator looks in every plot of a result: a colour, which colour-blind eyes tell apart as well, and a
 //! shape and a pattern of dashes, which carry it on grey paper and where there are more allocators than colours.
 
+use std::ops::Deref;
+
 use heapdrome_record::{Collection, RaceResult, Role, Saved, Survival, Table};
 use maud::{Markup, html};
 
-use super::canvas::{INK, n};
-use super::palette::COLOURS;
-use super::rates;
+use super::coordinate::n;
+use super::palette::{COLOURS, INK};
+use super::tabled;
 use crate::sheet::Sheet;
 
 /// Shapes and patterns of dashes beside those of the baseline.
@@ -194,14 +196,6 @@ impl Looks {
         looks
     }
 
-    /// Of one race.
-    pub(crate) fn of_race(race: &RaceResult) -> Self {
-        let mut looks = Self::default();
-        looks.race(race, Role::Baseline);
-        looks.race(race, Role::Rival);
-        looks
-    }
-
     fn race(&mut self, race: &RaceResult, role: Role) {
         for entrant in race.entrants.iter().filter(|one| one.role == role) {
             if role == Role::Baseline && self.baseline.is_none() {
@@ -232,7 +226,7 @@ impl Looks {
 
     /// The names of a table.
     pub(super) fn table(&mut self, table: &Table) {
-        for name in rates::names(table) {
+        for name in tabled::names(table) {
             self.learn(who(&name));
         }
     }
@@ -277,11 +271,31 @@ fn who(name: &str) -> &str {
     name.rsplit_once(", ").map_or(name, |(_, who)| who)
 }
 
-impl Sheet<'_> {
-    /// The look of the entrant in this place of the ranking.
-    pub(crate) fn look(&self, place: usize) -> Look {
-        let row = self.rows.get(place);
+/// The entrants of a race, each with its look.
+pub(super) struct Ranking<'a> {
+    sheet: Sheet<'a>,
+    looks: &'a Looks,
+}
+
+impl<'a> Ranking<'a> {
+    /// Those of `result`.
+    pub(super) fn new(result: &'a RaceResult, looks: &'a Looks) -> Self {
+        let sheet = Sheet::new(result);
+        Self { sheet, looks }
+    }
+
+    /// The look of the entrant in this place.
+    pub(super) fn look(&self, place: usize) -> Look {
+        let row = self.sheet.rows.get(place);
         row.map_or(Look::BASELINE, |row| self.looks.get(&row.entrant.allocator))
+    }
+}
+
+impl<'a> Deref for Ranking<'a> {
+    type Target = Sheet<'a>;
+
+    fn deref(&self) -> &Sheet<'a> {
+        &self.sheet
     }
 }
 

@@ -1,9 +1,10 @@
 //! What is plotted: one figure of every entrant that counts.
 
-use heapdrome_record::{Better, Bytes, EntrantResult, Nanoseconds, Role, Series};
+use heapdrome_record::{Better, Bytes, EntrantResult, Nanoseconds, PEAK_RSS, Role, Series, WALL};
 
+use crate::entrant::{OPERATIONS, OVERHEAD, PEAK_TREE, cpu, versus};
 use crate::foreign;
-use crate::sheet::{OPERATIONS, OVERHEAD, PEAK_RSS, PEAK_TREE, Sheet, WALL, cpu, versus};
+use crate::sheet::Sheet;
 use crate::words;
 
 /// How values of a figure are told.

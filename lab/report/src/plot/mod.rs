@@ -7,6 +7,7 @@
 
 mod canvas;
 mod ccdf;
+mod coordinate;
 mod curves;
 mod forest;
 mod group;
@@ -21,6 +22,7 @@ mod scale;
 mod scatter;
 mod survival;
 mod sweep;
+mod tabled;
 mod thin;
 mod timeline;
 
@@ -39,7 +41,7 @@ use maud::{Markup, PreEscaped};
 
 use crate::ReportError;
 use crate::foreign;
-use crate::sheet::Sheet;
+use look::Ranking;
 
 /// A drawing of one view of a result.
 #[derive(Clone, Debug)]
@@ -62,7 +64,7 @@ impl Plot {
     /// The drawing for a page, whose style says what the file says of every line of the grid and every name, and
     /// shows the narrow one in its place where there is one and no room for the other.
     pub(crate) fn in_page(&self) -> Markup {
-        let colours = COLOURS.iter().chain([&canvas::INK]);
+        let colours = COLOURS.iter().chain([&palette::INK]);
         let colours = colours.map(|colour| format!(" color=\"{colour}\""));
         let said: Vec<String> = canvas::FILE_ONLY
             .iter()
@@ -105,8 +107,7 @@ pub fn plots(saved: &Saved) -> Vec<Plot> {
 
 /// The plots of one race, their names after `prefix`.
 pub(crate) fn of_race(result: &RaceResult, prefix: &str, looks: &Looks) -> Vec<Plot> {
-    let mut sheet = Sheet::new(result);
-    sheet.looks = looks.clone();
+    let sheet = Ranking::new(result, looks);
     let known = measures(&sheet);
     let mut plots: Vec<Plot> = known
         .iter()

@@ -1,5 +1,8 @@
 //! The colours of allocators, which eyes of every kind tell apart.
 
+/// Ink on white paper, for files; the page's style overrides it.
+pub(crate) const INK: &str = "#1a1a1a";
+
 /// Colours for white paper. Each has a contrast of at least three to one with it. Any two of them, and ink, lie at
 /// least 25 apart in CIE Lab (1976, where 2.3 is just seen), as usual eyes see them and as eyes without red, green or
 /// blue receptors do. They were found by a search for the greatest such distance. In grey some are alike: there
@@ -16,7 +19,7 @@ pub(crate) const DARK_COLOURS: [&str; 10] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::canvas::INK;
+    use super::super::palette::INK;
     use super::*;
 
     /// Ink and paper of a dark page, as in its style.

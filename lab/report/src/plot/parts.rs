@@ -5,11 +5,13 @@ use heapdrome_record::{Bytes, EntrantResult, MemoryParts};
 use maud::{Markup, html};
 
 use super::Plot;
-use super::canvas::{self, Anchor, BAND, INK, Label, NAMES, WIDTH, n};
+use super::canvas::{self, Anchor, BAND, Label, NAMES, WIDTH};
+use super::coordinate::n;
+use super::look::Ranking;
+use super::palette::INK;
 use super::scale::Scale;
 use crate::foreign;
 use crate::memory;
-use crate::sheet::Sheet;
 
 const PLOT: [f64; 2] = [NAMES + 52.0, 555.0];
 const TOP: f64 = 74.0;
@@ -113,7 +115,7 @@ fn whole(parts: &MemoryParts) -> Bytes {
 }
 
 /// The bars of all entrants, if any was looked at closely.
-pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
+pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let entrants = || sheet.rows.iter().map(|row| row.entrant);
     let widest = entrants()
         .flat_map(bars)
@@ -153,7 +155,7 @@ pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
 }
 
 /// What is drawn; only what is there is told.
-fn caption(sheet: &Sheet<'_>, idle: bool) -> String {
+fn caption(sheet: &Ranking<'_>, idle: bool) -> String {
     let after = if idle { ", and after idling" } else { "" };
     let requested = |row: &crate::sheet::Row<'_>| memory::requested(sheet, row.entrant).is_some();
     let stroke = match sheet.rows.iter().any(requested) {
@@ -201,7 +203,7 @@ fn told(bytes: f64) -> String {
     }
 }
 
-fn row(sheet: &Sheet<'_>, place: usize, scale: &Scale) -> Markup {
+fn row(sheet: &Ranking<'_>, place: usize, scale: &Scale) -> Markup {
     let entrant = sheet.rows[place].entrant;
     let bars = bars(entrant);
     html! {
@@ -238,7 +240,7 @@ fn segments(parts: &MemoryParts, scale: &Scale, y: f64) -> Markup {
     html! { @for one in drawn { (one) } }
 }
 
-fn described(sheet: &Sheet<'_>) -> String {
+fn described(sheet: &Ranking<'_>) -> String {
     let mut rows = Vec::new();
     for row in &sheet.rows {
         for bar in bars(row.entrant) {

@@ -2,11 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::canvas::{self, Anchor, Label, NAMES, WIDTH, n};
+use super::canvas::{self, Anchor, Label, NAMES, WIDTH};
+use super::coordinate::n;
+use super::look::Ranking;
 use super::measures::{Measure, Values};
+use super::palette;
 use super::scale::Scale;
 use super::{Plot, stem};
-use crate::sheet::Sheet;
 
 /// Where the plot begins and ends.
 const PLOT: [f64; 2] = [NAMES + 50.0, 555.0];
@@ -18,7 +20,7 @@ const HEIGHTS: [f64; 2] = [ROW - 8.0, 8.0];
 const FARTHEST: f64 = 2.0;
 
 /// The samples of a figure, if any entrant has two of them.
-pub(super) fn plot(sheet: &Sheet<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
+pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
     let rounds = known(measure).map(|values| values.samples.len());
     let rounds = rounds.max().filter(|rounds| *rounds >= 2)?;
     let low = parts(measure).fold(0.99, f64::min).max(1.0 / FARTHEST);
@@ -113,14 +115,14 @@ fn behind(rows: usize, [low, high]: [f64; 2]) -> Markup {
     let told: Vec<_> = told.map(|(y, told)| ([PLOT[0] - 6.0, y], told)).collect();
     html! {
         (canvas::grid(&edges))
-        path class="axis" fill="none" stroke=(canvas::INK) stroke-dasharray="3 3" stroke-opacity="0.6"
+        path class="axis" fill="none" stroke=(palette::INK) stroke-dasharray="3 3" stroke-opacity="0.6"
             d=(canvas::strokes(&medians)) {}
         (canvas::faint_all(Anchor::End, &told))
     }
 }
 
 fn row(
-    sheet: &Sheet<'_>,
+    sheet: &Ranking<'_>,
     measure: &Measure,
     place: usize,
     values: Option<&Values>,
@@ -188,7 +190,7 @@ fn outline([x, y]: [f64; 2], part: f64, up: &Scale) -> String {
     )
 }
 
-fn described(sheet: &Sheet<'_>, measure: &Measure) -> String {
+fn described(sheet: &Ranking<'_>, measure: &Measure) -> String {
     let rows = measure
         .values
         .iter()

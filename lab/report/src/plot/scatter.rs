@@ -3,11 +3,15 @@
 use maud::{Markup, html};
 
 use super::Plot;
-use super::canvas::{self, Anchor, Label, WIDTH, n};
+use super::canvas::{self, Anchor, Label, WIDTH};
+use super::coordinate::n;
+use super::look::Ranking;
 use super::measures::{Measure, Ratio, measures};
+use super::palette;
 use super::scale::{Scale, ratio_text};
+use crate::entrant::PEAK_TREE;
 use crate::foreign;
-use crate::sheet::{PEAK_RSS, PEAK_TREE, Sheet, WALL};
+use heapdrome_record::{PEAK_RSS, WALL};
 
 const HEIGHT: f64 = 460.0;
 const ACROSS: [f64; 2] = [64.0, 620.0];
@@ -21,7 +25,7 @@ struct Point {
 }
 
 /// The scatter, if at least two entrants have both figures.
-pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
+pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let (points, memory) = points(sheet)?;
     let best = best(&points);
     let scales = [
@@ -47,7 +51,7 @@ pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
     let axes = axes(sheet, &memory, &scales);
     let body = html! {
         (axes)
-        path class="axis" fill="none" stroke=(canvas::INK) stroke-dasharray="5 4"
+        path class="axis" fill="none" stroke=(palette::INK) stroke-dasharray="5 4"
             d=(steps(&points, &best, &scales)) {}
         @for (point, label) in points.iter().zip(labels(sheet, &points, &scales)) {
             (draw(sheet, point, best.iter().any(|b| points[*b].place == point.place), &scales, label))
@@ -61,11 +65,11 @@ pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
     })
 }
 
-fn name_of(sheet: &Sheet<'_>, place: usize) -> String {
+fn name_of(sheet: &Ranking<'_>, place: usize) -> String {
     foreign::name(&sheet.rows[place].entrant.allocator)
 }
 
-fn points(sheet: &Sheet<'_>) -> Option<(Vec<Point>, Measure)> {
+fn points(sheet: &Ranking<'_>) -> Option<(Vec<Point>, Measure)> {
     let known = measures(sheet);
     let time = known.iter().find(|measure| measure.key == WALL)?;
     let of = |key: &str| known.iter().find(|measure| measure.key == key);
@@ -109,7 +113,7 @@ fn scale(ratios: impl Iterator<Item = Ratio> + Clone, paper: [f64; 2]) -> Scale 
     Scale::logarithmic([low / margin, high * margin], paper)
 }
 
-fn axes(sheet: &Sheet<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Markup {
+fn axes(sheet: &Ranking<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Markup {
     let baseline = foreign::short_name(&sheet.result.baseline, 19);
     let relative = format!("relative to {baseline} (log scale; lower is better)");
     let middle = (UP[0] + UP[1]) / 2.0;
@@ -149,7 +153,7 @@ fn steps(points: &[Point], best: &[usize], [x, y]: &[Scale; 2]) -> String {
 }
 
 fn draw(
-    sheet: &Sheet<'_>,
+    sheet: &Ranking<'_>,
     point: &Point,
     best: bool,
     [x, y]: &[Scale; 2],
@@ -161,7 +165,7 @@ fn draw(
         g class={ "point " (look.class()) } color=(look.colour()) data-entrant=(point.place) {
             (intervals(point, [x, y]))
             @if best {
-                circle class="axis" cx=(n(px)) cy=(n(py)) r="10" fill="none" stroke=(canvas::INK) {}
+                circle class="axis" cx=(n(px)) cy=(n(py)) r="10" fill="none" stroke=(palette::INK) {}
             }
             (look.marker([px, py], 5.5, None))
             (canvas::text(label, Anchor::Start,
@@ -199,7 +203,7 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Markup {
 }
 
 /// Where each name stands: beside its point, in the first of a few places that is still free.
-fn labels(sheet: &Sheet<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f64; 2]> {
+fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f64; 2]> {
     let centres: Vec<[f64; 2]> = points
         .iter()
         .map(|point| [x.at(point.time.at), y.at(point.memory.at)])

@@ -5,10 +5,11 @@ use heapdrome_record::{Bytes, Multiple, Survival};
 use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, Label, NAMES, WIDTH};
-use super::curves::{Across, Curve, Point, draw};
+use super::curves::{Across, Curve, draw};
 use super::look::{Look, Looks};
 use super::measures::Unit;
 use super::scale::{Scale, ratio_text};
+use super::tabled::Point;
 use super::{Plot, stem};
 use crate::foreign;
 use crate::words::NONE;

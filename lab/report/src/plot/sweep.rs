@@ -3,11 +3,12 @@
 use heapdrome_record::{EntrantResult, Factor, Role, ScalingPoint, Series, Status};
 
 use super::Plot;
-use super::curves::{Across, Curve, Ends, Point, draw, draw_with};
+use super::curves::{Across, Curve, Ends, draw, draw_with};
 use super::group::{At, Group};
 use super::look::Looks;
 use super::measures::Unit;
-use crate::sheet::OPERATIONS;
+use super::tabled::Point;
+use crate::entrant::OPERATIONS;
 
 /// Fewer rounds than these have no quartiles to speak of.
 const FEWEST_ROUNDS: usize = 4;

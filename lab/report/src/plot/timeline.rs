@@ -6,12 +6,14 @@ use heapdrome_record::{EntrantResult, MemoryParts};
 use maud::{Markup, html};
 
 use super::Plot;
-use super::canvas::{self, Anchor, Label, NAMES, WIDTH, n};
+use super::canvas::{self, Anchor, Label, NAMES, WIDTH};
+use super::coordinate::n;
+use super::look::Ranking;
 use super::measures::Unit;
+use super::palette;
 use super::scale::Scale;
 use super::thin::visible;
 use crate::memory;
-use crate::sheet::Sheet;
 
 const PLOT: [f64; 2] = [NAMES + 62.0, 545.0];
 const TOP: f64 = 48.0;
@@ -31,7 +33,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(sheet: &Sheet<'_>, entrant: &EntrantResult) -> Self {
+    fn of(sheet: &Ranking<'_>, entrant: &EntrantResult) -> Self {
         let anonymous = entrant.memory_timeline.iter();
         let parts = entrant.memory_parts.iter();
         let resident = |parts: &MemoryParts| [parts.at.as_seconds(), parts.resident().as_f64()];
@@ -56,7 +58,7 @@ impl Lines {
 }
 
 /// The timelines, if any entrant has one.
-pub(super) fn plot(sheet: &Sheet<'_>, prefix: &str) -> Option<Plot> {
+pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let all: Vec<Lines> = sheet
         .rows
         .iter()
@@ -165,7 +167,7 @@ fn behind(rows: usize, up: &Scale) -> Markup {
     }
 }
 
-fn row(sheet: &Sheet<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
+fn row(sheet: &Ranking<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
     let peak = lines.anonymous.iter().map(|[_, bytes]| *bytes);
     let peak = peak.reduce(f64::max);
     html! {
@@ -190,7 +192,7 @@ fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
                 stroke-dasharray="1 3" {}
         }
         @if let Some(requested) = lines.requested {
-            path class="axis" fill="none" d=(canvas::strokes(&[PLOT.map(|x| [x, up.at(requested)])])) stroke=(canvas::INK) stroke-dasharray="6 4" {
+            path class="axis" fill="none" d=(canvas::strokes(&[PLOT.map(|x| [x, up.at(requested)])])) stroke=(palette::INK) stroke-dasharray="6 4" {
                 title { "requested: " (Unit::Bytes.tell(requested)) }
             }
         }
@@ -233,7 +235,7 @@ fn area(readings: &[Reading], across: &Scale, up: &Scale) -> String {
     curve(&places)
 }
 
-fn described(sheet: &Sheet<'_>) -> String {
+fn described(sheet: &Ranking<'_>) -> String {
     let rows = sheet.rows.iter().filter_map(|row| {
         let samples = &row.entrant.memory_timeline;
         let highest = samples.iter().max_by_key(|sample| sample.anonymous)?;

@@ -1,11 +1,12 @@
 //! What the races of a sweep say together: who is the fastest where, where that changes, and what cannot be
 //! said. It rests on the intervals alone.
 
-use heapdrome_record::{Collection, Comparison, Member, RaceResult, Role, Status};
+use heapdrome_record::{Collection, Comparison, Member, RaceResult, Role, Status, WALL};
 
+use crate::entrant::versus;
 use crate::foreign;
 use crate::plot::{Group, groups};
-use crate::sheet::{Row, Sheet, WALL, versus};
+use crate::sheet::{Row, Sheet};
 use crate::words::{self, listed};
 
 /// More changes of the lead than these are counted, not told one by one.

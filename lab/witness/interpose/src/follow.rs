@@ -6,12 +6,12 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::entry::{self, Thread};
 use crate::layout::SIZES;
 use crate::record;
-use crate::resolve::{self, Slot};
 use crate::shadow::{self, Block};
+use crate::slots::{self, Slot};
 use crate::system;
+use crate::thread::{Thread, thread};
 
 /// Where a function has the size of the block that it makes.
 #[derive(Clone, Copy)]
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn follow() {
 
 /// Takes the block that a call frees out of what is live, and returns the function to call.
 extern "C" fn before(call: &mut Call) -> usize {
-    let old = match deed(resolve::index(call.slot)) {
+    let old = match deed(slots::index(call.slot)) {
         Deed::Frees | Deed::Resizes(_) => forget(call.arguments[0]),
         _ => None,
     };
@@ -138,11 +138,7 @@ extern "C" fn before(call: &mut Call) -> usize {
     call.old_thread = old.map_or(0, |block| u64::from(block.thread));
     // SAFETY: the entry point has put the address of its slot there.
     let next = unsafe { (*call.slot).target() };
-    call.began = if is_due(entry::thread()) {
-        system::ticks()
-    } else {
-        0
-    };
+    call.began = if is_due(thread()) { system::ticks() } else { 0 };
     next
 }
 
@@ -151,7 +147,7 @@ extern "C" fn after(call: &Call, result: usize) -> usize {
     if call.began != 0 {
         note_time(system::ticks().wrapping_sub(call.began));
     }
-    match deed(resolve::index(call.slot)) {
+    match deed(slots::index(call.slot)) {
         Deed::Makes(size) if result != 0 => note(result, asked(size, call)),
         // An int of which the upper half of the register is not defined.
         Deed::Stores(size) if result as u32 == 0 => {
@@ -183,7 +179,7 @@ fn note(address: usize, size: u64) {
     let bin = &record::followed().sizes[length.min(SIZES - 1)];
     bin.blocks.fetch_add(1, Ordering::Relaxed);
     bin.bytes.fetch_add(size, Ordering::Relaxed);
-    let thread = number(entry::thread()) as u8;
+    let thread = number(thread()) as u8;
     live(address, Block { size, thread });
 }
 
@@ -209,7 +205,7 @@ fn forget(address: usize) -> Option<Block> {
         .live
         .fetch_sub(block.size as i64, Ordering::Relaxed);
     followed.frees.fetch_add(1, Ordering::Relaxed);
-    if block.thread != number(entry::thread()) as u8 {
+    if block.thread != number(thread()) as u8 {
         followed.freed_by_others.fetch_add(1, Ordering::Relaxed);
     }
     Some(block)
@@ -262,19 +258,4 @@ fn note_time(ticks: u64) {
         followed.timed.fetch_add(1, Ordering::Relaxed);
         followed.ticks.fetch_add(ticks, Ordering::Relaxed);
     }
-}
-
-/// Ticks that timing takes itself: the least of many tries with a function that does nothing.
-pub fn calibrate() -> u64 {
-    extern "C" fn nothing(word: usize) -> usize {
-        word
-    }
-    // Called through an address that the compiler does not know, as the followed functions are.
-    let next: extern "C" fn(usize) -> usize = core::hint::black_box(nothing);
-    let once = |_| {
-        let before = system::ticks();
-        core::hint::black_box(next(1));
-        system::ticks().wrapping_sub(before)
-    };
-    (0..256).map(once).min().unwrap_or(0)
 }

@@ -29,8 +29,10 @@ mod layout;
 mod record;
 mod resolve;
 mod shadow;
+mod slots;
 mod strings;
 mod system;
+mod thread;
 
 use core::ptr::null_mut;
 

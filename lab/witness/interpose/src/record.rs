@@ -5,7 +5,6 @@ use core::ptr::{addr_of_mut, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::elf;
-use crate::follow;
 use crate::layout::{FOLLOW, FUNCTIONS, Followed, MAGIC, OBJECTS, OwnCalls, PATH_BYTES, Record};
 use crate::system::{self, ObjectInfo};
 
@@ -98,7 +97,7 @@ pub fn is_following() -> bool {
         let known = if is_asked_to_follow() { YES } else { NO };
         KNOWN.store(known, Ordering::Relaxed);
         if known == YES {
-            let ticks = follow::calibrate();
+            let ticks = system::calibrate();
             followed().calibration.store(ticks, Ordering::Relaxed);
         }
     }

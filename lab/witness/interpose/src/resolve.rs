@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::addr_of_mut;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::elf;
 use crate::fallback;
@@ -10,48 +10,8 @@ use crate::follow;
 use crate::late;
 use crate::layout::{FUNCTIONS, Function, MALLOC, PATH_BYTES, Record};
 use crate::record;
+use crate::slots::SLOTS;
 use crate::system::{self, ObjectInfo};
-
-/// What an entry point needs, in the order in which its assembly reads it.
-#[repr(C)]
-pub struct Slot {
-    /// Where calls go; 0 until the first.
-    next: AtomicUsize,
-    /// Where the object that serves them begins, and how long it is: calls from there are its own
-    /// and are not counted.
-    low: AtomicUsize,
-    span: AtomicUsize,
-    /// What counts them: the first word of a [`Function`].
-    counter: AtomicUsize,
-    /// Where counted calls go: there as well, or to the function that follows blocks.
-    counted_next: AtomicUsize,
-}
-
-impl Slot {
-    /// The function that serves the calls.
-    pub fn target(&self) -> usize {
-        self.next.load(Ordering::Relaxed)
-    }
-}
-
-/// Distance of two slots in bytes.
-pub const SLOT_BYTES: usize = size_of::<Slot>();
-
-/// The place in [`FUNCTIONS`] of the function that has this slot.
-pub fn index(slot: *const Slot) -> usize {
-    (slot as usize - (&raw const SLOTS) as usize) / SLOT_BYTES
-}
-
-/// One slot for each function.
-pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
-    Slot {
-        next: AtomicUsize::new(0),
-        low: AtomicUsize::new(0),
-        span: AtomicUsize::new(0),
-        counter: AtomicUsize::new(0),
-        counted_next: AtomicUsize::new(0),
-    }
-}; FUNCTIONS.len()];
 
 /// Takes the counts that nobody wants, as a [`Function`] would.
 static IGNORED: [AtomicU64; size_of::<Function>() / 8] =

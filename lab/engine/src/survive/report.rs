@@ -1,46 +1,30 @@
-//! The result of `heapdrome survive` as a table.
+//! The result of a search for limits as a table.
 
-use heapdrome_engine::paging::Opened;
-use heapdrome_engine::slowdown::{self, kind, shown};
 use heapdrome_paging::STEP;
-use heapdrome_record::{Bytes, Collection, Survival, Table};
+use heapdrome_record::{Bytes, Survival, Table};
 
-use crate::arguments::SurviveArguments;
+use super::SurviveRequest;
+use super::slowdown::{self, kind, shown};
 use crate::failure::Failure;
-use crate::folders::Folders;
-use crate::{output, program};
+use crate::program;
 
 /// Marks a limit that was tried once only.
 const ONCE: &str = " *";
 
-/// Prints the table, and writes the files that were asked for.
-///
-/// # Errors
-/// When something cannot be written, or the command survives under no allocator.
-pub fn publish(
-    begun: Collection,
-    opened: &Opened<'_>,
-    arguments: &SurviveArguments,
-    rows: Vec<Survival>,
-) -> Result<(), Failure> {
-    let command = program::short(&arguments.command);
-    let collection = Collection {
-        machine: opened.machine.clone(),
-        tables: vec![
-            table(&rows, arguments.precision, &command),
-            slowdown::table(&rows, &command),
-        ],
-        survival: rows,
-        remarks: opened.remarks.clone(),
-        ..begun
-    };
-    let redaction = Folders::find()?.redaction();
-    output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
-    outcome(&collection.survival)
+/// The smallest limits, and every limit that was tried.
+pub fn tables(rows: &[Survival], request: &SurviveRequest) -> Vec<Table> {
+    let command = program::short(&request.command);
+    vec![
+        table(rows, request.precision, &command),
+        slowdown::table(rows, &command),
+    ]
 }
 
-/// The exit status of what was reported.
-fn outcome(rows: &[Survival]) -> Result<(), Failure> {
+/// What a search that has been reported ends with.
+///
+/// # Errors
+/// When the command finishes under no allocator, or not under every one.
+pub fn outcome(rows: &[Survival]) -> Result<(), Failure> {
     let failed: Vec<&Survival> = rows.iter().filter(|row| row.failure.is_some()).collect();
     let Some(first) = failed.first() else {
         return Ok(());

@@ -1,87 +1,112 @@
-//! `heapdrome survive`: under how little memory a command still finishes, and how slow it is then.
+//! Survival: under how little memory a command still finishes, and how slow it is then.
 
 mod proof;
 mod report;
+mod slowdown;
 
 use std::time::Duration;
 
-use heapdrome_engine::Engine;
-use heapdrome_engine::kept::started;
-use heapdrome_engine::paging::{Opened, failure};
 use heapdrome_measure::command_environment;
 use heapdrome_paging::{
     Contained, Enclosure, Error, Lab, Mechanism, Search, Swap, Task, contain, free_swap, patience,
-    size, told_trial,
+    size,
 };
-use heapdrome_record::{Bytes, Entrant, Limit, Scale, Survival, Trial};
+use heapdrome_record::{Bytes, Collection, Entrant, Limit, Scale, Survival, Trial};
 
 use crate::allocators::Names;
-use crate::arguments::SurviveArguments;
-use crate::destinations::Destinations;
+use crate::engine::Engine;
+use crate::event::{Event, Searching};
 use crate::failure::Failure;
-use crate::{output, program, progress};
+use crate::kept::started;
+use crate::paging::{Opened, SwapWish, failure};
+use crate::program;
+
+pub use report::outcome;
+pub use slowdown::samples;
 
 /// More than any machine has: the limit of a run without one, and that of swap.
 const UNLIMITED: Bytes = Bytes(1 << 46);
 /// For how long a command may run before anything is known of it.
 const FIRST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Everything that a search needs.
-struct Site<'a> {
-    arguments: &'a SurviveArguments,
-    lab: &'a Lab,
-    mechanism: Mechanism,
+/// A search for the smallest limits, as it is asked for.
+pub struct SurviveRequest {
+    /// Names, paths or groups of allocators; none for the group `default`.
+    pub allocators: Vec<String>,
+    /// The swap to make.
+    pub swap: SwapWish,
+    /// Runs that must all finish under a limit.
+    pub runs: u32,
+    /// How well the smallest limit is to be known; 0.05 is 5%.
+    pub precision: f64,
+    /// A run that takes this many times as long as without a limit counts as not finished.
+    pub patience: f64,
+    /// The command, with its arguments.
+    pub command: Vec<String>,
+    /// heapdrome's own arguments, by which the search was asked for.
+    pub asked: Vec<String>,
 }
 
-/// Searches under each allocator, without swap and with it.
+/// Everything that a search needs.
+struct Site<'a> {
+    request: &'a SurviveRequest,
+    lab: &'a Lab,
+    mechanism: Mechanism,
+    engine: &'a Engine,
+}
+
+/// Searches under each allocator, without swap and with it. The collection has what was found, also where the search
+/// failed.
 ///
 /// # Errors
-/// When the command is not there or fails without a limit, no limit can be made, or someone
-/// interrupts; whatever was found until then has been printed and written.
-pub fn survive(arguments: &SurviveArguments) -> Result<(), Failure> {
-    Destinations::of(&arguments.output).check(&[])?;
-    let name = &arguments.command[0];
+/// When the command is not there, no limit can be made, or an allocator cannot be had. In the result: when the command
+/// cannot be followed, someone interrupts, or swap cannot be removed.
+pub fn survive(
+    request: &SurviveRequest,
+    engine: &Engine,
+) -> Result<(Collection, Result<(), Failure>), Failure> {
+    let name = &request.command[0];
     if program::find(name, ".".as_ref()).is_none() {
         return Err(Failure::Usage(format!(
             "cannot find the command {name}; a shell line is written as: sh -c '...'"
         )));
     }
-    let engine = progress::engine()?;
-    let asked = std::env::args().skip(1).collect();
-    let begun = started("survive", Scale::Usual, asked);
-    let mut opened = Opened::new(&engine)?;
+    let begun = started("survive", Scale::Usual, request.asked.clone());
+    let mut opened = Opened::new(engine)?;
     let mechanism = opened.lab.own_groups().map_err(failure)?;
-    let entrants = entrants(&arguments.allocators, &engine)?;
-    let swap = swap(&mut opened, arguments)?;
+    let catalogue = engine.catalogue()?;
+    let names = Names::new(&catalogue, engine);
+    let entrants = names.ready_all(&request.allocators, None)?.entrants;
+    let swap = swap(&mut opened, &request.swap)?;
     let mut rows = Vec::new();
     let site = Site {
-        arguments,
+        request,
         lab: &opened.lab,
         mechanism,
+        engine,
     };
     let ran = site.search_all(&entrants, free_swap() > Bytes(0), &mut rows);
     let removed = swap.map_or(Ok(()), Swap::remove).map_err(failure);
     opened.remarks.push(format!(
         "a limit counts if {} of {} runs finish with status 0 and the kernel kills nothing in the \
          group; it is known to {:.0}%",
-        arguments.runs,
-        arguments.runs,
-        arguments.precision * 100.0
+        request.runs,
+        request.runs,
+        request.precision * 100.0
     ));
-    let published = report::publish(begun, &opened, arguments, rows);
-    ran.and(removed).and(published)
-}
-
-/// The allocators, built where they are not there yet, the system's first.
-fn entrants(asked: &[String], engine: &Engine) -> Result<Vec<Entrant>, Failure> {
-    let catalogue = engine.catalogue()?;
-    let names = Names::new(&catalogue, engine);
-    Ok(names.ready_all(asked, None)?.entrants)
+    let collection = Collection {
+        machine: opened.machine.clone(),
+        tables: report::tables(&rows, request),
+        survival: rows,
+        remarks: opened.remarks.clone(),
+        ..begun
+    };
+    Ok((collection, ran.and(removed)))
 }
 
 /// The swap that was asked for; what is there already will do, and so will none.
-fn swap(opened: &mut Opened<'_>, arguments: &SurviveArguments) -> Result<Option<Swap>, Failure> {
-    let swap = opened.swap(&arguments.make.wish(), Bytes(0))?;
+fn swap(opened: &mut Opened<'_>, wish: &SwapWish) -> Result<Option<Swap>, Failure> {
+    let swap = opened.swap(wish, Bytes(0))?;
     let told = match free_swap() {
         Bytes(0) => {
             "no swap is free, so that only the limits without swap are known; add --swap file:8G \
@@ -103,7 +128,7 @@ impl Site<'_> {
     ) -> Result<(), Failure> {
         for entrant in entrants {
             if let Some(why) = self.unproven(entrant)? {
-                output::tell(format!("{}: {why}", entrant.name));
+                self.tell(entrant, Searching::NotServed(&why));
                 rows.push(Survival {
                     allocator: entrant.name.clone(),
                     failure: Some(why),
@@ -125,22 +150,17 @@ impl Site<'_> {
 
     /// Why the allocator does not serve the command, if it does not.
     fn unproven(&self, entrant: &Entrant) -> Result<Option<String>, Failure> {
-        output::tell(format!("{}: proving who serves malloc", entrant.name));
-        proof::missing(&self.arguments.command, entrant, &self.lab.interrupt)
+        self.tell(entrant, Searching::Proof);
+        proof::missing(&self.request.command, entrant, &self.lab.interrupt)
     }
 
     fn search(&self, entrant: &Entrant, swap: bool) -> Result<Survival, Failure> {
-        let told = format!(
-            "{}, {}",
-            entrant.name,
-            if swap { "with swap" } else { "no swap" }
-        );
         let mut task = Task {
-            words: self.arguments.command.iter().map(Into::into).collect(),
+            words: self.request.command.iter().map(Into::into).collect(),
             environment: command_environment(entrant),
             timeout: FIRST,
         };
-        let times = self.arguments.patience;
+        let times = self.request.patience;
         let mut run = |limit: Option<Bytes>| {
             let contained = self.run(&task, limit, swap)?;
             if limit.is_none() {
@@ -149,17 +169,22 @@ impl Site<'_> {
             Ok(contained)
         };
         let search = Search {
-            runs: self.arguments.runs,
-            precision: self.arguments.precision,
+            runs: self.request.runs,
+            precision: self.request.precision,
         };
-        output::tell(format!("{told}: without a limit"));
-        let mut tell = |trial: &Trial| output::tell(format!("{told}: {}", told_trial(trial)));
+        self.tell(entrant, Searching::Unlimited { swap });
+        let mut tell = |trial: &Trial| self.tell(entrant, Searching::Tried { swap, trial });
         let found = search.smallest(&mut run, &mut tell).map_err(failure)?;
         Ok(Survival {
             allocator: entrant.name.clone(),
             swap,
             ..found
         })
+    }
+
+    fn tell(&self, entrant: &Entrant, step: Searching<'_>) {
+        let allocator = &entrant.name;
+        self.engine.tell(Event::Searching { allocator, step });
     }
 
     fn run(&self, task: &Task, memory: Option<Bytes>, swap: bool) -> Result<Contained, Error> {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use heapdrome_engine::race::{not_served, witness_failure};
 use heapdrome_measure::command_environment;
 use heapdrome_record::{Coverage, Ending, Entrant};
 use heapdrome_witness::{Request, Witness};
 
 use crate::failure::Failure;
+use crate::race::{not_served, witness_failure};
 
 /// Why `entrant` does not serve the command; `None` if it does.
 ///

@@ -1,0 +1,32 @@
+//! `heapdrome survive`: under how little memory a command still finishes, and how slow it is then.
+
+use heapdrome_engine::survive::{self as engine, SurviveRequest, outcome};
+
+use crate::arguments::SurviveArguments;
+use crate::destinations::Destinations;
+use crate::failure::Failure;
+use crate::{output, progress};
+
+/// Searches under each allocator, and prints what was found.
+///
+/// # Errors
+/// When the command is not there or fails without a limit, no limit can be made, or someone
+/// interrupts; whatever was found until then has been printed and written.
+pub fn survive(arguments: &SurviveArguments) -> Result<(), Failure> {
+    let output = &arguments.output;
+    Destinations::of(output).check(&[])?;
+    let request = SurviveRequest {
+        allocators: arguments.allocators.clone(),
+        swap: arguments.make.wish(),
+        runs: arguments.runs,
+        precision: arguments.precision,
+        patience: arguments.patience,
+        command: arguments.command.clone(),
+        asked: std::env::args().skip(1).collect(),
+    };
+    let site = progress::engine()?;
+    let (collection, ran) = engine::survive(&request, &site)?;
+    let redaction = site.folders.redaction();
+    let published = output::publish_collection(&collection, output, Some(&redaction));
+    ran.and(published.and_then(|()| outcome(&collection.survival)))
+}

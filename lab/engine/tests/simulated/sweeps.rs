@@ -1,0 +1,139 @@
+//! Sweeps that are interrupted, and go on as one.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use heapdrome_engine::Engine;
+use heapdrome_engine::failure::Failure;
+use heapdrome_engine::race::{
+    AskedWork, Interrupted, Load, Origin, Sweep, SweepRequest, Whole, check_parameters, find,
+};
+use heapdrome_measure::launcher::Simulation;
+use heapdrome_record::{Collection, Options, Stopping, SweptParameter};
+
+use crate::support::{self, Told, end};
+
+/// The runs of a sweep of two races, each with eight rounds of the baseline, its twin and a rival.
+const RUNS: usize = 48;
+
+/// Two races of a command, in turns unless they begin with a `setup` of their own.
+fn request(setup: Option<&str>) -> SweepRequest {
+    let parameters = vec![SweptParameter {
+        name: "n".to_owned(),
+        values: vec!["1".to_owned(), "2".to_owned()],
+    }];
+    check_parameters(&parameters, false).unwrap_or_else(|error| panic!("{error}"));
+    SweepRequest {
+        load: Load::Command(vec!["true".to_owned(), "{n}".to_owned()]),
+        parameters,
+        work: Some(AskedWork::Same),
+        knee: None,
+        allocators: vec!["system-arena1".to_owned()],
+        baseline: "system".to_owned(),
+        options: Options {
+            setup: setup.map(str::to_owned),
+            ..support::options()
+        },
+        stopping: Stopping {
+            min_rounds: 5,
+            max_rounds: 8,
+            ..Stopping::default()
+        },
+    }
+}
+
+/// An engine whose commands are counted; after so many it is interrupted.
+fn counting(root: &Path, told: &Told, runs: &Arc<AtomicUsize>, most: usize) -> Engine {
+    let engine = support::engine(root, told);
+    let (flag, runs) = (Arc::clone(&engine.interrupt), Arc::clone(runs));
+    engine.simulated(Simulation::new(move |run| {
+        // A shell runs what stands around the command.
+        if run.words[0] != "/bin/sh" && runs.fetch_add(1, Ordering::Relaxed) + 1 == most {
+            flag.store(true, Ordering::Relaxed);
+        }
+        end(String::new())
+    }))
+}
+
+fn rounds(collection: &Collection) -> Vec<(&str, u32)> {
+    let races = collection.races.iter();
+    races
+        .map(|race| (race.cell.as_str(), race.result.rounds))
+        .collect()
+}
+
+/// Interrupts a sweep whenever so many runs were made, goes on with it each time, and returns every result.
+fn goes_on(setup: Option<&str>, after: &[usize]) -> Vec<Collection> {
+    let root = tempfile::tempdir().expect("a folder");
+    let (told, runs) = (Told::default(), Arc::default());
+    let mut results = Vec::new();
+    for most in after {
+        let engine = counting(root.path(), &told, &runs, *most);
+        let (result, ended) = taken_up(&engine, setup, &told);
+        assert!(matches!(ended, Err(Failure::Interrupted)), "{ended:?}");
+        let result = result.expect("what was done");
+        assert_eq!(result.remarks[0], "interrupted before all rounds were run");
+        results.push(result);
+    }
+    let engine = counting(root.path(), &told, &runs, usize::MAX);
+    let (last, ended) = taken_up(&engine, setup, &told);
+    assert!(ended.is_ok(), "{ended:?}");
+    let last = last.expect("a result");
+    assert_eq!(rounds(&last), [("n=1", 8), ("n=2", 8)]);
+    let remarks = last.remarks.join("\n");
+    let unfinished = ["interrupted", "not raced"];
+    assert!(!unfinished.iter().any(|word| remarks.contains(word)));
+    assert_eq!(runs.load(Ordering::Relaxed), RUNS, "each run once");
+    results.push(last);
+    results
+}
+
+/// Goes on with the sweep that was interrupted last, or begins one where there is none.
+fn taken_up(
+    engine: &Engine,
+    setup: Option<&str>,
+    told: &Told,
+) -> (Option<Collection>, Result<(), Failure>) {
+    let whole = match find("latest", false, engine, |_| Origin::Sweep) {
+        Ok(Interrupted::Sweep(whole)) => {
+            let resume = format!("SweepUnfinished {{ resume: Some(\"{}\")", whole.name);
+            assert!(told.holds(&[&resume]), "{}", told.text());
+            whole
+        }
+        Ok(Interrupted::Race(folder)) => panic!("{}", folder.display()),
+        Err(_) => Whole::new(vec!["race".to_owned()], Some(7), engine),
+    };
+    let sweep = Sweep::new(request(setup), whole).unwrap_or_else(|error| panic!("{error}"));
+    sweep.run(engine)
+}
+
+/// By how many rounds one race is ahead of another.
+fn apart(collection: &Collection) -> u32 {
+    let done = rounds(collection);
+    let counts = || done.iter().map(|(_, rounds)| *rounds);
+    counts().max().unwrap_or(0) - counts().min().unwrap_or(0)
+}
+
+#[test]
+fn races_that_take_turns_go_on_with_rounds_that_pair() {
+    // Three runs make a round of a race, so that one of the two is ahead after an odd number of these.
+    for second in [14, 20, 26] {
+        let results = goes_on(None, &[10, second]);
+        for result in &results {
+            let done = rounds(result);
+            assert!(apart(result) <= 1, "interrupted after {second}: {done:?}");
+            assert!(result.sweep.as_ref().expect("a sweep").paired);
+        }
+    }
+}
+
+#[test]
+fn races_with_a_setup_run_one_after_the_other() {
+    let results = goes_on(Some("true"), &[27]);
+    assert_eq!(rounds(&results[0]), [("n=1", 8)]);
+    assert!(results[0].remarks.contains(&"not raced: n=2".to_owned()));
+    for result in &results {
+        assert!(!result.sweep.as_ref().expect("a sweep").paired);
+    }
+}

@@ -1,0 +1,59 @@
+//! Figures of one entrant that several tables and texts tell, and the keys of what is compared.
+
+use heapdrome_record::{Comparison, EntrantResult, Series};
+
+use crate::foreign;
+
+/// Less live memory than this is small beside what every process takes.
+const LEAST: u64 = 1 << 20;
+
+/// The key of the tree's peak.
+pub(crate) const PEAK_TREE: &str = "peak_tree_bytes";
+/// The name of a workload's operations per CPU second.
+pub(crate) const OPERATIONS: &str = "operations_per_cpu_s";
+/// The name of a workload's peak resident memory relative to what it requested.
+pub(crate) const OVERHEAD: &str = "overhead";
+
+/// An entrant's comparison with the baseline on `metric`.
+pub(crate) fn versus<'a>(entrant: &'a EntrantResult, metric: &str) -> Option<&'a Comparison> {
+    entrant.versus_baseline.get(metric)
+}
+
+/// User and system time together: the sum of their medians, and the sums of their samples. A sum is called far from the
+/// rest where one of its parts is and it lies beyond every sum of which none is.
+pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
+    let user = entrant.user_s.as_ref()?;
+    let system = entrant.system_s.as_ref()?;
+    let pairs = user.samples.iter().zip(&system.samples);
+    let samples: Vec<f64> = pairs.map(|(user, system)| user + system).collect();
+    let is_odd = |place: usize| user.outliers.contains(&place) || system.outliers.contains(&place);
+    let rest = (0..samples.len()).filter(|place| !is_odd(*place));
+    let (low, high) = rest.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
+        (low.min(samples[place]), high.max(samples[place]))
+    });
+    let far = |place: &usize| is_odd(*place) && !(low..=high).contains(&samples[*place]);
+    Some(Series {
+        median: user.median + system.median,
+        outliers: (0..samples.len()).filter(far).collect(),
+        samples,
+        method: None,
+    })
+}
+
+/// The environment of an entrant: `A=1 B=2`.
+pub(crate) fn settings(entrant: &EntrantResult) -> String {
+    let pairs = entrant
+        .settings
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
+    foreign::line(&pairs.collect::<Vec<_>>().join(" "))
+}
+
+/// Anonymous memory of the tree at its peak for each byte that the program had asked for at its own
+/// peak. `None` where several processes share the work, or little was asked for.
+pub(crate) fn overhead(row: &EntrantResult) -> Option<f64> {
+    let seen = row.evidence.as_ref()?;
+    let peak = row.peak_tree_bytes.as_ref()?.median;
+    let comparable = seen.is_of_one_process() && seen.peak_live_bytes >= LEAST && peak.is_finite();
+    comparable.then(|| peak / seen.peak_live_bytes as f64)
+}

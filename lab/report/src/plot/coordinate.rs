@@ -1,0 +1,11 @@
+//! How coordinates are written.
+
+/// A coordinate, with one decimal where it needs one.
+pub(crate) fn n(value: f64) -> String {
+    let text = format!("{value:.1}");
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".to_owned(),
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}

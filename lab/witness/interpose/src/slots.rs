@@ -1,0 +1,46 @@
+//! Where each entry point passes its calls on.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::layout::FUNCTIONS;
+
+/// What an entry point needs, in the order in which its assembly reads it.
+#[repr(C)]
+pub struct Slot {
+    /// Where calls go; 0 until the first.
+    pub next: AtomicUsize,
+    /// Where the object that serves them begins, and how long it is: calls from there are its own
+    /// and are not counted.
+    pub low: AtomicUsize,
+    pub span: AtomicUsize,
+    /// What counts them: the first word of a [`Function`].
+    pub counter: AtomicUsize,
+    /// Where counted calls go: there as well, or to the function that follows blocks.
+    pub counted_next: AtomicUsize,
+}
+
+impl Slot {
+    /// The function that serves the calls.
+    pub fn target(&self) -> usize {
+        self.next.load(Ordering::Relaxed)
+    }
+}
+
+/// Distance of two slots in bytes.
+pub const SLOT_BYTES: usize = size_of::<Slot>();
+
+/// The place in [`FUNCTIONS`] of the function that has this slot.
+pub fn index(slot: *const Slot) -> usize {
+    (slot as usize - (&raw const SLOTS) as usize) / SLOT_BYTES
+}
+
+/// One slot for each function.
+pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
+    Slot {
+        next: AtomicUsize::new(0),
+        low: AtomicUsize::new(0),
+        span: AtomicUsize::new(0),
+        counter: AtomicUsize::new(0),
+        counted_next: AtomicUsize::new(0),
+    }
+}; FUNCTIONS.len()];
