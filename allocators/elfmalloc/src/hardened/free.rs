@@ -14,7 +14,7 @@ use crate::misuse::{Misuse, report};
 use crate::process::thread_local::{front, heap_to_free, present_heap, quarantine, set_quarantine};
 use crate::process::{Elfmalloc, HEAPS, class_of, overwrites_whole};
 use crate::size_class::SizeClass;
-use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::slabs::shape::{Shape, is_long};
 use crate::slabs::states::{Long, Short, State, are_known};
 
@@ -182,11 +182,10 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
 /// The block is a free one, of a slab.
 #[cold]
 unsafe fn put_among_strays(block: NonNull<u8>) {
-    let other = STRAYS.exchange(random_word(), block.as_ptr());
-    if !other.is_null() {
-        let class = class_of(other.addr());
-        // SAFETY: what strays is a free block of a slab, and nobody else has it now.
-        unsafe { HEAPS.give(None, FreeBlocks::new(class, &mut [other])) };
+    if let Some(other) = NonNull::new(STRAYS.exchange(random_word(), block.as_ptr())) {
+        let class = class_of(other.addr().get());
+        // SAFETY: what strays is a free block of a slab, and no other code has it now.
+        HEAPS.give_one(None, unsafe { FreeBlock::new(class, other) });
     }
 }
 

@@ -8,7 +8,7 @@ use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Event;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
-use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 
 /// Chunks of all depots together may take this part of what lives.
 const CHUNKS_PART: usize = 64;
@@ -22,7 +22,7 @@ const LEAST_BYTES: usize = 64 << 10;
 const LEAST: usize = 7;
 
 /// Puts a block into a magazine that was found full, or has no slots, or rests.
-pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
+pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     let class = block.class();
     let magazine = heap.magazine(class);
     let again = magazine.was(Event::Flush);
@@ -31,7 +31,7 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
         if magazine.capacity() == 0 {
             heap.front.count(1);
             heap.gave(1);
-            heaps.give_from(heap, block);
+            heaps.give_one(Some(heap), block);
             return;
         }
         // A thread that only frees wants none of them back.
@@ -42,8 +42,8 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
             release_oldest(heaps, heap, class, oldest);
         }
     }
-    if !magazine.push(&block) {
-        heaps.give_from(heap, block);
+    if let Err(block) = magazine.push(block) {
+        heaps.give_one(Some(heap), block);
     }
 }
 
@@ -100,7 +100,6 @@ fn remove_oldest(heap: HeapRef, class: SizeClass, count: usize, give: impl FnOnc
 /// Gives back what the heap's coalescer has gathered.
 pub(super) fn empty_coalescer<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     if let Some(coalescer) = heap.coalescer() {
-        let mut coalescer = coalescer.borrow_mut();
         coalescer.empty(|blocks| heaps.give_from(heap, blocks));
     }
 }

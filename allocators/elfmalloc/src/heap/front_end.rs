@@ -11,7 +11,7 @@ use crate::heap::heaps::Heaps;
 use crate::heap::refill::refill;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::SizeClass;
-use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::free_blocks::FreeBlock;
 
 /// A way to keep free blocks at hand. `malloc` takes from the top of a magazine in either; they differ
 /// in what they put there.
@@ -36,7 +36,7 @@ pub trait FrontEnd: Clone + Copy + Debug + Default + Send + Sync + 'static {
     fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8;
 
     /// Takes a block back, for whatever reason the fast path did not.
-    fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>);
+    fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock);
 }
 
 /// Magazines for the blocks of all slabs: a thread keeps at hand what it frees.
@@ -57,8 +57,8 @@ impl FrontEnd for Magazines {
         refill(heaps, heap, class)
     }
 
-    fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
-        if !heap.magazine(block.class()).push(&block) {
+    fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
+        if let Err(block) = heap.magazine(block.class()).push(block) {
             flush(heaps, heap, block);
         }
     }

@@ -4,8 +4,11 @@
 //! mapping come before the pool.
 
 mod epochs;
+#[cfg(test)]
+mod tests;
 
-use core::ptr::null_mut;
+use core::num::NonZero;
+use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use heapdrome_pages::{EventCount, Lock, Pages};
@@ -15,7 +18,7 @@ use crate::misuse::report;
 use crate::settings::Settings;
 use crate::size_class::SizeClass;
 use crate::slabs::bin::ClassBin;
-use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::slabs::partial::Slabs;
 use crate::slabs::shards::Shards;
 use crate::units::large::MappedBlocks;
@@ -164,18 +167,24 @@ impl<P: Pages> Heaps<P> {
 
     /// Takes blocks of the bin's class into the first slots; none only where there is no memory.
     pub fn take(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
-        self.take_by(bin, |slabs| slabs.take(slots))
+        let taken = self.take_by(bin, |slabs| NonZero::new(slabs.take(slots)));
+        taken.map_or(0, NonZero::get)
     }
 
     /// Takes blocks of the bin's class from one slab into the first slots; none only where there is no memory.
     pub fn take_from_one(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
-        self.take_by(bin, |slabs| slabs.take_from_one(slots))
+        let taken = self.take_by(bin, |slabs| NonZero::new(slabs.take_from_one(slots)));
+        taken.map_or(0, NonZero::get)
     }
 
     #[inline]
-    fn take_by(&self, bin: ClassBin<'_>, mut take: impl FnMut(&mut Slabs) -> usize) -> usize {
+    fn take_by<T>(
+        &self,
+        bin: ClassBin<'_>,
+        mut take: impl FnMut(&mut Slabs) -> Option<T>,
+    ) -> Option<T> {
         let taken = self.shards.take_present(bin, &mut take);
-        if taken != 0 {
+        if taken.is_some() {
             return taken;
         }
         self.before_growth(usize::from(bin.class().geometry().units));
@@ -188,9 +197,8 @@ impl<P: Pages> Heaps<P> {
 
     /// Takes a block for a thread without a heap, or without slots; null where there is no memory.
     pub fn take_one(&self, bin: ClassBin<'_>) -> *mut u8 {
-        let mut block = [null_mut()];
-        self.take(bin, &mut block);
-        block[0]
+        let block = self.take_by(bin, Slabs::take_one);
+        block.map_or(null_mut(), NonNull::as_ptr)
     }
 
     /// Takes a block for a thread without a heap; null where there is no memory.
@@ -211,6 +219,12 @@ impl<P: Pages> Heaps<P> {
     /// Gives blocks back to their slabs for a thread with a heap.
     pub fn give_from(&self, heap: HeapRef, blocks: FreeBlocks<'_>) {
         self.give(Some(self.bin(heap, blocks.class())), blocks);
+    }
+
+    /// Gives a block back to its slab. `heap` is the calling thread's, if it has one.
+    pub fn give_one(&self, heap: Option<HeapRef>, block: FreeBlock) {
+        let home = heap.map(|heap| self.bin(heap, block.class()));
+        self.give(home, block.listed(&mut [null_mut()]));
     }
 
     /// Frees every lock in the child of a fork. A thread of the parent may have held it to read what it guards.

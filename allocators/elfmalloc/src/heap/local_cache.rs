@@ -4,7 +4,6 @@
 //! class; everything else that the thread frees goes back to its slab by way of a small coalescer.
 //! Blocks above 4 KiB are not kept at all.
 
-use core::cell::RefCell;
 use core::ptr::NonNull;
 
 use heapdrome_pages::Pages;
@@ -18,7 +17,7 @@ use crate::heap::magazine::Event;
 use crate::heap::refill::{take_last, take_only};
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass, UNIT_SHIFT};
-use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::free_blocks::FreeBlock;
 
 /// The most bytes of blocks in a magazine.
 const BYTES: usize = 4 << 10;
@@ -47,12 +46,11 @@ impl FrontEnd for LocalCache {
         let magazine = heap.magazine(class);
         magazine.note(Event::Refill, class);
         let want = magazine.capacity().div_ceil(2);
-        let taken = magazine.fill(want, |slots| heaps.take_from_one(bin, slots));
+        let (taken, block) = magazine.refill(want, |slots| heaps.take_from_one(bin, slots));
         if taken == 0 {
             return take_last(heaps, heap, bin);
         }
         heap.outflow.take(taken);
-        let block = magazine.pop();
         if let Some(slab) = heaps.memory().run_of(block.addr()) {
             let bytes = slab.units() << UNIT_SHIFT;
             heap.front.set_own(class, slab.base().addr(), bytes);
@@ -61,20 +59,20 @@ impl FrontEnd for LocalCache {
         block
     }
 
-    fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
+    fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
         let class = block.class();
         let magazine = heap.magazine(class);
         heap.front.count(1);
-        if magazine.capacity() == 0 || !heap.front.owns(class, block.first().addr()) {
+        if magazine.capacity() == 0 || !heap.front.owns(class, block.as_ptr().addr()) {
             coalesce(heaps, heap, block);
             return;
         }
-        if !magazine.push(&block) {
+        if let Err(block) = magazine.push(block) {
             magazine.note(Event::Flush, class);
             let oldest = magazine.capacity().div_ceil(2);
             release_oldest(heaps, heap, class, oldest);
-            if !magazine.push(&block) {
-                heaps.give_from(heap, block);
+            if let Err(block) = magazine.push(block) {
+                heaps.give_one(Some(heap), block);
             }
         }
     }
@@ -100,29 +98,28 @@ fn open<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> bool {
 }
 
 /// Sends a block on its way to its slab.
-fn coalesce<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlocks<'_>) {
+fn coalesce<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     heap.gave(1);
-    let slab = heaps.memory().run_of(block.first().addr());
+    let slab = heaps.memory().run_of(block.as_ptr().addr());
     if block.class().number() < FIRST_SHARED
         && let Some(slab) = slab
         && let Some(coalescer) = coalescer(heaps, &heap)
     {
-        let mut coalescer = coalescer.borrow_mut();
         coalescer.add(slab.addr(), block, |blocks| heaps.give_from(heap, blocks));
     } else {
-        heaps.give_from(heap, block);
+        heaps.give_one(Some(heap), block);
     }
 }
 
 /// The heap's coalescer, made if need be; `None` where there is no memory.
-fn coalescer<'a, P: Pages>(heaps: &Heaps<P>, heap: &'a HeapRef) -> Option<&'a RefCell<Coalescer>> {
+fn coalescer<'a, P: Pages>(heaps: &Heaps<P>, heap: &'a HeapRef) -> Option<&'a Coalescer> {
     if heap.coalescer.get().is_none() {
         let memory = heaps.memory();
-        let bytes = size_of::<RefCell<Coalescer>>();
+        let bytes = size_of::<Coalescer>();
         let place = memory.structures.lock().allocate(&memory.pages, bytes)?;
-        let place: NonNull<RefCell<Coalescer>> = place.cast();
+        let place: NonNull<Coalescer> = place.cast();
         // SAFETY: the memory is new, large enough, and aligned to its size or a page.
-        unsafe { place.write(RefCell::new(Coalescer::new())) };
+        unsafe { place.write(Coalescer::new()) };
         heap.coalescer.set(Some(place));
     }
     heap.coalescer()
@@ -164,6 +161,13 @@ mod tests {
             block
         }
 
+        fn free<F: FrontEnd>(&self, class: SizeClass, block: *mut u8) {
+            let block = NonNull::new(block).expect("a block");
+            // SAFETY: the block is the test's own, and given up.
+            let block = unsafe { FreeBlock::new(class, block) };
+            F::put(&self.heaps, self.heap, block);
+        }
+
         fn fill<F: FrontEnd>(&self, class: SizeClass) -> Vec<*mut u8> {
             let blocks = core::iter::repeat_with(|| self.allocate::<F>(class));
             blocks.take_while(|block| !block.is_null()).collect()
@@ -189,16 +193,7 @@ mod tests {
         let unit = |block: *mut u8| block.addr() >> UNIT_SHIFT;
         let slab = unit(blocks[0])..unit(blocks[0]) + usize::from(small.geometry().units);
         let free = blocks.iter().filter(|block| slab.contains(&unit(**block)));
-        for &block in free.clone() {
-            // SAFETY: the block is the test's own, and given up.
-            unsafe {
-                F::put(
-                    &scene.heaps,
-                    scene.heap,
-                    FreeBlocks::new(small, &mut [block]),
-                )
-            };
-        }
+        free.clone().for_each(|block| scene.free::<F>(small, *block));
         assert!(!scene.allocate::<F>(other).is_null());
         let (kept, counted) = scene.counts(other);
         assert_eq!(counted, (had - free.count() + 1 + kept) as isize);

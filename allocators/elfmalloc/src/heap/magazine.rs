@@ -8,7 +8,7 @@ use heapdrome_pages::{Lock, Pages};
 use crate::heap::depot::CHUNK;
 use crate::heap::front::{FULL, Front, no_slots};
 use crate::size_class::SizeClass;
-use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::units::metadata::{Metadata, ThreadMetadata};
 
 /// Slots of the largest magazine. When it is full, half of it goes to the depot: a chunk.
@@ -82,22 +82,14 @@ impl Magazine {
 
     /// Forgets slots and blocks.
     pub fn forget(&self) {
-        let Self {
-            slots,
-            capacity,
-            resting,
-            order,
-            events,
-            last,
-            since,
-        } = Self::new();
-        self.slots.swap(&slots);
-        self.capacity.swap(&capacity);
-        self.resting.swap(&resting);
-        self.order.swap(&order);
-        self.events.swap(&events);
-        self.last.swap(&last);
-        self.since.swap(&since);
+        let none = Self::new();
+        self.slots.swap(&none.slots);
+        self.capacity.swap(&none.capacity);
+        self.resting.swap(&none.resting);
+        self.order.swap(&none.order);
+        self.events.swap(&none.events);
+        self.last.swap(&none.last);
+        self.since.swap(&none.since);
     }
 
     /// Number of slots in use.
@@ -232,32 +224,45 @@ impl<'a> MagazineRef<'a> {
     }
 
     /// Fills an empty magazine by `take`, which puts free blocks of the class into the first of `want` slots, at most as
-    /// many as there are, and returns how many.
-    pub fn fill(self, want: usize, take: impl FnOnce(&mut [*mut u8]) -> usize) -> usize {
+    /// many as there are, and returns how many. Returns that number, and the topmost of them, which is taken out.
+    #[inline]
+    pub fn refill(
+        self,
+        want: usize,
+        take: impl FnOnce(&mut [*mut u8]) -> usize,
+    ) -> (usize, *mut u8) {
         debug_assert!(self.length() == 0 && want <= self.capacity());
-        let slots = self.slots.get();
-        // SAFETY: that many slots are there, and hold words; nobody else uses them meanwhile: no block is in them.
-        let taken = take(unsafe { core::slice::from_raw_parts_mut(slots, want) });
-        debug_assert!(taken <= want);
-        // SAFETY: the first slots hold the blocks that were taken.
-        unsafe { self.front.set_top(self.class, slots.add(taken)) };
-        taken
+        let first = self.slots.get();
+        // SAFETY: that many slots are there, and hold words; no other code uses them before the top is set: the magazine
+        // is empty.
+        let slots = unsafe { core::slice::from_raw_parts_mut(first, want) };
+        let taken = take(slots);
+        let Some(&topmost) = slots[..taken].last() else {
+            return (0, null_mut());
+        };
+        // SAFETY: the slots before the topmost hold the other blocks that were taken.
+        unsafe { self.front.set_top(self.class, first.add(taken - 1)) };
+        (taken, topmost)
     }
 
-    /// Puts a free block of the class on top; false where there is no room, and then nothing has happened.
+    /// Puts a free block of the class on top.
+    ///
+    /// # Errors
+    ///
+    /// The block, where there is no room.
     #[inline]
-    pub fn push(self, block: &FreeBlocks<'_>) -> bool {
-        debug_assert!(block.class() == self.class && block.count() == 1);
+    pub fn push(self, block: FreeBlock) -> Result<(), FreeBlock> {
+        debug_assert!(block.class() == self.class);
         let top = self.front.top(self.class);
         // SAFETY: a top points to a slot, behind which there is another or the FULL, or to the FULL.
         unsafe {
             if *top == FULL {
-                return false;
+                return Err(block);
             }
-            *top = block.first();
+            *top = block.as_ptr();
             self.front.set_top(self.class, top.add(1));
         }
-        true
+        Ok(())
     }
 
     /// Puts free blocks of the class on top; false where there is no room for all, and then nothing has happened.

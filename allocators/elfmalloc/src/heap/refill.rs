@@ -1,6 +1,6 @@
 //! Blocks that come into magazines: from the thread's depot, else from slabs.
 
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 
 use heapdrome_pages::Pages;
 
@@ -28,7 +28,7 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
         heap.front.count(1);
         return take_only(heaps, heap, heaps.bin(heap, class));
     }
-    let taken = magazine.fill(batch(magazine.capacity()), |slots| {
+    let (taken, block) = magazine.refill(batch(magazine.capacity()), |slots| {
         let from_depot = if class.number() < FIRST_SHARED {
             heap.depot().lock().pop(class, slots)
         } else {
@@ -44,7 +44,6 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
     }
     heap.front.count(taken);
     heap.outflow.take(taken);
-    let block = magazine.pop();
     heap.note_length(class);
     block
 }
@@ -76,13 +75,13 @@ pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
 /// Takes a block from whatever bin has one. Those that the thread freed may lie in another shard's, since it ran on
 /// another processor when it took them.
 fn take_anywhere<P: Pages>(heaps: &Heaps<P>, class: SizeClass) -> *mut u8 {
-    let mut block: [*mut u8; 1] = [null_mut()];
+    let mut block = None;
     heaps.shards.each_bin(|bin| {
-        if block[0].is_null() && bin.class() == class {
-            bin.lock().take(&mut block);
+        if block.is_none() && bin.class() == class {
+            block = bin.lock().take_one();
         }
     });
-    block[0]
+    block.map_or(null_mut(), NonNull::as_ptr)
 }
 
 /// How many blocks a refill takes: half of what the magazine holds, and whole words of a bitmap where

@@ -32,7 +32,7 @@ pub struct ThreadHeap {
     /// Where their slots are.
     pub metadata: RefCell<ThreadMetadata>,
     /// Blocks on their way to slabs of others; null where there never were any.
-    pub coalescer: Cell<Option<NonNull<RefCell<Coalescer>>>>,
+    pub coalescer: Cell<Option<NonNull<Coalescer>>>,
     /// Freed blocks that are kept from use; null where there never were any.
     pub quarantine: Cell<*mut Quarantine>,
     /// Bytes by which magazines may still grow.
@@ -143,7 +143,7 @@ impl ThreadHeap {
     }
 
     /// The blocks on their way, if there ever were any.
-    pub fn coalescer(&self) -> Option<&RefCell<Coalescer>> {
+    pub fn coalescer(&self) -> Option<&Coalescer> {
         // SAFETY: the coalescer was made for this heap, whose thread alone uses it, and is never freed.
         self.coalescer.get().map(|place| unsafe { place.as_ref() })
     }
@@ -189,7 +189,7 @@ impl AnyHeap {
         // Relaxed: there is no other thread.
         heap.cached.iter().for_each(|count| count.store(0, Relaxed));
         if let Some(coalescer) = heap.coalescer() {
-            coalescer.borrow_mut().forget();
+            coalescer.forget();
         }
         if let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) {
             // SAFETY: the quarantine is the heap's, whose thread does not exist.

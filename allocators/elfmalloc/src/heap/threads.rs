@@ -8,7 +8,7 @@ use crate::heap::flush::{empty_coalescer, empty_magazines};
 use crate::heap::heaps::Heaps;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::UNIT;
-use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::free_blocks::FreeBlock;
 
 /// Takes the heap of a thread that ends: its blocks go back; its slabs, if no other thread uses them, to where
 /// others find them.
@@ -36,9 +36,10 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     // nobody's.
     unsafe {
         quarantine.as_mut().empty(|block| {
-            if let Some(slab) = heaps.shards.slab_of(block.addr()) {
-                let mut block = [block];
-                heaps.give_from(heap, FreeBlocks::new(slab.class(), &mut block));
+            if let Some(slab) = heaps.shards.slab_of(block.addr())
+                && let Some(block) = NonNull::new(block)
+            {
+                heaps.give_one(Some(heap), FreeBlock::new(slab.class(), block));
             }
         });
     }

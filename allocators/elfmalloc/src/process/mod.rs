@@ -26,7 +26,7 @@ use crate::heap::threads::{note_cached, trim};
 use crate::misuse::{Misuse, report};
 use crate::settings::Settings;
 use crate::size_class::{LARGEST, SizeClass, UNIT};
-use crate::slabs::free_blocks::FreeBlocks;
+use crate::slabs::free_blocks::FreeBlock;
 use crate::units::large::usable;
 use exit_report::ExitReport;
 use statistics::Snapshot;
@@ -51,7 +51,7 @@ pub(crate) fn start() {
             // Relaxed: set by this thread, or by the one whose secret it found (`canary::wants_secret`), or not at all.
             states: STATES.load(Relaxed),
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
-            // As many as processors, which `current::heap` says: more threads do not run at once, so that they can
+            // As many as processors, which `thread_local::first_heap` says: more threads do not run at once, so that they can
             // share slabs and seldom meet.
             shards: 1,
             ..Settings::from_environment()
@@ -103,9 +103,9 @@ pub(crate) fn class_of(address: usize) -> SizeClass {
 }
 
 /// Takes a free block back that the fast path did not.
-fn free_class<F: FrontEnd>(block: FreeBlocks<'_>) {
+fn free_class<F: FrontEnd>(block: FreeBlock) {
     let Some(heap) = heap_to_free() else {
-        HEAPS.give(None, block);
+        HEAPS.give_one(None, block);
         return;
     };
     if heap.front.is_due() {
@@ -267,8 +267,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
         // SAFETY: the caller gives the block up.
         unsafe {
             if class.is_slab() {
-                let mut block = [block.as_ptr()];
-                free_class::<F>(FreeBlocks::new(class, &mut block));
+                free_class::<F>(FreeBlock::new(class, block));
             } else if class == SizeClass::LARGE {
                 if let Err(misuse) = free_large(&HEAPS, address) {
                     report(misuse);

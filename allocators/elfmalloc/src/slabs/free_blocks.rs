@@ -1,6 +1,52 @@
 //! Free blocks on their way.
 
+use core::ptr::NonNull;
+
 use crate::size_class::SizeClass;
+
+/// A block that nobody uses, and that no list of free blocks has.
+#[derive(Debug)]
+#[must_use]
+pub struct FreeBlock {
+    class: SizeClass,
+    block: NonNull<u8>,
+}
+
+impl FreeBlock {
+    /// Says that a block is free.
+    ///
+    /// # Safety
+    ///
+    /// The block comes from a slab of `class`, nobody uses it, and where it was listed before it is no longer.
+    #[inline]
+    pub const unsafe fn new(class: SizeClass, block: NonNull<u8>) -> Self {
+        Self { class, block }
+    }
+
+    /// Class of the block.
+    #[inline]
+    #[must_use]
+    pub const fn class(&self) -> SizeClass {
+        self.class
+    }
+
+    /// Pointer to the block.
+    #[inline]
+    #[must_use]
+    pub const fn as_ptr(&self) -> *mut u8 {
+        self.block.as_ptr()
+    }
+
+    /// A list of this block alone, in `slot`.
+    #[inline]
+    pub const fn listed(self, slot: &mut [*mut u8; 1]) -> FreeBlocks<'_> {
+        slot[0] = self.as_ptr();
+        FreeBlocks {
+            class: self.class,
+            blocks: slot,
+        }
+    }
+}
 
 /// Pointers to blocks of one class that nobody uses, and that no other list of free blocks has. The order may change.
 #[derive(Debug)]
@@ -29,17 +75,6 @@ impl<'a> FreeBlocks<'a> {
     #[must_use]
     pub const fn count(&self) -> usize {
         self.blocks.len()
-    }
-
-    /// The first of them.
-    ///
-    /// # Panics
-    ///
-    /// Where there is none.
-    #[inline]
-    #[must_use]
-    pub const fn first(&self) -> *mut u8 {
-        self.blocks[0]
     }
 
     /// The pointers.

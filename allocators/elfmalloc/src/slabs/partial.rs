@@ -1,5 +1,7 @@
 //! What a bin's lock guards: slabs with free blocks in lists, by how much of them is free.
 
+use core::ptr::NonNull;
+
 use crate::misuse::Misuse;
 use crate::slabs::slab::{Place, SlabRef};
 
@@ -132,25 +134,37 @@ impl Slabs {
     /// Takes blocks from one slab into the first slots, of which there is one; none only where none is here.
     #[inline(always)]
     pub fn take_from_one(&mut self, slots: &mut [*mut u8]) -> usize {
-        let active = match self.active {
+        let taken = self.with_active(|slab| slab.take(slots));
+        taken.unwrap_or(0)
+    }
+
+    /// Takes a block; `None` where none is here.
+    #[inline]
+    pub fn take_one(&mut self) -> Option<NonNull<u8>> {
+        let block = self.with_active(|slab| slab.take_one());
+        block.and_then(NonNull::new)
+    }
+
+    /// Takes blocks of the active slab by `take`: the fullest one, where none is active. `None` where none is here.
+    #[inline(always)]
+    fn with_active<T>(&mut self, take: impl FnOnce(SlabRef) -> T) -> Option<T> {
+        let slab = match self.active {
             Some(slab) => slab,
             None => {
-                let Some(slab) = self.fullest() else {
-                    return 0;
-                };
+                let slab = self.fullest()?;
                 self.unlink(slab);
                 Self::activate(slab);
                 self.active = Some(slab);
                 slab
             }
         };
-        let taken = active.take(slots);
-        if active.free.get() == 0 {
-            active.place.set(Place::Full);
-            active.settled.set(0);
+        let taken = take(slab);
+        if slab.free.get() == 0 {
+            slab.place.set(Place::Full);
+            slab.settled.set(0);
             self.active = None;
         }
-        taken
+        Some(taken)
     }
 
     /// Gives the first blocks of `blocks`, which lie in `slab`, a slab of this bin, back to it. With `own`, it is a thread that

@@ -5,6 +5,8 @@
 
 mod give;
 mod purge;
+#[cfg(test)]
+mod tests;
 
 use heapdrome_pages::atomic::{AtomicUsize, Ordering::Relaxed};
 use heapdrome_pages::{Lock, Pages};
@@ -211,28 +213,32 @@ impl<P: Pages> Shards<P> {
         retired
     }
 
-    /// Takes blocks of the bin's class that are there into the first slots by `take`. Returns how many.
+    /// Takes blocks of the bin's class by `take`; `None` where none is there.
     #[inline(always)]
-    pub fn take_present(&self, bin: ClassBin<'_>, take: impl FnMut(&mut Slabs) -> usize) -> usize {
+    pub fn take_present<T>(
+        &self,
+        bin: ClassBin<'_>,
+        take: impl FnMut(&mut Slabs) -> Option<T>,
+    ) -> Option<T> {
         let mut slabs = bin.lock();
         slabs.refills += 1;
         self.take_from(&mut slabs, bin.class, take)
     }
 
-    /// Takes blocks of the bin's class by `take`, from a new slab if none is there. Returns how many, none only where
-    /// there is no memory; and the units of the slab.
-    pub fn take_or_add(
+    /// Takes blocks of the bin's class by `take`, from a new slab if none is there; `None` only where there is no memory.
+    /// Returns the units of the slab, too.
+    pub fn take_or_add<T>(
         &self,
         bin: ClassBin<'_>,
-        mut take: impl FnMut(&mut Slabs) -> usize,
-    ) -> (usize, Option<Run>) {
+        mut take: impl FnMut(&mut Slabs) -> Option<T>,
+    ) -> (Option<T>, Option<Run>) {
         let mut slabs = bin.lock();
         let taken = self.take_from(&mut slabs, bin.class, &mut take);
-        if taken != 0 {
+        if taken.is_some() {
             return (taken, None);
         }
         let Some((slab, run)) = self.new_slab(bin.class) else {
-            return (0, None);
+            return (None, None);
         };
         slabs.add(slab);
         let taken = take(&mut slabs);
@@ -247,14 +253,14 @@ impl<P: Pages> Shards<P> {
 
     /// Takes from what is in the bin, else from a slab that an ended thread left.
     #[inline(always)]
-    fn take_from(
+    fn take_from<T>(
         &self,
         slabs: &mut LockedBin<'_>,
         class: SizeClass,
-        mut take: impl FnMut(&mut Slabs) -> usize,
-    ) -> usize {
+        mut take: impl FnMut(&mut Slabs) -> Option<T>,
+    ) -> Option<T> {
         let taken = take(slabs);
-        if taken == 0 && self.adopt_from_common(slabs, class) {
+        if taken.is_none() && self.adopt_from_common(slabs, class) {
             return take(slabs);
         }
         taken

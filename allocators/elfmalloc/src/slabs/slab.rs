@@ -137,8 +137,7 @@ impl SlabRef {
     pub(super) unsafe fn start(self, class: SizeClass, external: *mut u64) {
         let shape = class.geometry();
         let bits = if external.is_null() {
-            // SAFETY: the descriptor is there. A pointer that may be used as long as the descriptor.
-            unsafe { (&raw mut (*self.as_ptr().as_ptr()).inline).cast() }
+            self.inline.as_ptr().cast_mut()
         } else {
             external.cast()
         };
@@ -221,36 +220,56 @@ impl Slab {
         let taken = slots.len().min(usize::from(self.free.get()));
         let size = self.class().size();
         let base = self.head.base();
-        let mut left = taken;
+        // What is filled next is the end of the rest: so no index has to be checked.
+        let mut rest = &mut slots[..taken];
         let mut word = usize::from(self.hint.get());
-        while left != 0 {
+        while !rest.is_empty() {
             let mut free = self.word(word).get();
             let first = base.wrapping_add(word * 64 * size);
             if let Some(run) = only_run(free) {
-                let count = run.length.min(left);
-                let lowest = first.wrapping_add(run.first * size);
-                fill(&mut slots[left - count..left], lowest, size);
-                left -= count;
+                let count = run.length.min(rest.len());
+                let (others, places) = rest.split_at_mut(rest.len() - count);
+                fill(places, first.wrapping_add(run.first * size), size);
+                rest = others;
                 free &= !bits_of(run.first, count);
             }
-            if free != 0 {
-                let mut places = slots[..left].iter_mut().rev();
-                while free != 0
-                    && let Some(place) = places.next()
-                {
-                    *place = first.wrapping_add(free.trailing_zeros() as usize * size);
-                    free &= free - 1;
-                }
-                left = places.len();
+            while free != 0
+                && let Some((place, others)) = rest.split_last_mut()
+            {
+                *place = first.wrapping_add(free.trailing_zeros() as usize * size);
+                rest = others;
+                free &= free - 1;
             }
             self.word(word).set(free);
             word += usize::from(free == 0);
         }
-        self.hint.set(word as u16);
-        self.free.set(self.free.get() - taken as u16);
-        self.least.set(self.least.get().min(self.free.get()));
-        self.drawn.set(Drawn::SinceLook);
+        self.note_taken(taken, word);
         taken
+    }
+
+    /// Takes the free block with the lowest address, of which there is one.
+    #[inline(always)]
+    pub(super) fn take_one(&self) -> *mut u8 {
+        let mut word = usize::from(self.hint.get());
+        while self.word(word).get() == 0 {
+            word += 1;
+        }
+        let free = self.word(word).get();
+        let index = word * 64 + free.trailing_zeros() as usize;
+        let left = free & (free - 1);
+        self.word(word).set(left);
+        self.note_taken(1, word + usize::from(left == 0));
+        self.head.base().wrapping_add(index * self.class().size())
+    }
+
+    /// Notes that blocks were taken, and the first word of the bitmap that may have a bit set now.
+    #[inline(always)]
+    fn note_taken(&self, taken: usize, hint: usize) {
+        let free = self.free.get() - taken as u16;
+        self.hint.set(hint as u16);
+        self.free.set(free);
+        self.least.set(self.least.get().min(free));
+        self.drawn.set(Drawn::SinceLook);
     }
 
     /// Takes back one block, if that leaves the slab where it stands; else, or if the pointer is no

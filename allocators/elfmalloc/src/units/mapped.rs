@@ -162,20 +162,22 @@ impl MappedTable {
         let Some(fresh) = pages.reserve(bytes(capacity), 4096, Access::ReadWrite) else {
             return false;
         };
-        let (old, old_capacity) = (self.entries, self.capacity);
-        self.entries = fresh.as_ptr().cast();
-        self.capacity = capacity;
-        self.count = 0;
-        for index in 0..old_capacity {
-            // SAFETY: the old table is still there.
-            let entry = unsafe { *old.add(index) };
+        let mut larger = Self {
+            entries: fresh.as_ptr().cast(),
+            capacity,
+            count: 0,
+            ..*self
+        };
+        for index in 0..self.capacity {
+            let entry = self.at(index);
             if !entry.block.is_null() {
-                self.place(entry);
+                larger.place(entry);
             }
         }
-        if let Some(old) = NonNull::new(old) {
+        let old = core::mem::replace(self, larger);
+        if let Some(entries) = NonNull::new(old.entries) {
             // SAFETY: the old table was reserved with this size, and is unused now.
-            unsafe { pages.release(old.cast(), bytes(old_capacity)) };
+            unsafe { pages.release(entries.cast(), bytes(old.capacity)) };
         }
         true
     }

@@ -21,7 +21,7 @@ use heapdrome_elfmalloc::heap::threads::trim;
 use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{LARGEST, UNIT};
-use heapdrome_elfmalloc::slabs::free_blocks::FreeBlocks;
+use heapdrome_elfmalloc::slabs::free_blocks::FreeBlock;
 use heapdrome_elfmalloc::units::large::{Large, usable};
 use heapdrome_malloc_abi::MallocAbi;
 use heapdrome_pages::Simulated;
@@ -216,14 +216,10 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
                     if heap.front.is_due() {
                         look_around(backend(), heap);
                     }
-                    F::put(
-                        backend(),
-                        heap,
-                        FreeBlocks::new(class, &mut [block.as_ptr()]),
-                    );
+                    F::put(backend(), heap, FreeBlock::new(class, block));
                 }
             } else {
-                backend().give(None, FreeBlocks::new(class, &mut [block.as_ptr()]));
+                backend().give_one(None, FreeBlock::new(class, block));
             }
         }
     }

@@ -8,7 +8,7 @@ use heapdrome_elfmalloc::heap::heaps::Heaps;
 use heapdrome_elfmalloc::heap::refill::refill;
 use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
 use heapdrome_elfmalloc::heap::threads::detach;
-use heapdrome_elfmalloc::slabs::free_blocks::FreeBlocks;
+use heapdrome_elfmalloc::slabs::free_blocks::FreeBlock;
 use heapdrome_models::scene::{Sent, Shared, backend, give, many, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Simulated;
@@ -70,12 +70,10 @@ impl Scene {
     /// As the owner: writes to a block, and frees it.
     fn free(&self, block: *mut u8) {
         self.touch(block);
+        let block = NonNull::new(block).expect("a block");
         // SAFETY: the block is the model's, which gives it up.
-        unsafe {
-            let mut block = [block];
-            let block = FreeBlocks::new(many(), &mut block);
-            Magazines::put(&*self.backend, self.heap.get(), block);
-        }
+        let block = unsafe { FreeBlock::new(many(), block) };
+        Magazines::put(&*self.backend, self.heap.get(), block);
     }
 
     /// What a program does in a block of its own.

@@ -10,7 +10,7 @@ use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
 use heapdrome_elfmalloc::heap::refill::refill;
 use heapdrome_elfmalloc::heap::thread_heap::{HeapRef, ThreadHeap};
 use heapdrome_elfmalloc::heap::threads::detach;
-use heapdrome_elfmalloc::slabs::free_blocks::FreeBlocks;
+use heapdrome_elfmalloc::slabs::free_blocks::FreeBlock;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, give, many, new_backend};
 use heapdrome_models::thread_exit::ThreadExit;
 use heapdrome_models::{end_of_thread, join, keys, model, spawn};
@@ -120,12 +120,12 @@ fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
 fn free(block: *mut u8) {
     let heap = HEAPS.with_borrow(|heaps| heaps.get(&thread_number()).copied());
     match heap {
-        // SAFETY: the block was the model's, which gives it up.
-        Some(heap) => unsafe {
-            let mut block = [block];
-            let block = FreeBlocks::new(many(), &mut block);
+        Some(heap) => {
+            let block = NonNull::new(block).expect("a block");
+            // SAFETY: the block was the model's, which gives it up.
+            let block = unsafe { FreeBlock::new(many(), block) };
             Magazines::put(&*process(), heap, block);
-        },
+        }
         None => give(&process(), many(), block),
     }
 }
