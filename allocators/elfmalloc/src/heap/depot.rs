@@ -202,6 +202,7 @@ impl Depot {
         }
         let done = blocks.len() - rest.len();
         self.bytes += done * class.size();
+        self.checked();
         done
     }
 
@@ -221,6 +222,7 @@ impl Depot {
             chunk.older.set(self.spare);
             self.spare = Some(chunk);
         }
+        self.checked();
         taken
     }
 
@@ -298,20 +300,34 @@ impl Depot {
         Some(chunk)
     }
 
-    /// Asserts that the counts fit the stacks.
+    /// Asserts in debug builds what [`check`](Self::check) does.
+    fn checked(&self) {
+        if cfg!(debug_assertions) {
+            self.check();
+        }
+    }
+
+    /// Asserts that the stacks are linked both ways, and that the counts fit them.
     ///
     /// # Panics
     ///
-    /// Where they do not.
+    /// Where this does not hold.
     pub fn check(&self) {
         let (mut chunks, mut bytes) = (0, 0);
         for number in 1..FIRST_SHARED {
             let class = SizeClass::from_number(number as u8);
             let stack = &self.stacks[number];
             assert!(stack.low <= stack.chunks, "more idle chunks than there are");
-            assert_eq!(stack.newest.is_none(), stack.chunks == 0);
-            chunks += stack.chunks as usize;
-            bytes += self.count(class) * class.size();
+            let (mut count, mut newer, mut next) = (0, None, stack.newest);
+            while let Some(chunk) = next {
+                assert!((1..=CHUNK).contains(&chunk.count()), "an empty chunk");
+                assert_eq!((chunk.newer.get(), chunk.class.get()), (newer, class));
+                bytes += chunk.count() * class.size();
+                count += 1;
+                (newer, next) = (next, chunk.older.get());
+            }
+            assert_eq!((newer, count), (stack.oldest, stack.chunks));
+            chunks += count as usize;
         }
         assert_eq!(chunks, self.chunks, "the count of chunks");
         assert_eq!(bytes, self.bytes, "the bytes of blocks");

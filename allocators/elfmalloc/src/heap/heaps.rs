@@ -269,8 +269,8 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Asserts what must hold whenever no thread is in the allocator: each bin's slabs are where and
-    /// as they should be, and the pool's counts fit its maps.
+    /// Asserts what must hold whenever no thread is in the allocator: what [`Shards::check`] says, and that depots are
+    /// as they should be.
     ///
     /// # Panics
     ///

@@ -338,14 +338,14 @@ impl<P: Pages> Shards<P> {
         count
     }
 
-    /// Asserts that each bin's slabs are where and as they should be, and that the pool's counts fit its maps.
+    /// Asserts that each bin's slabs are where and as they should be, and what [`Memory::check`] does.
     ///
     /// # Panics
     ///
     /// Where something does not hold.
     pub fn check(&self) {
         self.each_bin(|bin| bin.lock().check());
-        self.memory.pool.lock().check();
+        self.memory.check();
     }
 
     /// Frees every lock in the child of a fork, but those of shards.

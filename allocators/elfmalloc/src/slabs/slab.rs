@@ -244,6 +244,7 @@ impl Slab {
             word += usize::from(free == 0);
         }
         self.note_taken(taken, word);
+        self.checked();
         taken
     }
 
@@ -259,6 +260,7 @@ impl Slab {
         let left = free & (free - 1);
         self.word(word).set(left);
         self.note_taken(1, word + usize::from(left == 0));
+        self.checked();
         self.head.base().wrapping_add(index * self.class().size())
     }
 
@@ -294,6 +296,7 @@ impl Slab {
         word.set(word.get() | bit);
         self.free.set(free);
         self.hint.set(self.hint.get().min((index / 64) as u16));
+        self.checked();
         true
     }
 
@@ -328,7 +331,9 @@ impl Slab {
         self.free.set(self.free.get() + done as u16);
         let lowest = lowest.min(u16::MAX as usize) as u16;
         self.hint.set(self.hint.get().min(lowest));
-        outcome.map(|()| done)
+        outcome?;
+        self.checked();
+        Ok(done)
     }
 
     /// Sets the bits of `count` blocks from `first` on.
@@ -354,6 +359,14 @@ impl Slab {
             left -= here;
         }
         Ok(())
+    }
+
+    /// Asserts the invariants in debug builds.
+    #[inline(always)]
+    fn checked(&self) {
+        if cfg!(debug_assertions) {
+            self.check();
+        }
     }
 
     /// Asserts the invariants. The lock of the slab's bin is held.

@@ -8,7 +8,7 @@ use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Rela
 use heapdrome_pages::{Lock, Pages};
 
 use crate::settings::Settings;
-use crate::size_class::{UNIT, UNIT_SHIFT};
+use crate::size_class::{SizeClass, UNIT, UNIT_SHIFT};
 use crate::units::class_map::ClassMap;
 use crate::units::descriptor::DescriptorRef;
 use crate::units::directory::Directory;
@@ -135,6 +135,23 @@ impl<P: Pages> Memory<P> {
             // Two threads may come here at once: what is left of the first one's unit is lost then.
             structures.add(run.base, lent);
             structures.allocate(&self.pages, bytes)
+        }
+    }
+
+    /// Asserts that the pool's counts fit its maps, and that the class map says of each unit what its descriptor does. No
+    /// thread is making or giving back a run.
+    ///
+    /// # Panics
+    ///
+    /// Where this does not hold.
+    pub fn check(&self) {
+        let pool = self.pool.lock();
+        pool.check();
+        for (address, is_free) in pool.units() {
+            let class = self.run_of(address).map_or(SizeClass::NONE, |run| run.class());
+            assert!(!is_free || class == SizeClass::NONE, "a free unit has a class");
+            let mapped = self.map.window().find(address);
+            assert!(mapped.is_none_or(|mapped| mapped == class), "the class map");
         }
     }
 

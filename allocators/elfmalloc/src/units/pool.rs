@@ -4,6 +4,8 @@
 //! to the system is taken from the other end. So memory is reused before new pages are touched, and
 //! what lies idle gathers where it can be given back in large pieces.
 
+mod check;
+
 use core::ops::Range;
 use core::ptr::NonNull;
 
@@ -261,27 +263,6 @@ impl Pool {
         for arena in &mut self.arenas[..self.count] {
             arena.last_step = None;
         }
-    }
-
-    /// Asserts that the counts fit the maps.
-    ///
-    /// # Panics
-    ///
-    /// Where they do not.
-    pub fn check(&self) {
-        let (mut free, mut dirty, mut committed) = (0, 0, 0);
-        for arena in &self.arenas[..self.count] {
-            committed += arena.committed - arena.skipped;
-            for unit in 0..arena.committed {
-                free += usize::from(arena.free.contains(unit));
-                dirty += usize::from(arena.dirty.contains(unit));
-                assert!(arena.free.contains(unit) || !arena.dirty.contains(unit));
-            }
-        }
-        assert_eq!(dirty, self.dirty, "the count of dirty units");
-        assert_eq!(committed, self.committed, "the count of committed units");
-        let known = free + self.live + self.purging;
-        assert_eq!(known, committed, "free, in use, or being purged");
     }
 
     fn find(&self, count: usize, alignment: usize) -> Option<(usize, usize)> {

@@ -26,6 +26,9 @@ impl Pool {
     /// Begins another epoch. Returns how many units are to be purged because they were idle throughout the one that ends, or nearly
     /// so if `grace` is granted and few were put to use; and how many of them may be parts of huge pages.
     pub fn end_epoch(&mut self, grace: bool) -> (usize, usize) {
+        if cfg!(debug_assertions) {
+            self.check();
+        }
         let few = take(&mut self.taken) <= FEW;
         let idle = self.dirty_low;
         let grace = if grace && few { GRACE } else { 0 }.min(self.dirty - idle);
