@@ -85,8 +85,8 @@ pub(crate) fn present_heap() -> Option<HeapRef> {
     if none {
         return None;
     }
-    // SAFETY: what the slot holds is the calling thread's heap, unless it is one of the statics.
-    NonNull::new(front.cast()).map(|heap| unsafe { HeapRef::from_ptr(heap) })
+    // SAFETY: the slot is never null, and what it holds is the calling thread's heap, unless it is one of the statics.
+    Some(unsafe { HeapRef::from_ptr(NonNull::new_unchecked(front.cast())) })
 }
 
 /// The thread's heap, made if need be; `None` where the thread is about to end, or where there is no memory.

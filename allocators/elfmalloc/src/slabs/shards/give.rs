@@ -103,6 +103,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Gives empty slabs back to the pool. True if there were any.
+    #[inline]
     pub(super) fn retire(&self, empties: DetachedList) -> bool {
         let mut any = false;
         for slab in empties {
@@ -112,6 +113,7 @@ impl<P: Pages> Shards<P> {
         any
     }
 
+    #[inline(never)]
     fn retire_one(&self, slab: Detached) {
         let slab = slab.slab();
         let (class, units) = (slab.class(), slab.head().units());
