@@ -95,19 +95,24 @@ fn a_block_may_be_freed_while_others_go_back() {
     blocks.resize_with(BLOCKS, || allocate::<LocalCache>(&HEAPS, heap, class()));
     let own = |block: &*mut u8| heap.front.owns(class(), block.addr());
     let (own, gathered): (Vec<_>, Vec<_>) = blocks.into_iter().partition(own);
+    let free = |block| put::<LocalCache>(&HEAPS, heap, class(), block);
     let mut interruptions = 0;
-    for pair in gathered.chunks_exact(2) {
-        NEXT.set(Some((heap, pair[0])));
-        put::<LocalCache>(&HEAPS, heap, class(), pair[1]);
+    let threes = gathered.chunks_exact(3);
+    threes.remainder().iter().for_each(|block| free(*block));
+    for three in threes {
+        free(three[0]);
+        NEXT.set(Some((heap, three[1])));
+        free(three[2]);
         match NEXT.take() {
-            Some((heap, block)) => put::<LocalCache>(&HEAPS, heap, class(), block),
+            Some((_, block)) => free(block),
             None => interruptions += 1,
         }
     }
-    assert!(interruptions != 0, "no block was freed while others went back");
-    for block in own.into_iter().chain(gathered.chunks_exact(2).remainder().to_vec()) {
-        put::<LocalCache>(&HEAPS, heap, class(), block);
-    }
+    assert!(
+        interruptions != 0,
+        "no block was freed while others went back"
+    );
+    own.into_iter().for_each(free);
     // SAFETY: the heaps are this thread's, which uses them no longer.
     unsafe {
         detach(&HEAPS, heap);

@@ -36,7 +36,9 @@ fn sources() -> BTreeMap<String, String> {
 
 /// The part of a source file that is no test.
 fn shipped(text: &str) -> &str {
-    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+    text.split("#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or(text)
 }
 
 /// The name of the numeric constant that a line defines.
@@ -63,7 +65,10 @@ impl std::str::FromStr for NumberKind {
 
 fn constants(sources: &BTreeMap<String, String>) -> BTreeSet<Constant> {
     let mut all = BTreeSet::new();
-    for (file, text) in sources.iter().filter(|(file, _)| !file.ends_with("tests.rs")) {
+    for (file, text) in sources
+        .iter()
+        .filter(|(file, _)| !file.ends_with("tests.rs"))
+    {
         let names = shipped(text).lines().filter_map(constant);
         all.extend(names.map(|name| (file.clone(), name.to_owned())));
     }
@@ -129,6 +134,9 @@ fn the_page_counts_right() {
         let code = line.split('/').next().unwrap_or(line);
         code.split("unsafe {").nth(1).is_some()
     };
-    let blocks = sources.values().flat_map(|text| text.lines()).filter(is_block);
+    let blocks = sources
+        .values()
+        .flat_map(|text| text.lines())
+        .filter(is_block);
     assert_eq!(counted("unsafe blocks"), blocks.count());
 }

@@ -177,7 +177,11 @@ mod tests {
         let mut given = given.take();
         given.sort_unstable();
         let left = later.borrow().len();
-        assert!(given.into_iter().eq((0..2 * MOST).chain(100..100 + 2 * MOST - left)));
+        assert!(
+            given
+                .into_iter()
+                .eq((0..2 * MOST).chain(100..100 + 2 * MOST - left))
+        );
     }
 
     #[test]

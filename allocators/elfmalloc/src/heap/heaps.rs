@@ -208,6 +208,7 @@ impl<P: Pages> Heaps<P> {
 
     /// Gives blocks back to their slabs, whosever they are; ends the process if one is no block in use. `home` is the bin
     /// of the calling thread.
+    #[inline(never)]
     pub fn give(&self, home: Option<ClassBin<'_>>, blocks: FreeBlocks<'_>) {
         match self.shards.give(home, blocks) {
             Ok(true) => self.tick(),

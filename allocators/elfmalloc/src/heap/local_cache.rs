@@ -193,7 +193,8 @@ mod tests {
         let unit = |block: *mut u8| block.addr() >> UNIT_SHIFT;
         let slab = unit(blocks[0])..unit(blocks[0]) + usize::from(small.geometry().units);
         let free = blocks.iter().filter(|block| slab.contains(&unit(**block)));
-        free.clone().for_each(|block| scene.free::<F>(small, *block));
+        free.clone()
+            .for_each(|block| scene.free::<F>(small, *block));
         assert!(!scene.allocate::<F>(other).is_null());
         let (kept, counted) = scene.counts(other);
         assert_eq!(counted, (had - free.count() + 1 + kept) as isize);

@@ -182,24 +182,26 @@ impl Slabs {
         let count = slab.give(blocks)?;
         let place = slab.place.get();
         let empty = slab.is_empty() && place != Place::Claimed;
-        if empty && own && self.keeps {
-            match place {
-                Place::Listed => self.unlink(slab),
-                Place::Active => self.active = None,
-                _ => {}
+        // Whether the slab is in no list, and is to be in one if it stays.
+        let loose = match place {
+            Place::Listed if empty || bucket_of(slab) != slab.bucket.get() => {
+                self.unlink(slab);
+                true
             }
+            Place::Active if empty => {
+                self.active = None;
+                true
+            }
+            place => place == Place::Full,
+        };
+        if empty && !(own && self.keeps) {
+            let empty = Some(self.let_go(slab));
+            return Ok(Given { count, empty });
+        }
+        if loose {
             self.link(slab);
-            return Ok(Given { count, empty: None });
         }
-        match place {
-            Place::Listed if empty => self.unlink(slab),
-            Place::Listed => self.relist(slab),
-            Place::Active if empty => self.active = None,
-            Place::Full if !empty => self.link(slab),
-            _ => {}
-        }
-        let empty = empty.then(|| self.let_go(slab));
-        Ok(Given { count, empty })
+        Ok(Given { count, empty: None })
     }
 
     /// Lets go of a slab that is in no list.
@@ -307,6 +309,7 @@ impl Slabs {
     }
 
     /// Puts a slab of this bin that is in no list into the one that fits its free blocks.
+    #[inline]
     pub(super) fn link(&mut self, slab: SlabRef) {
         let bucket = bucket_of(slab);
         let place = &mut self.buckets[usize::from(bucket)];
@@ -324,6 +327,7 @@ impl Slabs {
     }
 
     /// Takes a slab out of its list.
+    #[inline]
     pub(super) fn unlink(&mut self, slab: SlabRef) {
         let (prev, next) = (slab.prev.get(), slab.next.get());
         let bucket = usize::from(slab.bucket.get());
@@ -337,15 +341,6 @@ impl Slabs {
         self.empties -= u32::from(bucket == EMPTY);
         self.low = self.low.min(self.empties);
         self.listed -= 1;
-    }
-
-    /// Moves a listed slab to the list that fits its free blocks.
-    #[inline]
-    fn relist(&mut self, slab: SlabRef) {
-        if bucket_of(slab) != slab.bucket.get() {
-            self.unlink(slab);
-            self.link(slab);
-        }
     }
 }
 

@@ -228,13 +228,14 @@ impl Slab {
             let first = base.wrapping_add(word * 64 * size);
             if let Some(run) = only_run(free) {
                 let count = run.length.min(rest.len());
-                let (others, places) = rest.split_at_mut(rest.len() - count);
+                let fewer = rest.len() - count;
+                let (others, places) = core::mem::take(&mut rest).split_at_mut(fewer);
                 fill(places, first.wrapping_add(run.first * size), size);
                 rest = others;
                 free &= !bits_of(run.first, count);
             }
             while free != 0
-                && let Some((place, others)) = rest.split_last_mut()
+                && let Some((place, others)) = core::mem::take(&mut rest).split_last_mut()
             {
                 *place = first.wrapping_add(free.trailing_zeros() as usize * size);
                 rest = others;

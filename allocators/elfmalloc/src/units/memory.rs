@@ -148,8 +148,13 @@ impl<P: Pages> Memory<P> {
         let pool = self.pool.lock();
         pool.check();
         for (address, is_free) in pool.units() {
-            let class = self.run_of(address).map_or(SizeClass::NONE, |run| run.class());
-            assert!(!is_free || class == SizeClass::NONE, "a free unit has a class");
+            let class = self
+                .run_of(address)
+                .map_or(SizeClass::NONE, |run| run.class());
+            assert!(
+                !is_free || class == SizeClass::NONE,
+                "a free unit has a class"
+            );
             let mapped = self.map.window().find(address);
             assert!(mapped.is_none_or(|mapped| mapped == class), "the class map");
         }

@@ -10,7 +10,11 @@ use heapdrome_elfmalloc::slabs::free_blocks::FreeBlock;
 use heapdrome_pages::Pages;
 
 /// A block; null where there is no memory.
-pub fn allocate<F: FrontEnd>(heaps: &Heaps<impl Pages>, heap: HeapRef, class: SizeClass) -> *mut u8 {
+pub fn allocate<F: FrontEnd>(
+    heaps: &Heaps<impl Pages>,
+    heap: HeapRef,
+    class: SizeClass,
+) -> *mut u8 {
     let block = heap.magazine(class).pop();
     if block.is_null() {
         return F::refill(heaps, heap, class);

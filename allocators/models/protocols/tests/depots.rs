@@ -1,6 +1,7 @@
 //! Depots: their owner moves blocks in and out, others empty them, the owner ends, the process forks.
 
 use std::collections::BTreeSet;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};

@@ -38,7 +38,11 @@ impl Deref for MagazineRef<'_> {
 impl<'a> MagazineRef<'a> {
     /// Puts a magazine and its front together.
     #[inline]
-    pub(in crate::heap) const fn new(front: &'a Front, magazine: &'a Magazine, class: SizeClass) -> Self {
+    pub(in crate::heap) const fn new(
+        front: &'a Front,
+        magazine: &'a Magazine,
+        class: SizeClass,
+    ) -> Self {
         Self {
             magazine,
             front,
@@ -243,8 +247,15 @@ impl<'a> MagazineRef<'a> {
         assert!(before.get().is_null(), "no null before the first slot");
         assert_eq!(slots[capacity].get(), FULL, "behind the last slot");
         let blocks = slots[..length].iter().map(Cell::get);
-        assert!(blocks.clone().all(|block| !block.is_null() && block != FULL));
-        assert!(capacity == 0 || self.resting() == 0, "it rests, and has slots");
+        assert!(
+            blocks
+                .clone()
+                .all(|block| !block.is_null() && block != FULL)
+        );
+        assert!(
+            capacity == 0 || self.resting() == 0,
+            "it rests, and has slots"
+        );
     }
 
     /// Asserts the invariant in debug builds.

@@ -31,6 +31,7 @@ impl<P: Pages> Shards<P> {
     /// # Errors
     ///
     /// A pointer that is no block in use; those after it may not have been taken back.
+    #[inline]
     pub fn give(
         &self,
         home: Option<ClassBin<'_>>,
