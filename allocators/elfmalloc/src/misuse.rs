@@ -1,8 +1,23 @@
-//! What is said when a program misuses the allocator, before it is ended.
+//! How a program may misuse the allocator, and what is said before it is ended.
 
 use heapdrome_pages::system::{abort, write_error};
 
-use crate::slab::Misuse;
+/// A pointer that `free` must not have been given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// The block is free already.
+    DoubleFree(usize),
+    /// No block begins there.
+    NotABlock(usize),
+    /// Something was written behind the last byte of the block.
+    Overflow(usize),
+    /// Something was written before the first byte of the block, or behind the last.
+    Around(usize),
+    /// The block was allocated with another size than it is given back with.
+    OtherSize(usize),
+    /// The block was written to after it was freed.
+    WrittenAfterFree(usize),
+}
 
 /// Names the address, and ends the process.
 pub fn report(misuse: Misuse) -> ! {

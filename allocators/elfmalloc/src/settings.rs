@@ -23,8 +23,8 @@ pub struct Settings {
     pub magazine: usize,
     /// The most bytes of blocks that a thread keeps at hand of all classes.
     pub budget: usize,
-    /// How many thread heaps have slabs of their own; the threads of all others share these.
-    pub hosts: usize,
+    /// Number of shards: threads that are more share them.
+    pub shards: usize,
     /// Whether huge pages are asked for in large heaps; `None` leaves it to the front-end.
     pub huge_pages: Option<bool>,
     /// Whether a thread purges while all others are silent.
@@ -42,7 +42,7 @@ impl Settings {
         decay: 800,
         magazine: 64 << 10,
         budget: ALL_MAGAZINES * (64 << 10),
-        hosts: usize::MAX,
+        shards: usize::MAX,
         huge_pages: None,
         background: false,
         overwrite: false,
@@ -110,7 +110,7 @@ fn parse(text: &CStr) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front_end::{FrontEnd, Magazines};
+    use crate::heap::front_end::{FrontEnd, Magazines};
     use std::ffi::CString;
     use std::string::String;
     use std::vec::Vec;

@@ -1,17 +1,26 @@
 //! What arenas serve where the system has no more addresses, over simulated pages.
 
-use std::ptr::{NonNull, null, null_mut};
+mod giving;
 
+use std::ptr::{NonNull, null_mut};
+
+use giving::give;
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::pool::{LARGEST_RUN, Run};
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::large::allocate_large;
+use heapdrome_elfmalloc::heap::large::free_large;
+use heapdrome_elfmalloc::heap::refill::refill;
+use heapdrome_elfmalloc::heap::threads::trim;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_elfmalloc::units::arena::LARGEST_RUN;
+use heapdrome_elfmalloc::units::large::usable;
+use heapdrome_elfmalloc::units::pool::Run;
 use heapdrome_pages::{Access, Pages, Placed, Simulated};
 
 /// A back-end of small arenas, in so many bytes of address space.
-fn backend(limit: usize) -> Backend<Simulated> {
-    let backend = Backend::new(Simulated::new(limit));
+fn backend(limit: usize) -> Heaps<Simulated> {
+    let backend = Heaps::new(Simulated::new(limit));
     backend.start(|| Settings {
         arena: 0,
         ..Settings::DEFAULT
@@ -20,9 +29,9 @@ fn backend(limit: usize) -> Backend<Simulated> {
 }
 
 /// Takes single units until there are no more, and returns how many lie in `bytes` from `start` on.
-fn take_all_units(backend: &Backend<Simulated>, start: NonNull<u8>, bytes: usize) -> usize {
+fn take_all_units(backend: &Heaps<Simulated>, start: NonNull<u8>, bytes: usize) -> usize {
     let addresses = start.addr().get()..start.addr().get() + bytes;
-    std::iter::from_fn(|| backend.allocate_run(1, UNIT))
+    std::iter::from_fn(|| backend.memory().allocate_run(1, UNIT))
         .filter(|run| addresses.contains(&run.base.addr().get()))
         .count()
 }
@@ -30,8 +39,11 @@ fn take_all_units(backend: &Backend<Simulated>, start: NonNull<u8>, bytes: usize
 #[test]
 fn an_older_arena_grows_on_where_the_last_one_was_made_for_a_long_run() {
     let backend = backend(60 << 20);
-    let first = backend.allocate_run(1, UNIT).expect("there is memory");
-    assert!(backend.allocate_run(LARGEST_RUN, UNIT).is_some());
+    let first = backend
+        .memory()
+        .allocate_run(1, UNIT)
+        .expect("there is memory");
+    assert!(backend.memory().allocate_run(LARGEST_RUN, UNIT).is_some());
     let arena = 8 << 20;
     let others = take_all_units(&backend, first.base, arena);
     assert_eq!(others, arena / UNIT - 1, "all of the first arena is used");
@@ -44,18 +56,24 @@ fn a_block_that_the_system_has_no_mapping_for_comes_from_an_arena_with_room() {
     const LONGEST: usize = LARGEST_RUN * UNIT;
     let backend = backend(1 << 30);
     // Arenas are larger the more there is already: the last has room for two.
-    let blocks = [(); 4].map(|()| backend.allocate_large(LONGEST, UNIT));
-    backend.pages.set_limit(backend.pages.reserved());
-    assert!(backend.allocate_large(2 * LONGEST, UNIT).is_none());
+    let blocks = [(); 4].map(|()| allocate_large(&backend, LONGEST, UNIT));
+    backend
+        .memory()
+        .pages
+        .set_limit(backend.memory().pages.reserved());
+    assert!(allocate_large(&backend, 2 * LONGEST, UNIT).is_none());
     let last = blocks[3].expect("there is memory").block;
     // SAFETY: the blocks are the test's own.
     unsafe {
-        assert_eq!(backend.free_large(last.addr().get()), Ok(()));
-        let long = backend.allocate_large(2 * LONGEST, UNIT);
+        assert_eq!(free_large(&backend, last.addr().get()), Ok(()));
+        let long = allocate_large(&backend, 2 * LONGEST, UNIT);
         let block = long.expect("the arena has room").block;
         assert_eq!(block, last);
-        assert_eq!(backend.large_usable(block.addr().get()), 2 * LONGEST);
-        assert_eq!(backend.free_large(block.addr().get()), Ok(()));
+        assert_eq!(
+            usable(backend.memory(), block.addr().get()),
+            Some(2 * LONGEST)
+        );
+        assert_eq!(free_large(&backend, block.addr().get()), Ok(()));
     }
     backend.check();
 }
@@ -65,24 +83,25 @@ fn a_size_that_cannot_be_costs_nothing_that_is_kept() {
     let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");
     let class = SizeClass::of(1024);
-    let idle = backend
-        .allocate_large(8 << 20, UNIT)
-        .expect("there is memory");
+    let idle = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
     // SAFETY: the heap is this thread's, and the blocks are the test's own; there is room for as many.
     unsafe {
         let mut blocks = [null_mut(); 64];
         let bin = backend.bin(heap, class);
-        assert_eq!(backend.take(bin, class, blocks.as_mut_ptr(), 64), 64);
-        assert_eq!(backend.give(bin, class, &mut blocks), Ok(()));
-        assert_eq!(backend.free_large(idle.block.addr().get()), Ok(()));
+        assert_eq!(backend.take(bin, &mut blocks[..]), 64);
+        assert_eq!(give(&backend, Some(bin), class, &mut blocks), Ok(()));
+        assert_eq!(free_large(&backend, idle.block.addr().get()), Ok(()));
     }
-    let kept = (backend.slabs(), backend.pool.lock().dirty);
+    let kept = (backend.shards.slabs(), backend.memory().pool.lock().dirty);
     assert_eq!(kept, (1, (8 << 20) / UNIT));
     for size in [2 << 30, isize::MAX as usize] {
-        assert!(backend.allocate_large(size, UNIT).is_none());
+        assert!(allocate_large(&backend, size, UNIT).is_none());
     }
-    assert_eq!((backend.slabs(), backend.pool.lock().dirty), kept);
-    assert_eq!(backend.pages.calls().purge, 0);
+    assert_eq!(
+        (backend.shards.slabs(), backend.memory().pool.lock().dirty),
+        kept
+    );
+    assert_eq!(backend.memory().pages.calls().purge, 0);
     backend.check();
 }
 
@@ -92,21 +111,18 @@ fn memory_that_blocks_of_one_size_had_serves_any_other_size() {
     let heap = backend.attach().expect("there is memory");
     // The slabs of the first need no bitmap of their own, those of the others do.
     for class in [1024, 64, 16].map(SizeClass::of) {
-        // SAFETY: the heap is this thread's.
-        let bin = unsafe { backend.bin(heap, class) };
+        let bin = backend.bin(heap, class);
         let mut blocks = Vec::new();
         loop {
             let mut more = [null_mut(); 64];
-            // SAFETY: the bin is one for the class; there is room for as many.
-            let taken = unsafe { backend.take(bin, class, more.as_mut_ptr(), 64) };
+            let taken = backend.take(bin, &mut more[..]);
             if taken == 0 {
                 break;
             }
             blocks.extend_from_slice(&more[..taken]);
         }
         assert!(blocks.len() * class.size() > 40 << 20, "{class:?}");
-        // SAFETY: the blocks are the test's own. Whoever has no bin of its own keeps no empty slab.
-        assert_eq!(unsafe { backend.give(null(), class, &mut blocks) }, Ok(()));
+        assert_eq!(give(&backend, None, class, &mut blocks), Ok(()));
     }
     backend.check();
 }
@@ -115,8 +131,8 @@ fn memory_that_blocks_of_one_size_had_serves_any_other_size() {
 const GROWN: usize = 512 << 20;
 
 /// A back-end of one arena that grows.
-fn growing(limit: usize) -> Backend<Simulated> {
-    let backend = Backend::new(Simulated::new(limit));
+fn growing(limit: usize) -> Heaps<Simulated> {
+    let backend = Heaps::new(Simulated::new(limit));
     backend.start(|| Settings {
         arena: GROWN,
         ..Settings::DEFAULT
@@ -128,13 +144,18 @@ fn growing(limit: usize) -> Backend<Simulated> {
 #[cfg_attr(miri, ignore = "it takes much memory")]
 fn an_arena_that_grows_takes_few_addresses_while_little_is_used() {
     let backend = growing(1 << 30);
-    assert!(backend.pages.reserved() < 1 << 20, "nothing is used");
+    assert!(
+        backend.memory().pages.reserved() < 1 << 20,
+        "nothing is used"
+    );
     let heap = backend.attach().expect("there is memory");
-    // SAFETY: the heap is this thread's, and its magazine is empty.
-    let block = unsafe { backend.refill(heap, SizeClass::of(64)) };
+    let block = refill(&backend, heap, SizeClass::of(64));
     assert!(!block.is_null());
-    assert!(backend.pages.reserved() < 4 << 20, "a slab is used");
-    assert_eq!(backend.map.get(block.addr()), SizeClass::of(64));
+    assert!(
+        backend.memory().pages.reserved() < 4 << 20,
+        "a slab is used"
+    );
+    assert_eq!(backend.memory().map.get(block.addr()), SizeClass::of(64));
     backend.check();
 }
 
@@ -142,10 +163,17 @@ fn an_arena_that_grows_takes_few_addresses_while_little_is_used() {
 #[cfg_attr(miri, ignore = "it takes much memory")]
 fn addresses_outside_of_the_arena_have_no_class() {
     let backend = growing(1 << 30);
-    let run = backend.allocate_run(1, UNIT).expect("there is memory");
+    let run = backend
+        .memory()
+        .allocate_run(1, UNIT)
+        .expect("there is memory");
     let base = run.base.addr().get();
     for address in [0, 64, base - 1, base + GROWN, 1 << 40, usize::MAX] {
-        assert_eq!(backend.map.get(address), SizeClass::NONE, "{address:#x}");
+        assert_eq!(
+            backend.memory().map.get(address),
+            SizeClass::NONE,
+            "{address:#x}"
+        );
     }
 }
 
@@ -153,13 +181,19 @@ fn addresses_outside_of_the_arena_have_no_class() {
 #[cfg_attr(miri, ignore = "it takes much memory")]
 fn an_arena_grows_around_a_mapping_of_another() {
     let backend = growing(1 << 30);
-    let first = backend.allocate_run(1, UNIT).expect("there is memory");
+    let first = backend
+        .memory()
+        .allocate_run(1, UNIT)
+        .expect("there is memory");
     let taken = first.base.addr().get() + (40 << 20);
     let place = first.base.with_addr(taken.try_into().expect("an address"));
-    let placed = backend.pages.reserve_at(place, 1 << 20, Access::ReadWrite);
+    let placed = backend
+        .memory()
+        .pages
+        .reserve_at(place, 1 << 20, Access::ReadWrite);
     assert_eq!(placed, Placed::Done);
     let arena = first.base.addr().get()..first.base.addr().get() + GROWN;
-    let runs: Vec<_> = std::iter::from_fn(|| backend.allocate_run(16, UNIT))
+    let runs: Vec<_> = std::iter::from_fn(|| backend.memory().allocate_run(16, UNIT))
         .map(|run| run.base.addr().get())
         .take_while(|run| arena.contains(run))
         .collect();
@@ -170,9 +204,9 @@ fn an_arena_grows_around_a_mapping_of_another() {
         runs.iter()
             .all(|&run| run + 16 * UNIT <= taken || run >= taken + (1 << 20))
     );
-    let slab = backend.slab_of(taken);
+    let run = backend.memory().run_of(taken);
     // SAFETY: an address in the gap has a descriptor, of an unused unit.
-    assert!(slab.is_null() || unsafe { (*slab).class } == SizeClass::NONE);
+    assert!(run.is_none_or(|run| run.class() == SizeClass::NONE));
     backend.check();
 }
 
@@ -180,12 +214,15 @@ fn an_arena_grows_around_a_mapping_of_another() {
 #[cfg_attr(miri, ignore = "it takes much memory")]
 fn an_arena_that_met_a_limit_grows_on_when_that_is_raised() {
     let backend = growing(1 << 30);
-    assert!(backend.allocate_run(16, UNIT).is_some());
-    backend.pages.set_limit(backend.pages.reserved());
-    while backend.allocate_run(16, UNIT).is_some() {}
+    assert!(backend.memory().allocate_run(16, UNIT).is_some());
+    backend
+        .memory()
+        .pages
+        .set_limit(backend.memory().pages.reserved());
+    while backend.memory().allocate_run(16, UNIT).is_some() {}
     backend.check();
-    backend.pages.set_limit(1 << 30);
-    assert!(backend.allocate_run(64, UNIT).is_some());
+    backend.memory().pages.set_limit(1 << 30);
+    assert!(backend.memory().allocate_run(64, UNIT).is_some());
     backend.check();
 }
 
@@ -193,9 +230,9 @@ fn an_arena_that_met_a_limit_grows_on_when_that_is_raised() {
 fn without_room_for_an_arena_that_grows_small_ones_serve() {
     // The descriptors of the first units do not fit.
     let backend = growing(32 << 10);
-    assert!(backend.allocate_run(1, UNIT).is_none());
-    backend.pages.set_limit(64 << 20);
-    assert!(backend.allocate_run(1, UNIT).is_some());
+    assert!(backend.memory().allocate_run(1, UNIT).is_none());
+    backend.memory().pages.set_limit(64 << 20);
+    assert!(backend.memory().allocate_run(1, UNIT).is_some());
     backend.check();
 }
 
@@ -203,25 +240,33 @@ fn without_room_for_an_arena_that_grows_small_ones_serve() {
 #[cfg_attr(miri, ignore = "it takes much memory")]
 fn trimming_gives_addresses_back_behind_the_last_unit_in_use() {
     let backend = growing(1 << 30);
-    let runs = [(); 8].map(|()| backend.allocate_run(64, UNIT).expect("there is memory"));
-    let before = backend.pages.reserved();
+    let runs = [(); 8].map(|()| {
+        backend
+            .memory()
+            .allocate_run(64, UNIT)
+            .expect("there is memory")
+    });
+    let before = backend.memory().pages.reserved();
     let give = |run: &Run| {
         // SAFETY: the run is this test's, and given up.
-        backend.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 64, true) });
+        backend
+            .memory()
+            .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 64, true) });
     };
     runs[..2].iter().chain(&runs[3..]).for_each(give);
-    // SAFETY: the calling thread has no heap.
-    assert!(unsafe { backend.trim(None, 0) });
-    assert!(backend.pages.reserved() <= before - 5 * 64 * UNIT);
+    assert!(trim(&backend, None, 0));
+    assert!(backend.memory().pages.reserved() <= before - 5 * 64 * UNIT);
     backend.check();
     give(&runs[2]);
-    // SAFETY: as above.
-    let trim = |keep| unsafe { backend.trim(None, keep) };
+    let trim = |keep| trim(&backend, None, keep);
     assert!(trim(32 * UNIT));
-    assert!(backend.pages.reserved() > before - 8 * 64 * UNIT);
+    assert!(backend.memory().pages.reserved() > before - 8 * 64 * UNIT);
     assert!(trim(0));
-    assert!(backend.pages.reserved() <= before - 8 * 64 * UNIT);
-    assert!(backend.allocate_run(512, UNIT).is_some(), "it grows again");
+    assert!(backend.memory().pages.reserved() <= before - 8 * 64 * UNIT);
+    assert!(
+        backend.memory().allocate_run(512, UNIT).is_some(),
+        "it grows again"
+    );
     backend.check();
 }
 
@@ -229,34 +274,34 @@ fn trimming_gives_addresses_back_behind_the_last_unit_in_use() {
 #[cfg_attr(miri, ignore = "it takes much memory")]
 fn small_arenas_serve_where_the_one_that_grows_has_no_room() {
     let backend = growing(1 << 30);
-    let first = backend.allocate_run(1, UNIT).expect("there is memory");
+    let first = backend
+        .memory()
+        .allocate_run(1, UNIT)
+        .expect("there is memory");
     let taken = first.base.addr().get() + (4 << 20);
     let place = first.base.with_addr(taken.try_into().expect("an address"));
     // Another has the rest of the room.
     let placed = backend
+        .memory()
         .pages
         .reserve_at(place, GROWN - (4 << 20), Access::ReadWrite);
     assert_eq!(placed, Placed::Done);
     let heap = backend.attach().expect("there is memory");
     let class = SizeClass::of(4096);
-    // SAFETY: the heap is this thread's.
-    let bin = unsafe { backend.bin(heap, class) };
+    let bin = backend.bin(heap, class);
     let mut blocks = vec![null_mut(); 2048];
     for slots in blocks.chunks_mut(8) {
-        // SAFETY: the bin is one for the class, and there is room for as many.
-        let taken = unsafe { backend.take(bin, class, slots.as_mut_ptr(), slots.len()) };
+        let taken = backend.take(bin, &mut slots[..]);
         assert_eq!(taken, slots.len());
     }
-    let outside = |block: &&*mut u8| backend.map.get(block.addr()) == SizeClass::NONE;
+    let outside = |block: &&*mut u8| backend.memory().map.get(block.addr()) == SizeClass::NONE;
     assert!(blocks.iter().any(|block| outside(&block)));
-    // SAFETY: the blocks are the test's own, and lie in slabs.
-    unsafe {
-        assert!(
-            blocks
-                .iter()
-                .all(|block| (*backend.slab_of(block.addr())).class == class)
-        );
-        assert_eq!(backend.give(null(), class, &mut blocks), Ok(()));
-    }
+    assert!(blocks.iter().all(|block| {
+        backend
+            .memory()
+            .run_of(block.addr())
+            .is_some_and(|run| run.class() == class)
+    }));
+    assert_eq!(give(&backend, None, class, &mut blocks), Ok(()));
     backend.check();
 }

@@ -1,18 +1,25 @@
 //! The back-end over simulated pages: everything that needs no thread-local state.
 
+mod giving;
 mod paths;
 
 use std::collections::HashSet;
-use std::ptr::NonNull;
 
+use giving::give;
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::ThreadHeap;
-use heapdrome_elfmalloc::local_cache::LocalCache;
+use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::large::allocate_large;
+use heapdrome_elfmalloc::heap::large::free_large;
+use heapdrome_elfmalloc::heap::local_cache::LocalCache;
+use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
+use heapdrome_elfmalloc::heap::threads::detach;
+use heapdrome_elfmalloc::heap::threads::note_cached;
+use heapdrome_elfmalloc::misuse::Misuse;
+use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{CLASSES, UNIT};
-use heapdrome_elfmalloc::slab::Misuse;
+use heapdrome_elfmalloc::units::large::{resize_large, usable};
 use heapdrome_pages::Simulated;
 
 const SMALL_ARENAS: Settings = Settings {
@@ -20,28 +27,27 @@ const SMALL_ARENAS: Settings = Settings {
     ..Settings::DEFAULT
 };
 
-fn backend(limit: usize) -> Backend<Simulated> {
-    let backend = Backend::new(Simulated::new(limit));
+fn backend(limit: usize) -> Heaps<Simulated> {
+    let backend = Heaps::new(Simulated::new(limit));
     backend.start(|| SMALL_ARENAS);
     backend
 }
 
 /// Frees as both paths together do.
 fn free_by<F: FrontEnd>(
-    backend: &Backend<Simulated>,
-    heap: NonNull<ThreadHeap>,
+    backend: &Heaps<Simulated>,
+    heap: HeapRef,
     class: SizeClass,
     block: *mut u8,
 ) {
-    // SAFETY: the heap is this thread's, and the block one that the test allocated.
-    unsafe { F::put(backend, heap, class, block) };
+    paths::put::<F>(backend, heap, class, block);
 }
 
-fn allocate(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass) -> *mut u8 {
+fn allocate(backend: &Heaps<Simulated>, heap: HeapRef, class: SizeClass) -> *mut u8 {
     paths::allocate::<Magazines>(backend, heap, class)
 }
 
-fn free(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
+fn free(backend: &Heaps<Simulated>, heap: HeapRef, class: SizeClass, block: *mut u8) {
     free_by::<Magazines>(backend, heap, class, block);
 }
 
@@ -123,10 +129,14 @@ fn generated_programs<F: FrontEnd>() {
         free_by::<F>(&backend, heap, one.class, one.block);
     }
     // SAFETY: the heap is this thread's.
-    unsafe { backend.detach(heap) };
+    unsafe { detach(&backend, heap) };
     backend.check();
-    assert_eq!(backend.slabs(), 0, "an empty slab goes back to the pool");
-    assert_eq!(backend.pool.lock().live, 0);
+    assert_eq!(
+        backend.shards.slabs(),
+        0,
+        "an empty slab goes back to the pool"
+    );
+    assert_eq!(backend.memory().pool.lock().live, 0);
 }
 
 #[test]
@@ -158,8 +168,8 @@ fn bursts_in_any_order_come_back_whole() {
         }
     }
     // SAFETY: the heap is this thread's.
-    unsafe { backend.detach(heap) };
-    assert_eq!(backend.slabs(), 0);
+    unsafe { detach(&backend, heap) };
+    assert_eq!(backend.shards.slabs(), 0);
 }
 
 #[test]
@@ -177,15 +187,15 @@ fn ended_threads_leave_their_slabs_to_others() {
         free(&backend, first, class, block);
     }
     // SAFETY: the heap is this thread's.
-    unsafe { backend.detach(first) };
-    let slabs = backend.slabs();
+    unsafe { detach(&backend, first) };
+    let slabs = backend.shards.slabs();
     let second = backend.attach().expect("there is memory");
     for _ in 0..count / 5 {
         allocate(&backend, second, class);
     }
     backend.check();
     assert_eq!(
-        backend.slabs(),
+        backend.shards.slabs(),
         slabs,
         "the free blocks of an ended thread are used first"
     );
@@ -201,16 +211,13 @@ fn double_and_invalid_frees_are_told_apart() {
     let heap = backend.attach().expect("there is memory");
     let class = SizeClass::of(48);
     let block = allocate(&backend, heap, class);
-    // SAFETY: what is given back twice, or is no block, is not used afterwards.
-    unsafe {
-        let bin = backend.bin(heap, class);
-        assert_eq!(backend.give(bin, class, &mut [block]), Ok(()));
-        let again = backend.give(bin, class, &mut [block]);
-        assert_eq!(again, Err(Misuse::DoubleFree(block.addr())));
-        let inside = block.wrapping_add(16);
-        let odd = backend.give(bin, class, &mut [inside]);
-        assert_eq!(odd, Err(Misuse::NotABlock(inside.addr())));
-    }
+    let bin = backend.bin(heap, class);
+    assert_eq!(give(&backend, Some(bin), class, &mut [block]), Ok(()));
+    let again = give(&backend, Some(bin), class, &mut [block]);
+    assert_eq!(again, Err(Misuse::DoubleFree(block.addr())));
+    let inside = block.wrapping_add(16);
+    let odd = give(&backend, Some(bin), class, &mut [inside]);
+    assert_eq!(odd, Err(Misuse::NotABlock(inside.addr())));
 }
 
 #[test]
@@ -223,13 +230,10 @@ fn a_double_free_among_neighbours_is_named() {
         if descending {
             blocks.reverse();
         }
-        // SAFETY: what is given back twice is not used afterwards.
-        unsafe {
-            let bin = backend.bin(heap, class);
-            assert_eq!(backend.give(bin, class, &mut [blocks[5]]), Ok(()));
-            let again = backend.give(bin, class, &mut blocks[2..7].to_vec());
-            assert_eq!(again, Err(Misuse::DoubleFree(blocks[5].addr())));
-        }
+        let bin = backend.bin(heap, class);
+        assert_eq!(give(&backend, Some(bin), class, &mut [blocks[5]]), Ok(()));
+        let again = give(&backend, Some(bin), class, &mut blocks[2..7].to_vec());
+        assert_eq!(again, Err(Misuse::DoubleFree(blocks[5].addr())));
     }
 }
 
@@ -257,33 +261,28 @@ fn without_memory_there_is_none_and_later_there_is_again() {
         free(&backend, heap, class, block);
     }
     assert!(!allocate(&backend, heap, class).is_null());
-    assert!(backend.allocate_large(300_000, UNIT).is_some());
+    assert!(allocate_large(&backend, 300_000, UNIT).is_some());
 }
 
 #[test]
 fn idle_units_are_purged_and_read_as_zero() {
     let backend = backend(1 << 30);
-    let large = backend
-        .allocate_large(8 << 20, UNIT)
-        .expect("there is memory");
+    let large = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
     assert!(large.clean);
     // SAFETY: the block is the test's own until it is freed.
     unsafe {
         large.block.as_ptr().write_bytes(7, 8 << 20);
-        assert_eq!(backend.free_large(large.block.addr().get()), Ok(()));
+        assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
         assert!(
-            !backend
-                .allocate_large(8 << 20, UNIT)
+            !allocate_large(&backend, 8 << 20, UNIT)
                 .expect("there is memory")
                 .clean
         );
-        assert_eq!(backend.free_large(large.block.addr().get()), Ok(()));
+        assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
     }
-    assert_eq!(backend.purge_units(usize::MAX), (8 << 20) / UNIT);
+    assert_eq!(backend.memory().purge_units(usize::MAX), (8 << 20) / UNIT);
     backend.check();
-    let again = backend
-        .allocate_large(8 << 20, UNIT)
-        .expect("there is memory");
+    let again = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
     assert_eq!(again.block, large.block);
     assert!(again.clean);
     // SAFETY: as above.
@@ -293,18 +292,19 @@ fn idle_units_are_purged_and_read_as_zero() {
 #[test]
 fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
     let backend = backend(1 << 30);
-    let large = backend
-        .allocate_large(5 * UNIT, UNIT)
-        .expect("there is memory");
+    let large = allocate_large(&backend, 5 * UNIT, UNIT).expect("there is memory");
     // SAFETY: the block is the test's own.
     unsafe {
-        assert!(backend.resize_large(large.block, 3 * UNIT));
-        assert_eq!(backend.large_usable(large.block.addr().get()), 3 * UNIT);
-        assert!(backend.resize_large(large.block, 6 * UNIT));
-        let next = backend.allocate_large(UNIT, UNIT).expect("there is memory");
+        assert!(resize_large(backend.memory(), large.block, 3 * UNIT));
+        assert_eq!(
+            usable(backend.memory(), large.block.addr().get()),
+            Some(3 * UNIT)
+        );
+        assert!(resize_large(backend.memory(), large.block, 6 * UNIT));
+        let next = allocate_large(&backend, UNIT, UNIT).expect("there is memory");
         assert_eq!(next.block.addr().get(), large.block.addr().get() + 6 * UNIT);
         assert!(
-            !backend.resize_large(large.block, 7 * UNIT),
+            !resize_large(backend.memory(), large.block, 7 * UNIT),
             "the way is blocked"
         );
     }
@@ -314,34 +314,36 @@ fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
 #[test]
 fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
     let backend = backend(1 << 30);
-    let large = backend
-        .allocate_large(8 * UNIT, UNIT)
-        .expect("there is memory");
-    backend
-        .allocate_large(UNIT, UNIT)
-        .expect("the way is blocked");
+    let large = allocate_large(&backend, 8 * UNIT, UNIT).expect("there is memory");
+    allocate_large(&backend, UNIT, UNIT).expect("the way is blocked");
     // SAFETY: the blocks are the test's own.
     unsafe {
         large.block.as_ptr().write_bytes(7, 8 * UNIT);
-        assert!(!backend.resize_large(large.block, 17 * UNIT));
+        assert!(!resize_large(backend.memory(), large.block, 17 * UNIT));
         assert!(
-            backend.move_to_mapping(large.block, 9 * UNIT).is_none(),
+            backend
+                .mapped
+                .move_to_mapping(backend.memory(), large.block, 9 * UNIT)
+                .is_none(),
             "a block below 1 MiB is copied"
         );
         let moved = backend
-            .move_to_mapping(large.block, 17 * UNIT)
+            .mapped
+            .move_to_mapping(backend.memory(), large.block, 17 * UNIT)
             .expect("there is memory");
         let bytes = core::slice::from_raw_parts(moved.as_ptr(), 17 * UNIT);
         let step = if cfg!(miri) { 509 } else { 1 };
         let are = |bytes: &[u8], value| bytes.iter().step_by(step).all(|&byte| byte == value);
         assert!(are(&bytes[..8 * UNIT], 7));
         assert!(are(&bytes[8 * UNIT..], 0));
-        let again = backend
-            .allocate_large(8 * UNIT, UNIT)
-            .expect("there is memory");
+        let again = allocate_large(&backend, 8 * UNIT, UNIT).expect("there is memory");
         assert_eq!((again.block, again.clean), (large.block, true));
         assert_eq!(again.block.as_ptr().read(), 0);
-        assert!(backend.free_mapped(moved.addr().get()));
+        assert!(
+            backend
+                .mapped
+                .free(&backend.memory().pages, moved.addr().get())
+        );
     }
     backend.check();
 }
@@ -354,12 +356,9 @@ fn statistics_say_what_is_live_kept_and_counted() {
     let (size, many) = if cfg!(miri) { (1024, 96) } else { (64, 1500) };
     let class = SizeClass::of(size);
     let blocks: Vec<_> = (0..many).map(|_| allocate(&backend, heap, class)).collect();
-    let large = backend
-        .allocate_large(300_000, UNIT)
-        .expect("there is memory");
-    // SAFETY: the heap is this thread's.
-    unsafe { backend.note_cached(heap) };
-    let before = backend.snapshot();
+    let large = allocate_large(&backend, 300_000, UNIT).expect("there is memory");
+    note_cached(&backend, heap);
+    let before = Snapshot::of(&backend);
     let of = before.classes[class.number()];
     assert_eq!(of.live, many * size);
     assert_eq!((of.mapped, before.large), (2 * UNIT, 5 * UNIT));
@@ -372,19 +371,19 @@ fn statistics_say_what_is_live_kept_and_counted() {
     }
     // SAFETY: the heaps are this thread's, the block is the test's own.
     unsafe {
-        backend.detach(other);
-        backend.detach(heap);
-        assert_eq!(backend.free_large(large.block.addr().get()), Ok(()));
+        detach(&backend, other);
+        detach(&backend, heap);
+        assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
     }
-    let after = backend.snapshot();
+    let after = Snapshot::of(&backend);
     assert_eq!(after.classes[class.number()].remote_frees, many as u64);
     assert_eq!(
         (after.all.live, after.all.cached, after.all.dirty),
         (0, 0, 0)
     );
     assert_eq!((after.purges, after.idle), (0, 7 * UNIT));
-    backend.purge_units(usize::MAX);
-    let purged = backend.snapshot();
+    backend.memory().purge_units(usize::MAX);
+    let purged = Snapshot::of(&backend);
     assert_eq!((purged.purged, purged.idle), (7 * UNIT as u64, 0));
     assert!(purged.purges > 0);
 }
@@ -399,7 +398,7 @@ fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from()
         .collect();
     let (first, last) = (blocks[0], blocks[blocks.len() - 1]);
     // SAFETY: the heap is this thread's.
-    let front = unsafe { &(*heap.as_ptr()).front };
+    let front = &heap.front;
     let top = front.top(class);
     assert!(front.owns(class, last.addr()) && !front.owns(class, first.addr()));
     free_by::<LocalCache>(&backend, heap, class, first);
@@ -411,8 +410,8 @@ fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from()
         free_by::<LocalCache>(&backend, heap, class, block);
     }
     // SAFETY: the heap is this thread's.
-    unsafe { backend.detach(heap) };
+    unsafe { detach(&backend, heap) };
     backend.check();
-    assert_eq!(backend.slabs(), 0);
+    assert_eq!(backend.shards.slabs(), 0);
     assert!(!front.owns(class, last.addr()));
 }

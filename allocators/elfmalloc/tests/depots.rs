@@ -1,14 +1,15 @@
 //! Depots that are emptied in an epoch, over simulated pages.
 
-use std::ptr::NonNull;
-use std::sync::atomic::Ordering::Relaxed;
+mod paths;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::heap::flush::empty_magazines;
+use heapdrome_elfmalloc::heap::front_end::Magazines;
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_pages::Simulated;
+use paths::{allocate as allocate_one, put};
 
 const HEAPS: usize = if cfg!(miri) { 4 } else { 500 };
 /// Blocks of each heap: two slabs.
@@ -20,37 +21,25 @@ fn class() -> SizeClass {
     SizeClass::of(1024)
 }
 
-fn allocate(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>) -> Vec<*mut u8> {
+fn allocate(backend: &Heaps<Simulated>, heap: HeapRef) -> Vec<*mut u8> {
     let mut blocks = Vec::new();
     while blocks.len() < BLOCKS {
-        // SAFETY: the heap is this thread's, and its magazine is empty; before a top lies a slot or null.
-        unsafe {
-            blocks.push(Magazines::refill(backend, heap, class()));
-            let front = &(*heap.as_ptr()).front;
-            while !(*front.top(class()).sub(1)).is_null() {
-                let top = front.top(class()).sub(1);
-                blocks.push(*top);
-                front.set_top(class(), top);
-            }
-        }
+        blocks.push(allocate_one::<Magazines>(backend, heap, class()));
     }
     blocks
 }
 
 /// Frees blocks; some stay in the heap's depot, and none in its magazine.
-fn free(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, blocks: Vec<*mut u8>) {
-    // SAFETY: the heap is this thread's, and the blocks are the test's own.
-    unsafe {
-        for block in blocks {
-            Magazines::put(backend, heap, class(), block);
-        }
-        backend.empty_magazines(heap, false);
+fn free(backend: &Heaps<Simulated>, heap: HeapRef, blocks: Vec<*mut u8>) {
+    for block in blocks {
+        put::<Magazines>(backend, heap, class(), block);
     }
+    empty_magazines(backend, heap);
 }
 
 #[test]
 fn without_decay_one_pass_empties_them_and_none_begins_within_it() {
-    let backend = Backend::new(Simulated::new(1 << 30));
+    let backend = Heaps::new(Simulated::new(1 << 30));
     backend.start(|| Settings {
         arena: 0,
         decay: u64::MAX,
@@ -65,11 +54,11 @@ fn without_decay_one_pass_empties_them_and_none_begins_within_it() {
         free(&backend, heap, blocks);
     }
     assert!(
-        backend.slabs() >= HEAPS,
+        backend.shards.slabs() >= HEAPS,
         "the depots keep slabs: {}",
-        backend.slabs()
+        backend.shards.slabs()
     );
-    backend.decay.store(0, Relaxed);
+    backend.set_decay(0);
     std::thread::scope(|scope| {
         let passes = || (0..2).for_each(|_| backend.tick());
         let thread = std::thread::Builder::new().stack_size(STACK);
@@ -78,5 +67,5 @@ fn without_decay_one_pass_empties_them_and_none_begins_within_it() {
             .expect("there are threads");
     });
     backend.check();
-    assert_eq!(backend.slabs(), 0, "what was idle went back");
+    assert_eq!(backend.shards.slabs(), 0, "what was idle went back");
 }

@@ -2,16 +2,18 @@
 
 mod paths;
 
-use std::ptr::NonNull;
-
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::heap::front_end::Magazines;
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::maintenance::look_around;
+use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
+use heapdrome_elfmalloc::heap::threads::detach;
+use heapdrome_elfmalloc::heap::threads::note_cached;
+use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::FIRST_SHARED;
 use heapdrome_pages::Simulated;
-use paths::allocate;
+use paths::{allocate, put};
 
 /// The classes to 32 KiB,
 const CLASSES: usize = 72;
@@ -33,12 +35,12 @@ const BUDGET: usize = if cfg!(miri) {
 const LEAST: usize = BUDGET / 8;
 
 /// Nothing goes back by and by in it: what a thread does is all that counts.
-fn backend() -> Backend<Simulated> {
+fn backend() -> Heaps<Simulated> {
     backend_with(u64::MAX, BUDGET)
 }
 
-fn backend_with(decay: u64, budget: usize) -> Backend<Simulated> {
-    let backend = Backend::new(Simulated::new(1 << 30));
+fn backend_with(decay: u64, budget: usize) -> Heaps<Simulated> {
+    let backend = Heaps::new(Simulated::new(1 << 30));
     backend.start(|| Settings {
         arena: 0,
         decay,
@@ -48,7 +50,7 @@ fn backend_with(decay: u64, budget: usize) -> Backend<Simulated> {
     backend
 }
 
-fn attach(backend: &Backend<Simulated>) -> NonNull<ThreadHeap> {
+fn attach(backend: &Heaps<Simulated>) -> HeapRef {
     backend.attach().expect("there is memory")
 }
 
@@ -57,33 +59,24 @@ fn class_of(block: usize) -> SizeClass {
     SizeClass::from_number((1 + block * 29 * STEP % CLASSES) as u8)
 }
 
-fn free(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>, class: SizeClass, block: *mut u8) {
-    // SAFETY: the heap is this thread's, and the block is the test's own.
-    unsafe {
-        let front = &(*heap.as_ptr()).front;
-        front.count(1);
-        if front.is_due() {
-            backend.look_around(heap);
-        }
-        Magazines::put(backend, heap, class, block);
+fn free(backend: &Heaps<Simulated>, heap: HeapRef, class: SizeClass, block: *mut u8) {
+    heap.front.count(1);
+    if heap.front.is_due() {
+        look_around(backend, heap);
     }
+    put::<Magazines>(backend, heap, class, block);
 }
 
-fn allocate_all(
-    backend: &Backend<Simulated>,
-    heap: NonNull<ThreadHeap>,
-    count: usize,
-) -> Vec<*mut u8> {
+fn allocate_all(backend: &Heaps<Simulated>, heap: HeapRef, count: usize) -> Vec<*mut u8> {
     (0..count)
         .map(|block| allocate::<Magazines>(backend, heap, class_of(block)))
         .collect()
 }
 
 /// Blocks above 4 KiB that lie in magazines, in bytes, the calling thread's counted exactly.
-fn large_cached(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>) -> usize {
-    // SAFETY: the heap is this thread's.
-    unsafe { backend.note_cached(heap) };
-    let classes = backend.snapshot().classes;
+fn large_cached(backend: &Heaps<Simulated>, heap: HeapRef) -> usize {
+    note_cached(backend, heap);
+    let classes = Snapshot::of(backend).classes;
     classes[FIRST_SHARED..]
         .iter()
         .map(|class| class.cached)
@@ -91,13 +84,9 @@ fn large_cached(backend: &Backend<Simulated>, heap: NonNull<ThreadHeap>) -> usiz
 }
 
 /// What the magazines of a heap may hold.
-fn capacity(heap: NonNull<ThreadHeap>) -> usize {
-    (1..=CLASSES)
-        .map(|number| {
-            // SAFETY: the heap is this thread's.
-            let magazine = unsafe { &(*heap.as_ptr()).magazines[number] };
-            usize::from(magazine.capacity) * SizeClass::from_number(number as u8).size()
-        })
+fn capacity(heap: HeapRef) -> usize {
+    heap.magazines()
+        .map(|(class, magazine)| magazine.capacity() * class.size())
         .sum()
 }
 
@@ -152,15 +141,12 @@ fn magazines_that_rest_are_paid_for_once() {
             for (index, block) in blocks.into_iter().enumerate() {
                 free(&backend, heap, class_of(index), block);
             }
-            // SAFETY: the heap is this thread's.
-            unsafe {
-                (0..3).for_each(|_| backend.look_around(heap));
-                let budget = (*heap.as_ptr()).budget;
-                assert!(budget <= LITTLE, "{budget}");
-            }
+            (0..3).for_each(|_| look_around(&backend, heap));
+            let budget = heap.budget.get();
+            assert!(budget <= LITTLE, "{budget}");
         }
         // SAFETY: the heap is this thread's, which is done with it.
-        unsafe { backend.detach(heap) };
+        unsafe { detach(&backend, heap) };
     }
     backend.check();
 }

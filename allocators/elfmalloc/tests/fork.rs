@@ -3,12 +3,14 @@
 use std::mem::forget;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::refill::refill;
+use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_pages::Simulated;
 
-fn backend() -> Backend<Simulated> {
-    let backend = Backend::new(Simulated::new(1 << 30));
+fn backend() -> Heaps<Simulated> {
+    let backend = Heaps::new(Simulated::new(1 << 30));
     backend.start(|| Settings {
         arena: 0,
         ..Settings::DEFAULT
@@ -22,20 +24,20 @@ fn in_the_child_every_lock_is_free() {
     let class = SizeClass::of(64);
     let heap = backend.attach().expect("there is memory");
     // SAFETY: heaps live for ever; bins and depots may be used by any thread.
-    let (bin, depot) = unsafe { (backend.bin(heap, class), &(*heap.as_ptr()).depot) };
+    let (bin, depot) = (backend.bin(heap, class), heap.depot());
     // A thread that reads statistics holds some when the process forks.
     forget(bin.lock());
     forget(depot.lock());
-    forget(backend.bins[class.number()].lock());
-    forget((backend.pool.lock(), backend.mapped.lock()));
-    forget((backend.metadata.lock(), backend.heaps.lock()));
+    forget(backend.shards.common_bin(class).lock());
+    forget((backend.memory().pool.lock(), backend.mapped.table.lock()));
+    forget(backend.memory().structures.lock());
     // SAFETY: the guards are forgotten, and there is no other thread.
     unsafe {
         backend.free_locks();
         backend.disown(None);
     }
     assert!(bin.try_lock().is_some() && depot.try_lock().is_some());
-    let _statistics = backend.snapshot();
+    let _statistics = Snapshot::of(&backend);
     backend.check();
 }
 
@@ -46,7 +48,7 @@ fn a_heap_of_a_thread_that_the_child_does_not_have_serves_the_next_thread() {
     let own = backend.attach().expect("there is memory");
     // SAFETY: there is no other thread.
     unsafe {
-        backend.refill(gone, SizeClass::of(64));
+        refill(&backend, gone, SizeClass::of(64));
         backend.disown(Some(own));
     }
     assert_eq!(backend.attach(), Some(gone));

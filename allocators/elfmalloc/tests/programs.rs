@@ -6,8 +6,8 @@ mod simulated;
 use std::sync::LazyLock;
 
 use heapdrome_conformance::{Operation, Program, Step};
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::local_cache::LocalCache;
+use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::local_cache::LocalCache;
 use simulated::Counts;
 
 /// Says how many steps the programs have, if it is set.

@@ -1,15 +1,20 @@
 //! Memory that goes back while others use the same bins, and arenas that cannot be had, over simulated pages.
 
+mod giving;
+
 use std::ops::Range;
-use std::ptr::{NonNull, null, null_mut, without_provenance_mut};
+use std::ptr::{NonNull, null_mut, without_provenance_mut};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::arena::HUGE;
-use heapdrome_elfmalloc::backend::Backend;
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::large::allocate_large;
+use heapdrome_elfmalloc::heap::threads::trim;
+use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_elfmalloc::units::arena::HUGE;
 use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
 
 type Hook = Box<dyn FnOnce() + Send>;
@@ -83,10 +88,10 @@ unsafe impl Pages for Hooked {
 }
 
 /// All that were made: Miri looks for memory that nothing leads to.
-static BACKENDS: Mutex<Vec<&Backend<Hooked>>> = Mutex::new(Vec::new());
+static BACKENDS: Mutex<Vec<&Heaps<Hooked>>> = Mutex::new(Vec::new());
 
 /// A back-end that purges at every occasion, for the rest of the process.
-fn backend() -> &'static Backend<Hooked> {
+fn backend() -> &'static Heaps<Hooked> {
     backend_with(Settings {
         arena: 0,
         decay: 0,
@@ -94,8 +99,8 @@ fn backend() -> &'static Backend<Hooked> {
     })
 }
 
-fn backend_with(settings: Settings) -> &'static Backend<Hooked> {
-    let backend: &Backend<Hooked> = Box::leak(Box::new(Backend::new(Hooked {
+fn backend_with(settings: Settings) -> &'static Heaps<Hooked> {
+    let backend: &Heaps<Hooked> = Box::leak(Box::new(Heaps::new(Hooked {
         system: Simulated::new(1 << 30),
         hook: Mutex::new(None),
         purged: Mutex::new(Vec::new()),
@@ -113,11 +118,10 @@ fn class() -> SizeClass {
 }
 
 /// Addresses of all blocks of a slab of an ended thread, which lies in the common bin.
-fn slab_of_nobody(backend: &Backend<Hooked>) -> Vec<usize> {
+fn slab_of_nobody(backend: &Heaps<Hooked>) -> Vec<usize> {
     let mut blocks = vec![null_mut(); usize::from(class().geometry().blocks)];
-    let bin = &backend.bins[class().number()];
-    // SAFETY: the bin is one for the class, and there is room for as many blocks.
-    let taken = unsafe { backend.take(bin, class(), blocks.as_mut_ptr(), blocks.len()) };
+    let bin = backend.shards.common_bin(class());
+    let taken = backend.take(bin, &mut blocks[..]);
     assert_eq!(taken, blocks.len());
     let mut addresses: Vec<_> = blocks.iter().map(|block| block.addr()).collect();
     addresses.sort_unstable();
@@ -125,13 +129,12 @@ fn slab_of_nobody(backend: &Backend<Hooked>) -> Vec<usize> {
 }
 
 /// Gives blocks back, of which addresses suffice: the allocator follows no pointer to a block.
-fn give(backend: &Backend<Hooked>, addresses: &[usize]) {
+fn give(backend: &Heaps<Hooked>, addresses: &[usize]) {
     let mut blocks: Vec<*mut u8> = addresses
         .iter()
         .map(|&address| without_provenance_mut(address))
         .collect();
-    // SAFETY: the blocks are the test's own, and given up.
-    let given = unsafe { backend.give(null(), class(), &mut blocks) };
+    let given = giving::give(backend, None, class(), &mut blocks);
     assert_eq!(given, Ok(()));
 }
 
@@ -140,24 +143,24 @@ fn no_bin_is_locked_while_the_pages_of_its_slabs_are_purged() {
     let backend = backend();
     let blocks = slab_of_nobody(backend);
     give(backend, &blocks[4..]);
-    let bin = &backend.bins[class().number()];
-    backend.pages.before_purge(move || {
+    let bin = backend.shards.common_bin(class());
+    backend.memory().pages.before_purge(move || {
         assert!(bin.try_lock().is_some(), "others have to wait");
         // What is being purged is handed out to nobody, and stays where it is.
         assert_eq!(slab_of_nobody(backend).len(), 64);
         give(backend, &blocks[..4]);
-        assert_eq!(backend.slabs(), 2);
+        assert_eq!(backend.shards.slabs(), 2);
     });
-    while backend.snapshot().purges == 0 {
+    while Snapshot::of(backend).purges == 0 {
         backend.tick();
     }
     backend.check();
     assert_eq!(
-        backend.slabs(),
+        backend.shards.slabs(),
         1,
         "a slab that became empty meanwhile has gone"
     );
-    assert_eq!(backend.pool.lock().live, 1);
+    assert_eq!(backend.memory().pool.lock().live, 1);
 }
 
 #[test]
@@ -165,26 +168,23 @@ fn a_slab_is_purged_once_until_blocks_of_it_are_used_again() {
     let backend = backend();
     let blocks = slab_of_nobody(backend);
     give(backend, &blocks[4..]);
-    while backend.snapshot().purges == 0 {
+    while Snapshot::of(backend).purges == 0 {
         backend.tick();
     }
-    let purged = backend.snapshot().purged;
+    let purged = Snapshot::of(backend).purged;
     assert_eq!(
         purged as usize,
         UNIT - 4096,
         "all but the page of four blocks"
     );
     (0..4).for_each(|_| backend.tick());
-    // SAFETY: this thread has no heap.
-    assert!(!unsafe { backend.trim(None, usize::MAX) });
-    assert_eq!(backend.snapshot().purged, purged);
+    assert!(!trim(backend, None, usize::MAX));
+    assert_eq!(Snapshot::of(backend).purged, purged);
     let mut block = null_mut();
-    let bin = &backend.bins[class().number()];
-    // SAFETY: as above; one slot for one block.
-    assert_eq!(unsafe { backend.take(bin, class(), &raw mut block, 1) }, 1);
+    let bin = backend.shards.common_bin(class());
+    assert_eq!(backend.take(bin, std::slice::from_mut(&mut block)), 1);
     give(backend, &[block.addr()]);
-    // SAFETY: as above.
-    assert!(unsafe { backend.trim(None, usize::MAX) });
+    assert!(trim(backend, None, usize::MAX));
     backend.check();
 }
 
@@ -193,15 +193,14 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
     let backend = backend();
     let blocks = slab_of_nobody(backend);
     give(backend, &blocks[4..]);
-    let bin = &backend.bins[class().number()];
+    let bin = backend.shards.common_bin(class());
     let turn = || {
         let mut few = [null_mut(); 8];
-        // SAFETY: the bin is one for the class, and there is room for as many blocks.
-        let taken = unsafe { backend.take(bin, class(), few.as_mut_ptr(), 8) };
+        let taken = backend.take(bin, &mut few[..]);
         assert_eq!(taken, 8);
         give(backend, &few.map(|block| block.addr()));
         backend.tick();
-        let statistics = backend.snapshot();
+        let statistics = Snapshot::of(backend);
         (statistics.purges, statistics.purged as usize)
     };
     let unused = UNIT - 12 * class().size();
@@ -210,7 +209,7 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
     assert_eq!(turns[2..], [(1, unused); 4]);
     // From when on none is taken, all that is free lies idle.
     backend.tick();
-    let purged = backend.snapshot().purged as usize;
+    let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, unused + UNIT - 4 * class().size());
     backend.check();
 }
@@ -218,24 +217,34 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
 #[test]
 fn a_small_heap_keeps_little_that_is_idle() {
     let backend = backend();
-    let run = backend.allocate_run(16, UNIT).expect("there is memory");
+    let run = backend
+        .memory()
+        .allocate_run(16, UNIT)
+        .expect("there is memory");
     // SAFETY: the run is this test's, and given up.
-    backend.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 16, true) });
+    backend
+        .memory()
+        .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 16, true) });
     (0..3).for_each(|_| backend.tick());
-    assert_eq!(backend.pool.lock().dirty, (256 << 10) / UNIT);
+    assert_eq!(backend.memory().pool.lock().dirty, (256 << 10) / UNIT);
     backend.check();
 }
 
 /// How many units are to be purged at the end of an epoch in which `count` of them came and went `times`.
 fn due_after(times: usize, count: usize, grace: bool) -> usize {
     let backend = backend();
-    backend.with_pool(|pool| pool.end_epoch(grace));
+    backend.memory().with_pool(|pool| pool.end_epoch(grace));
     for _ in 0..times {
-        let run = backend.allocate_run(count, UNIT).expect("there is memory");
+        let run = backend
+            .memory()
+            .allocate_run(count, UNIT)
+            .expect("there is memory");
         // SAFETY: the run is this test's, and given up.
-        backend.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), count, true) });
+        backend
+            .memory()
+            .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), count, true) });
     }
-    let (due, parts) = backend.with_pool(|pool| pool.end_epoch(grace));
+    let (due, parts) = backend.memory().with_pool(|pool| pool.end_epoch(grace));
     assert_eq!(parts, 0, "no huge page is split for units that come and go");
     due
 }
@@ -256,9 +265,9 @@ fn what_comes_back_to_a_slab_that_nothing_was_taken_from_is_purged_in_the_same_e
     give(backend, &blocks[60..]);
     (0..3).for_each(|_| backend.tick());
     give(backend, &blocks[4..60]);
-    assert_eq!(backend.snapshot().purges, 0);
+    assert_eq!(Snapshot::of(backend).purges, 0);
     backend.tick();
-    let purged = backend.snapshot().purged as usize;
+    let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, UNIT - 4 * class().size());
     backend.check();
 }
@@ -267,23 +276,22 @@ fn what_comes_back_to_a_slab_that_nothing_was_taken_from_is_purged_in_the_same_e
 fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
     let backend = backend();
     let blocks = slab_of_nobody(backend);
-    let bin = &backend.bins[class().number()];
+    let bin = backend.shards.common_bin(class());
     give(backend, &blocks[..40]);
-    while backend.snapshot().purges == 0 {
+    while Snapshot::of(backend).purges == 0 {
         backend.tick();
     }
-    let purged = backend.snapshot().purged as usize;
+    let purged = Snapshot::of(backend).purged as usize;
     // The last of the free blocks are resident now, and no more are free than were purged.
     give(backend, &blocks[40..50]);
     let mut first = [null_mut(); 10];
-    // SAFETY: the bin is one for the class, and there is room for as many blocks.
-    let taken = unsafe { backend.take(bin, class(), first.as_mut_ptr(), 10) };
+    let taken = backend.take(bin, &mut first[..]);
     assert_eq!(taken, 10);
     (0..4).for_each(|_| backend.tick());
-    let more = backend.snapshot().purged as usize - purged;
+    let more = Snapshot::of(backend).purged as usize - purged;
     assert!(more >= 8 * class().size(), "{more}");
     (0..4).for_each(|_| backend.tick());
-    assert_eq!(backend.snapshot().purged as usize - purged, more, "once");
+    assert_eq!(Snapshot::of(backend).purged as usize - purged, more, "once");
     backend.check();
 }
 
@@ -297,21 +305,28 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
     });
     // Idle units that are too scattered for what follows. Where blocks have states, huge pages begin behind them.
     let runs: Vec<_> = (0..32)
-        .map(|_| backend.allocate_run(2, UNIT).expect("there is memory"))
+        .map(|_| {
+            backend
+                .memory()
+                .allocate_run(2, UNIT)
+                .expect("there is memory")
+        })
         .collect();
     for run in runs.iter().step_by(2) {
         // SAFETY: the run is this test's, and given up.
-        backend.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 2, true) });
+        backend
+            .memory()
+            .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 2, true) });
     }
-    assert_eq!(backend.pool.lock().dirty, 32);
-    let large = backend.allocate_large(4 * UNIT, HUGE * UNIT);
+    assert_eq!(backend.memory().pool.lock().dirty, 32);
+    let large = allocate_large(backend, 4 * UNIT, HUGE * UNIT);
     let first = large.expect("there is memory").block.addr().get();
     // A huge page becomes resident; so much of the scattered ones goes, but for an eighth of what lives.
     let kept = (32 + 4) / 8;
-    let purged = backend.snapshot().purged as usize;
+    let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, (32 - kept) * UNIT);
-    assert_eq!(backend.pool.lock().dirty, HUGE - 4 + kept);
-    let ranges = backend.pages.purged.lock();
+    assert_eq!(backend.memory().pool.lock().dirty, HUGE - 4 + kept);
+    let ranges = backend.memory().pages.purged.lock();
     for range in ranges.unwrap_or_else(PoisonError::into_inner).iter() {
         assert!(range.end <= first || range.start >= first + HUGE * UNIT);
     }
@@ -322,15 +337,12 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
 fn slabs_of_an_ended_thread_reach_others_whoever_holds_their_bin() {
     let backend = backend();
     let heap = backend.attach().expect("there is memory");
-    // SAFETY: heaps live for ever, and bins may be used by any thread.
-    let bin = unsafe { backend.bin(heap, class()) };
+    let bin = backend.bin(heap, class());
     let mut block = null_mut();
-    // SAFETY: the bin is one for the class; one slot for one block.
-    assert_eq!(unsafe { backend.take(bin, class(), &raw mut block, 1) }, 1);
+    assert_eq!(backend.take(bin, std::slice::from_mut(&mut block)), 1);
     let mut held = bin.lock();
     held.idle = true;
-    // SAFETY: the bin is one for the class.
-    let moved = std::thread::spawn(move || unsafe { backend.evacuate(bin, class()) });
+    let moved = std::thread::spawn(move || backend.shards.move_to_common(bin));
     let begin = Instant::now();
     // Enough for a thread that would not wait; one that is late is as good.
     while !moved.is_finished() && begin.elapsed() < Duration::from_millis(200) {
@@ -339,20 +351,20 @@ fn slabs_of_an_ended_thread_reach_others_whoever_holds_their_bin() {
     drop(held);
     moved.join().expect("it ends");
     assert_eq!(bin.lock().slabs, 0);
-    assert_eq!(backend.bins[class().number()].lock().slabs, 1);
+    assert_eq!(backend.shards.common_bin(class()).lock().slabs, 1);
     backend.check();
 }
 
 #[test]
 fn an_arena_that_may_not_be_written_leaves_nothing_behind() {
     let backend = backend();
-    backend.pages.system.refuse_access(true);
-    let before = backend.pages.system.reserved();
+    backend.memory().pages.system.refuse_access(true);
+    let before = backend.memory().pages.system.reserved();
     for _ in 0..70 {
-        assert!(backend.allocate_run(1, UNIT).is_none());
+        assert!(backend.memory().allocate_run(1, UNIT).is_none());
     }
-    assert_eq!(backend.pages.system.reserved(), before);
-    backend.pages.system.refuse_access(false);
-    assert!(backend.allocate_run(1, UNIT).is_some());
+    assert_eq!(backend.memory().pages.system.reserved(), before);
+    backend.memory().pages.system.refuse_access(false);
+    assert!(backend.memory().allocate_run(1, UNIT).is_some());
     backend.check();
 }

@@ -3,18 +3,18 @@
 mod paths;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::FEWEST_TICKS;
-use heapdrome_elfmalloc::local_cache::LocalCache;
+use heapdrome_elfmalloc::heap::front::FEWEST_TICKS;
+use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::local_cache::LocalCache;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{UNIT, UNIT_SHIFT};
 use heapdrome_pages::Simulated;
-use paths::allocate;
+use paths::{allocate, put};
 
 /// A back-end whose threads keep nothing beyond the first slots of small blocks.
-fn backend(limit: usize) -> Backend<Simulated> {
-    let backend = Backend::new(Simulated::new(limit));
+fn backend(limit: usize) -> Heaps<Simulated> {
+    let backend = Heaps::new(Simulated::new(limit));
     backend.start(|| Settings {
         arena: 0,
         budget: 0,
@@ -44,11 +44,11 @@ fn what_the_thread_keeps_serves<F: FrontEnd>() {
     for &block in &blocks {
         if (first..first + units).contains(&(block.addr() >> UNIT_SHIFT)) {
             // SAFETY: the heap is this thread's, and the block the test's own.
-            unsafe { F::put(&backend, heap, small(), block) };
+            put::<F>(&backend, heap, small(), block);
         }
     }
     assert!(
-        backend.allocate_run(units, UNIT).is_none(),
+        backend.memory().allocate_run(units, UNIT).is_none(),
         "the thread keeps nothing of these slabs"
     );
     assert!(!allocate::<F>(&backend, heap, large()).is_null());
@@ -70,7 +70,7 @@ fn their_blocks_count_towards_the_next_look_at_the_clock() {
     let backend = backend(16 << 20);
     let heap = backend.attach().expect("there is memory");
     // SAFETY: the heap is this thread's.
-    let front = unsafe { &(*heap.as_ptr()).front };
+    let front = &heap.front;
     let blocks: Vec<_> = (0..=FEWEST_TICKS)
         .map(|_| allocate::<Magazines>(&backend, heap, large()))
         .collect();
@@ -78,7 +78,7 @@ fn their_blocks_count_towards_the_next_look_at_the_clock() {
     front.set_ticks(FEWEST_TICKS);
     for block in blocks {
         // SAFETY: the heap is this thread's, and the block the test's own.
-        unsafe { Magazines::put(&backend, heap, large(), block) };
+        put::<Magazines>(&backend, heap, large(), block);
     }
     assert!(front.is_due(), "after frees");
     backend.check();

@@ -13,8 +13,8 @@ mod simulated;
 
 use heapdrome_bumpmalloc::Bumpmalloc;
 use heapdrome_conformance::{Subject, execute};
-use heapdrome_elfmalloc::front_end::Magazines;
-use heapdrome_elfmalloc::local_cache::LocalCache;
+use heapdrome_elfmalloc::heap::front_end::Magazines;
+use heapdrome_elfmalloc::heap::local_cache::LocalCache;
 use heapdrome_elfmalloc::{Elfmalloc, ElfmallocL};
 use heapdrome_malloc_abi::MallocAbi;
 use libfuzzer_sys::fuzz_target;

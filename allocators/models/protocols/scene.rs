@@ -1,16 +1,18 @@
 //! elfmalloc's back-end over simulated pages, and what threads do with it.
 
-use std::ptr::{NonNull, null, null_mut};
+use std::ptr::null_mut;
 use std::sync::Arc;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
 use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_elfmalloc::slabs::bin::ClassBin;
+use heapdrome_elfmalloc::slabs::free_blocks::FreeBlocks;
 use heapdrome_pages::Simulated;
 
-/// A back-end that the threads of a model share.
-pub type Shared = Arc<Backend<Simulated>>;
+/// Heaps that the threads of a model share.
+pub type Shared = Arc<Heaps<Simulated>>;
 
 /// What models ask for: small arenas, no clock, magazines of 14 blocks of [`many`] for ever.
 pub const SETTINGS: Settings = Settings {
@@ -23,7 +25,7 @@ pub const SETTINGS: Settings = Settings {
 /// A back-end that has not started.
 #[must_use]
 pub fn new_backend() -> Shared {
-    Arc::from(Box::new(Backend::new(Simulated::new(64 << 20))))
+    Arc::from(Box::new(Heaps::new(Simulated::new(64 << 20))))
 }
 
 /// A back-end that has.
@@ -65,24 +67,31 @@ pub fn many() -> SizeClass {
 ///
 /// Where there are none.
 #[must_use]
-pub fn take(
-    backend: &Shared,
-    heap: NonNull<ThreadHeap>,
-    class: SizeClass,
-    count: usize,
-) -> Vec<*mut u8> {
+pub fn take(backend: &Shared, heap: HeapRef, class: SizeClass, count: usize) -> Vec<*mut u8> {
     let mut slots: Vec<*mut u8> = vec![null_mut(); count];
     let mut taken = 0;
     while taken < count {
-        // SAFETY: the heap is the model's, the bin one for the class, and the slots suffice.
-        let more = unsafe {
-            let bin = backend.bin(heap, class);
-            backend.take(bin, class, slots.as_mut_ptr().add(taken), count - taken)
-        };
+        let more = backend.take(backend.bin(heap, class), &mut slots[taken..]);
         assert_ne!(more, 0, "there is memory");
         taken += more;
     }
     slots
+}
+
+/// Gives blocks back to their slabs.
+///
+/// # Panics
+///
+/// If one is none.
+pub fn give_all(
+    backend: &Shared,
+    home: Option<ClassBin<'_>>,
+    class: SizeClass,
+    blocks: &mut [*mut u8],
+) {
+    // SAFETY: models give up what they took.
+    let blocks = unsafe { FreeBlocks::new(class, blocks) };
+    assert!(backend.shards.give(home, blocks).is_ok());
 }
 
 /// Gives a block back to its slab, as a thread without a heap does.
@@ -91,6 +100,5 @@ pub fn take(
 ///
 /// If it is none.
 pub fn give(backend: &Shared, class: SizeClass, block: *mut u8) {
-    // SAFETY: models give up what they took.
-    assert_eq!(unsafe { backend.give(null(), class, &mut [block]) }, Ok(()));
+    give_all(backend, None, class, &mut [block]);
 }

@@ -3,26 +3,33 @@
 use std::ptr::NonNull;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::FrontEnd;
-use heapdrome_elfmalloc::heap::ThreadHeap;
-use heapdrome_pages::Simulated;
+use heapdrome_elfmalloc::heap::front_end::FrontEnd;
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
+use heapdrome_elfmalloc::slabs::free_blocks::FreeBlock;
+use heapdrome_pages::Pages;
 
-/// A block; null where there is no memory. The heap is the calling thread's.
+/// A block; null where there is no memory.
 pub fn allocate<F: FrontEnd>(
-    backend: &Backend<Simulated>,
-    heap: NonNull<ThreadHeap>,
+    heaps: &Heaps<impl Pages>,
+    heap: HeapRef,
     class: SizeClass,
 ) -> *mut u8 {
-    // SAFETY: the heap is this thread's; before a top lies a slot or null.
-    unsafe {
-        let front = &(*heap.as_ptr()).front;
-        let top = front.top(class);
-        let block = *top.sub(1);
-        if block.is_null() {
-            return F::refill(backend, heap, class);
-        }
-        front.set_top(class, top.sub(1));
-        block
+    let block = heap.magazine(class).pop();
+    if block.is_null() {
+        return F::refill(heaps, heap, class);
     }
+    block
+}
+
+/// Takes a block back that the test allocated.
+pub fn put<F: FrontEnd>(
+    heaps: &Heaps<impl Pages>,
+    heap: HeapRef,
+    class: SizeClass,
+    block: *mut u8,
+) {
+    let block = NonNull::new(block).expect("a block");
+    // SAFETY: the block is the test's own, and given up.
+    F::put(heaps, heap, unsafe { FreeBlock::new(class, block) });
 }

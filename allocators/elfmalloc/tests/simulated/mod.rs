@@ -9,17 +9,25 @@ use std::sync::{Mutex, PoisonError};
 
 use heapdrome_conformance::{Program, Subject, execute};
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::FrontEnd;
-use heapdrome_elfmalloc::heap::ThreadHeap;
-use heapdrome_elfmalloc::large::Large;
+use heapdrome_elfmalloc::heap::front_end::FrontEnd;
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::large::allocate_grown;
+use heapdrome_elfmalloc::heap::large::allocate_large;
+use heapdrome_elfmalloc::heap::large::free_large;
+use heapdrome_elfmalloc::heap::maintenance::look_around;
+use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
+use heapdrome_elfmalloc::heap::threads::detach;
+use heapdrome_elfmalloc::heap::threads::trim;
+use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{LARGEST, UNIT};
+use heapdrome_elfmalloc::slabs::free_blocks::FreeBlock;
+use heapdrome_elfmalloc::units::large::{Large, usable};
 use heapdrome_malloc_abi::MallocAbi;
 use heapdrome_pages::Simulated;
 
 /// The back-end that all threads use now.
-static CURRENT: AtomicPtr<Backend<Simulated>> = AtomicPtr::new(std::ptr::null_mut());
+static CURRENT: AtomicPtr<Heaps<Simulated>> = AtomicPtr::new(std::ptr::null_mut());
 /// One program at a time has it.
 static TURN: Mutex<()> = Mutex::new(());
 /// How often it had no block to give.
@@ -28,7 +36,7 @@ static REFUSED: AtomicUsize = AtomicUsize::new(0);
 static MOVES: AtomicUsize = AtomicUsize::new(0);
 
 /// The heap that a thread has; it goes with the thread.
-struct Attached(Cell<Option<NonNull<ThreadHeap>>>);
+struct Attached(Cell<Option<HeapRef>>);
 
 thread_local! {
     static HEAP: Attached = const { Attached(Cell::new(None)) };
@@ -38,18 +46,18 @@ impl Drop for Attached {
     fn drop(&mut self) {
         if let Some(heap) = self.0.take() {
             // SAFETY: the heap is this thread's, which ends, or has ended its program.
-            unsafe { backend().detach(heap) };
+            unsafe { detach(backend(), heap) };
         }
     }
 }
 
-fn backend() -> &'static Backend<Simulated> {
+fn backend() -> &'static Heaps<Simulated> {
     // SAFETY: `run` sets it before any thread of the program begins, and takes it away when all of
     // them have been joined.
     unsafe { &*CURRENT.load(SeqCst) }
 }
 
-fn heap() -> Option<NonNull<ThreadHeap>> {
+fn heap() -> Option<HeapRef> {
     HEAP.with(|attached| {
         let heap = attached.0.get().or_else(|| backend().attach());
         attached.0.set(heap);
@@ -82,20 +90,20 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<C
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     REFUSED.store(0, SeqCst);
     MOVES.store(0, SeqCst);
-    let owned = Box::into_raw(Box::new(Backend::new(Simulated::new(limit))));
+    let owned = Box::into_raw(Box::new(Heaps::new(Simulated::new(limit))));
     CURRENT.store(owned, SeqCst);
     backend().start(|| Settings {
         decay,
         // Fewer than threads: some share slabs.
-        hosts: 2,
+        shards: 2,
         ..Settings::DEFAULT
     });
     let outcome = execute(&Subject::of::<Over<F>>().that_may_refuse(), program);
     HEAP.with(|attached| drop(Attached(Cell::new(attached.0.take()))));
     let counts = outcome.map(|()| {
         backend().check();
-        assert_eq!(backend().slabs(), 0, "all blocks were freed");
-        let statistics = backend().snapshot();
+        assert_eq!(backend().shards.slabs(), 0, "all blocks were freed");
+        let statistics = Snapshot::of(backend());
         assert_eq!(statistics.all.live, 0, "all blocks were freed");
         Counts {
             refused: REFUSED.load(SeqCst),
@@ -113,35 +121,23 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<C
 struct Over<F>(PhantomData<F>);
 
 fn class_of(block: NonNull<u8>) -> SizeClass {
-    let slab = backend().slab_of(block.addr().get());
-    if slab.is_null() {
-        return SizeClass::NONE;
-    }
-    // SAFETY: the descriptor is committed, and the live block's.
-    unsafe { (*slab).class }
+    let run = backend().memory().run_of(block.addr().get());
+    run.map_or(SizeClass::NONE, |run| run.class())
 }
 
 fn take<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
     let Some(heap) = heap() else {
-        // SAFETY: the bin is one for the class.
-        let block = unsafe { backend().take_one(&backend().bins[class.number()], class) };
-        return or_refused(NonNull::new(block));
+        return or_refused(NonNull::new(backend().take_without_heap(class)));
     };
-    // SAFETY: the heap is this thread's; before a top lies a slot or null.
-    unsafe {
-        let front = &(*heap.as_ptr()).front;
-        let top = front.top(class);
-        let block = *top.sub(1);
-        if block.is_null() {
-            return or_refused(NonNull::new(F::refill(backend(), heap, class)));
-        }
-        front.set_top(class, top.sub(1));
-        NonNull::new(block)
+    let block = heap.magazine(class).pop();
+    if block.is_null() {
+        return or_refused(NonNull::new(F::refill(backend(), heap, class)));
     }
+    NonNull::new(block)
 }
 
 fn take_large(size: usize, alignment: usize) -> Option<Large> {
-    or_refused(backend().allocate_large(size, alignment))
+    or_refused(allocate_large(backend(), size, alignment))
 }
 
 /// Counts what there was no memory for.
@@ -190,12 +186,12 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
             let class = class_of(block);
             if !class.is_slab()
                 && size > LARGEST
-                && let Some(resized) = backend().resize(block, size)
+                && let Some(resized) = backend().mapped.resize(backend().memory(), block, size)
             {
                 return Some(resized);
             }
             let grown = (class == SizeClass::LARGE && size > LARGEST)
-                .then(|| backend().allocate_grown(size));
+                .then(|| allocate_grown(backend(), size));
             let to = grown.flatten().or_else(|| Self::allocate(size))?;
             to.copy_from_nonoverlapping(block, Self::usable_size(block).min(size));
             Self::deallocate(block);
@@ -209,18 +205,21 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
         // SAFETY: the caller gives the block up; the heap is this thread's.
         unsafe {
             if class == SizeClass::LARGE {
-                assert_eq!(backend().free_large(address), Ok(()));
+                assert_eq!(free_large(backend(), address), Ok(()));
             } else if !class.is_slab() {
-                assert!(backend().free_mapped(address), "{address:#x} is no block");
+                assert!(
+                    backend().mapped.free(&backend().memory().pages, address),
+                    "{address:#x} is no block"
+                );
             } else if let Some(heap) = heap() {
-                if !F::free(&(*heap.as_ptr()).front, block.as_ptr()) {
-                    if (*heap.as_ptr()).front.is_due() {
-                        backend().look_around(heap);
+                if !F::free(&heap.front, block.as_ptr()) {
+                    if heap.front.is_due() {
+                        look_around(backend(), heap);
                     }
-                    F::put(backend(), heap, class, block.as_ptr());
+                    F::put(backend(), heap, FreeBlock::new(class, block));
                 }
             } else {
-                backend().give_or_report(std::ptr::null(), class, &mut [block.as_ptr()]);
+                backend().give_one(None, FreeBlock::new(class, block));
             }
         }
     }
@@ -232,19 +231,17 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
             return class.size();
         }
         if class == SizeClass::LARGE {
-            // SAFETY: the block is live.
-            return unsafe { backend().large_usable(address) };
+            return usable(backend().memory(), address).unwrap_or(0);
         }
-        let mapped = backend().mapped.lock().find(address);
+        let mapped = backend().mapped.find(address);
         mapped.map_or(0, |entry| entry.size)
     }
 
     fn trim(keep: usize) -> bool {
         // Which host's slabs serve changes in the midst of a program.
         let processor = MOVES.fetch_add(1, SeqCst);
-        backend().pages.set_processor(processor);
+        backend().memory().pages.set_processor(processor);
         let heap = HEAP.with(|attached| attached.0.get());
-        // SAFETY: the heap is this thread's.
-        unsafe { backend().trim(heap, keep) }
+        trim(backend(), heap, keep)
     }
 }

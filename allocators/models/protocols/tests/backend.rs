@@ -4,14 +4,17 @@
 use std::ptr::NonNull;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::arena::Arena;
-use heapdrome_elfmalloc::class_map::ClassMap;
-use heapdrome_elfmalloc::directory::Directory;
+use heapdrome_elfmalloc::heap::threads::detach;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
-use heapdrome_models::scene::{SETTINGS, Sent, Shared, backend, give, new_backend, small, take};
+use heapdrome_elfmalloc::units::arena::Arena;
+use heapdrome_elfmalloc::units::class_map::ClassMap;
+use heapdrome_elfmalloc::units::descriptor::DescriptorRef;
+use heapdrome_elfmalloc::units::directory::Directory;
+use heapdrome_models::scene::{
+    SETTINGS, Sent, Shared, backend, give, give_all, new_backend, small, take,
+};
 use heapdrome_models::{Watched, join, model, spawn};
-use heapdrome_pages::atomic::Ordering::Relaxed;
 use heapdrome_pages::{Placed, Simulated};
 use std::sync::Arc;
 
@@ -30,7 +33,7 @@ fn last_frees(class: SizeClass, preemptions: usize) {
         let handle = spawn(move || give(&other, class, block.get()));
         give(&backend, class, blocks[1]);
         join(handle);
-        assert_eq!(backend.slabs(), 0);
+        assert_eq!(backend.shards.slabs(), 0);
         backend.check();
     });
 }
@@ -53,20 +56,17 @@ fn freed_while_its_slab_moves(blocks: usize) {
         let mut blocks = take(&backend, heap, small(), blocks);
         let (other, block) = (backend.clone(), blocks.pop().map(Sent));
         let handle = spawn(move || give(&other, small(), block.expect("a block").get()));
-        // SAFETY: the heap is the model's; an idle bin's slabs are for others.
-        unsafe {
-            let bin = backend.bin(heap, small());
-            bin.lock().set_idle(true);
-            backend.evacuate(bin, small());
-        }
+        let bin = backend.bin(heap, small());
+        bin.lock().set_idle(true);
+        backend.shards.move_to_common(bin);
         join(handle);
         backend.check();
-        assert_eq!(backend.slabs(), blocks.len());
+        assert_eq!(backend.shards.slabs(), blocks.len());
         for block in blocks {
             give(&backend, small(), block);
         }
         backend.check();
-        assert_eq!(backend.slabs(), 0);
+        assert_eq!(backend.shards.slabs(), 0);
     });
 }
 
@@ -81,28 +81,25 @@ fn so_is_the_last_one() {
 }
 
 #[test]
-fn a_block_is_freed_while_its_slab_is_inherited() {
+fn a_block_is_freed_while_its_slab_is_adopted() {
     model(2, || {
         let backend = backend();
         let (first, second) = (backend.attach(), backend.attach());
         let (first, second) = (first.expect("memory"), second.expect("memory"));
         let blocks = take(&backend, first, small(), 2);
-        // SAFETY: as above.
-        unsafe {
-            let bin = backend.bin(first, small());
-            bin.lock().set_idle(true);
-            backend.evacuate(bin, small());
-        }
+        let bin = backend.bin(first, small());
+        bin.lock().set_idle(true);
+        backend.shards.move_to_common(bin);
         let (other, block) = (backend.clone(), Sent(blocks[0]));
         let handle = spawn(move || give(&other, small(), block.get()));
-        let inherited = take(&backend, second, small(), 1)[0];
+        let adopted = take(&backend, second, small(), 1)[0];
         join(handle);
         backend.check();
-        for block in [blocks[1], inherited] {
+        for block in [blocks[1], adopted] {
             give(&backend, small(), block);
         }
         backend.check();
-        assert_eq!(backend.slabs(), 0);
+        assert_eq!(backend.shards.slabs(), 0);
     });
 }
 
@@ -119,7 +116,7 @@ fn two_threads_take_different_blocks_of_a_bin_that_they_share() {
         give(&backend, class(), mine);
         give(&backend, class(), theirs);
         backend.check();
-        assert_eq!(backend.slabs(), 0);
+        assert_eq!(backend.shards.slabs(), 0);
     });
 }
 
@@ -132,11 +129,11 @@ fn exit_and_free(preemptions: usize) {
         let (other, block) = (backend.clone(), Sent(blocks[0]));
         let handle = spawn(move || give(&other, small(), block.get()));
         // SAFETY: the heap is this thread's, which uses it no more.
-        unsafe { backend.detach(heap) };
+        unsafe { detach(&backend, heap) };
         join(handle);
         backend.check();
         give(&backend, small(), blocks[1]);
-        assert_eq!(backend.slabs(), 0);
+        assert_eq!(backend.shards.slabs(), 0);
         assert_eq!(backend.attach(), Some(heap), "heaps are used again");
     });
 }
@@ -160,19 +157,16 @@ fn a_thread_that_kept_an_empty_slab_ends_while_its_block_is_freed() {
         let blocks = usize::from(small().geometry().blocks);
         let mut taken = take(&backend, heap, small(), blocks + 1);
         let last = Sent(taken.pop().expect("a block of the second slab"));
-        // SAFETY: the heap and the blocks are this thread's, which uses them no more.
-        unsafe {
-            let bin = backend.bin(heap, small());
-            assert_eq!(backend.give(bin, small(), &mut taken), Ok(()));
-        }
-        assert_eq!(backend.slabs(), 2, "the empty one is kept");
+        let bin = backend.bin(heap, small());
+        give_all(&backend, Some(bin), small(), &mut taken);
+        assert_eq!(backend.shards.slabs(), 2, "the empty one is kept");
         let other = backend.clone();
         let handle = spawn(move || give(&other, small(), last.get()));
         // SAFETY: as above.
-        unsafe { backend.detach(heap) };
+        unsafe { detach(&backend, heap) };
         join(handle);
         backend.check();
-        assert_eq!(backend.slabs(), 0);
+        assert_eq!(backend.shards.slabs(), 0);
     });
 }
 
@@ -185,8 +179,8 @@ fn threads_that_come_and_go_have_different_heaps() {
         let second = backend.attach().expect("there is memory");
         // SAFETY: the heaps are this thread's.
         unsafe {
-            backend.detach(first);
-            backend.detach(second);
+            detach(&backend, first);
+            detach(&backend, second);
         }
         let (other, theirs) = (backend.clone(), used.clone());
         let first = Sent(first);
@@ -194,7 +188,7 @@ fn threads_that_come_and_go_have_different_heaps() {
             let heap = backend.attach().expect("there is memory");
             used[usize::from(heap == first.get())].touch();
             // SAFETY: the heap is this thread's.
-            unsafe { backend.detach(heap) };
+            unsafe { detach(&backend, heap) };
         };
         let handle = spawn(move || run(other, theirs));
         run(backend.clone(), used);
@@ -208,14 +202,14 @@ fn the_most_processors_count_of_what_two_threads_say() {
     model(3, || {
         let backend = new_backend();
         backend.start(|| Settings {
-            hosts: 1,
+            shards: 1,
             ..SETTINGS
         });
         let other = backend.clone();
-        let handle = spawn(move || other.widen(4));
-        backend.widen(2);
+        let handle = spawn(move || other.shards.widen(4));
+        backend.shards.widen(2);
         join(handle);
-        assert_eq!(backend.hosts.load(Relaxed), 4);
+        assert_eq!(backend.shards.most(), 4);
     });
 }
 
@@ -226,7 +220,7 @@ fn who_purges_in_silence_hears_that_the_last_thread_ends() {
         let heap = Sent(backend.attach().expect("there is memory"));
         let other = backend.clone();
         // SAFETY: the heap is that thread's, which uses it no more.
-        let handle = spawn(move || unsafe { other.detach(heap.get()) });
+        let handle = spawn(move || unsafe { detach(&other, heap.get()) });
         // No time passes: if the thread is not woken, it sleeps for ever.
         while backend.rest(1) {}
         join(handle);
@@ -244,25 +238,25 @@ fn addresses_are_looked_up_while_arenas_are_added() {
         let directory = Arc::new(Directory::new());
         let wanted = arenas.each_ref().map(|arena| {
             let address = arena.address(1).addr().get();
-            (address, arena.slab(1).addr())
+            (address, arena.descriptor(1).addr())
         });
         let other = directory.clone();
         let handle = spawn(move || {
             for (address, slab) in wanted {
-                let found = other.slab_of(address).addr();
-                assert!(found == 0 || found == slab);
+                let found = other.run_of(address).map(DescriptorRef::addr);
+                assert!(found.is_none_or(|found| found == slab));
             }
-            assert_eq!(other.slab_of(8).addr(), 0);
+            assert!(other.run_of(8).is_none());
         });
         for arena in &arenas {
             directory.add(arena);
         }
         join(handle);
-        assert!(
-            wanted
-                .iter()
-                .all(|&(address, slab)| directory.slab_of(address).addr() == slab)
-        );
+        assert!(wanted.iter().all(|&(address, slab)| {
+            directory
+                .run_of(address)
+                .is_some_and(|run| run.addr() == slab)
+        }));
     });
 }
 
@@ -282,8 +276,7 @@ fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
             }
         });
         assert!(map.start(&pages, base, 64 << 20));
-        // SAFETY: the map was started for these units.
-        unsafe { map.set(base, 2, small()) };
+        map.set(base, 2, small());
         *handed_over.lock() = true;
         join(handle);
     });

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use heapdrome_elfmalloc::backend::Backend;
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::refill::refill;
+use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
+use heapdrome_elfmalloc::heap::threads::detach;
+use heapdrome_elfmalloc::slabs::free_blocks::FreeBlock;
 use heapdrome_models::scene::{Sent, Shared, backend, give, many, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Simulated;
@@ -22,7 +25,7 @@ const BATCH: usize = 7;
 /// A heap whose thread has blocks of one slab, and what those blocks hold.
 struct Scene {
     backend: Shared,
-    heap: Sent<NonNull<ThreadHeap>>,
+    heap: Sent<HeapRef>,
     lowest: usize,
     contents: Vec<Watched>,
 }
@@ -34,8 +37,8 @@ impl Scene {
     fn new() -> (Arc<Self>, Vec<*mut u8>) {
         let backend = backend();
         let heap = backend.attach().expect("there is memory");
-        // SAFETY: the heap is the model's. The clock decides nothing then.
-        unsafe { (*heap.as_ptr()).front.set_ticks(i32::MAX) };
+        // The clock decides nothing then.
+        heap.front.set_ticks(i32::MAX);
         let mut scene = Self {
             backend,
             heap: Sent(heap),
@@ -58,21 +61,20 @@ impl Scene {
     /// As the owner: a block.
     fn allocate(&self) -> *mut u8 {
         let heap = self.heap.get();
-        // SAFETY: the heap is the calling thread's; where nothing is found its magazine is empty.
-        unsafe {
-            let block = (*heap.as_ptr()).front.allocate(many().size());
-            if block.is_null() {
-                return self.backend.refill(heap, many());
-            }
-            block
+        let block = heap.front.allocate(many().size());
+        if block.is_null() {
+            return refill(&self.backend, heap, many());
         }
+        block
     }
 
     /// As the owner: writes to a block, and frees it.
     fn free(&self, block: *mut u8) {
         self.touch(block);
-        // SAFETY: the heap is the calling thread's, and the block was.
-        unsafe { Magazines::put(&*self.backend, self.heap.get(), many(), block) };
+        let block = NonNull::new(block).expect("a block");
+        // SAFETY: the block is the model's, which gives it up.
+        let block = unsafe { FreeBlock::new(many(), block) };
+        Magazines::put(&*self.backend, self.heap.get(), block);
     }
 
     /// What a program does in a block of its own.
@@ -83,7 +85,7 @@ impl Scene {
     /// As the owner, which ends.
     fn end(&self) {
         // SAFETY: the heap is the calling thread's, which uses it no more.
-        unsafe { self.backend.detach(self.heap.get()) };
+        unsafe { detach(&self.backend, self.heap.get()) };
     }
 
     /// Gives up the last blocks, after which nothing may be left.
@@ -92,13 +94,13 @@ impl Scene {
             give(&self.backend, many(), block);
         }
         self.backend.check();
-        assert_eq!(self.backend.slabs(), 0, "every block has come back");
+        assert_eq!(self.backend.shards.slabs(), 0, "every block has come back");
     }
 }
 
 /// The owner fills its depot and refills from it, while another empties it and takes what it finds in the
 /// slab.
-fn owner_and_other(empty: fn(&Backend<Simulated>)) {
+fn owner_and_other(empty: fn(&Heaps<Simulated>)) {
     model(2, move || {
         let (scene, mut held) = Scene::new();
         let other = scene.clone();
@@ -124,7 +126,7 @@ fn owner_and_other(empty: fn(&Backend<Simulated>)) {
 
 #[test]
 fn an_owner_uses_its_depot_while_another_empties_it() {
-    owner_and_other(Backend::empty_depots);
+    owner_and_other(Heaps::empty_depots);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ptr::without_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use heapdrome_elfmalloc::quarantine::Strays;
+use heapdrome_elfmalloc::heap::quarantine::Strays;
 use heapdrome_models::{Watched, join, model, spawn};
 
 #[derive(Default)]

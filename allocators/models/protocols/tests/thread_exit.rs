@@ -6,8 +6,11 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::{NonNull, without_provenance_mut};
 
-use heapdrome_elfmalloc::front_end::{FrontEnd, Magazines};
-use heapdrome_elfmalloc::heap::ThreadHeap;
+use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
+use heapdrome_elfmalloc::heap::refill::refill;
+use heapdrome_elfmalloc::heap::thread_heap::{HeapRef, ThreadHeap};
+use heapdrome_elfmalloc::heap::threads::detach;
+use heapdrome_elfmalloc::slabs::free_blocks::FreeBlock;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, give, many, new_backend};
 use heapdrome_models::thread_exit::ThreadExit;
 use heapdrome_models::{end_of_thread, join, keys, model, spawn};
@@ -20,7 +23,7 @@ thread_local! {
     /// What the allocator of the process is.
     static BACKEND: RefCell<Option<Shared>> = RefCell::default();
     /// By thread: its heap, until it ends.
-    static HEAPS: RefCell<HashMap<usize, NonNull<ThreadHeap>>> = RefCell::default();
+    static HEAPS: RefCell<HashMap<usize, HeapRef>> = RefCell::default();
     /// How often settings were asked for.
     static STARTED: Cell<usize> = Cell::default();
     /// How many blocks of another library's are left to free.
@@ -67,7 +70,7 @@ fn begin() -> Shared {
     let heaps = [backend.attach(), backend.attach()].map(|heap| heap.expect("there is memory"));
     for heap in heaps {
         // SAFETY: the heap is this thread's, which uses it no more.
-        unsafe { backend.detach(heap) };
+        unsafe { detach(&backend, heap) };
     }
     BACKEND.set(Some(backend.clone()));
     HEAPS.set(HashMap::new());
@@ -77,7 +80,7 @@ fn begin() -> Shared {
 /// The process has no blocks left, and is over.
 fn end(backend: &Shared) {
     backend.check();
-    assert_eq!(backend.slabs(), 0, "every block has come back");
+    assert_eq!(backend.shards.slabs(), 0, "every block has come back");
     BACKEND.set(None);
 }
 
@@ -87,7 +90,7 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
     unsafe {
         if let Some(heap) = EXIT.ends::<ThreadHeap>(word) {
             HEAPS.with_borrow_mut(|heaps| heaps.remove(&thread_number()));
-            process().detach(heap);
+            detach(&process(), HeapRef::from_ptr(heap));
         }
     }
 }
@@ -100,18 +103,15 @@ fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
     });
     let heap = backend.attach().expect("there is memory");
     HEAPS.with_borrow_mut(|heaps| heaps.insert(thread_number(), heap));
-    assert!(EXIT.arm(heap));
+    assert!(EXIT.arm(heap.as_ptr()));
     let block = || {
-        // SAFETY: the heap is this thread's. The clock decides nothing then.
-        unsafe {
-            let front = &(*heap.as_ptr()).front;
-            front.set_ticks(i32::MAX);
-            let block = front.allocate(many().size());
-            if block.is_null() {
-                return backend.refill(heap, many());
-            }
-            block
+        // The clock decides nothing then.
+        heap.front.set_ticks(i32::MAX);
+        let block = heap.front.allocate(many().size());
+        if block.is_null() {
+            return refill(backend, heap, many());
         }
+        block
     };
     (0..count).map(|_| block()).collect()
 }
@@ -120,8 +120,12 @@ fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
 fn free(block: *mut u8) {
     let heap = HEAPS.with_borrow(|heaps| heaps.get(&thread_number()).copied());
     match heap {
-        // SAFETY: the heap is this thread's, and the block was.
-        Some(heap) => unsafe { Magazines::put(&*process(), heap, many(), block) },
+        Some(heap) => {
+            let block = NonNull::new(block).expect("a block");
+            // SAFETY: the block was the model's, which gives it up.
+            let block = unsafe { FreeBlock::new(many(), block) };
+            Magazines::put(&*process(), heap, block);
+        }
         None => give(&process(), many(), block),
     }
 }

@@ -18,10 +18,11 @@ fn root() -> PathBuf {
     root.canonicalize().expect("the repository is there")
 }
 
-/// The root file of every crate that is held to this. `allocators/elfmalloc` is not yet.
+/// The root file of every crate that is held to this.
 fn roots() -> Vec<PathBuf> {
     let mut folders = vec![
         root().join("allocators/bumpmalloc"),
+        root().join("allocators/elfmalloc"),
         root().join("allocators/lgalloc"),
         root().join("lab/witness/interpose"),
     ];

@@ -1,0 +1,231 @@
+//! How the hardened variant takes a slab's block back: checks, quarantine, and from there to the magazine.
+
+use core::ptr::{NonNull, null_mut};
+
+use heapdrome_malloc_abi::{MallocAbi, deallocate};
+use heapdrome_pages::KeepErrno;
+use heapdrome_pages::system::random_word;
+
+use crate::hardened::block::{end, is_another_size, state_or_report};
+use crate::hardened::fill::fill_whole;
+use crate::heap::quarantine::{GROUP, Quarantine, Strays, has_places};
+use crate::heap::thread_heap::HeapRef;
+use crate::misuse::{Misuse, report};
+use crate::process::thread_local::{front, heap_to_free, present_heap, quarantine, set_quarantine};
+use crate::process::{Elfmalloc, HEAPS, class_of, overwrites_whole};
+use crate::size_class::SizeClass;
+use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
+use crate::slabs::shape::{Shape, is_long};
+use crate::slabs::states::{Long, Short, State, are_known};
+
+/// What threads freed that have no quarantine.
+static STRAYS: Strays = Strays::new();
+
+/// The fast path of `free`; false where that takes the slow path, or where something is wrong, which
+/// the slow path finds again and reports. Then nothing has happened.
+///
+/// # Safety
+///
+/// `block` is null or was allocated, and is used no more.
+#[inline(always)]
+pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
+    let quarantine = quarantine();
+    if quarantine.is_null() {
+        return false;
+    }
+    // SAFETY: the quarantine is this thread's.
+    let Some(class) = (unsafe { (*quarantine).class_at(block.addr()) }) else {
+        return false;
+    };
+    if !has_places(class) {
+        return false;
+    }
+    // SAFETY: the quarantine is this thread's, and the class has places there; what lies in a slab is not null. The
+    // program had the block, and gives it up. What leaves the quarantine is a free block of the class.
+    unsafe {
+        let block = NonNull::new_unchecked(block);
+        if is_long(class) {
+            if !end_fast::<Long>(block, class) {
+                return false;
+            }
+            let other = (*quarantine).exchange(class, block.as_ptr());
+            if !other.is_null() && !front().push(class, other) {
+                free_other(other);
+            }
+        } else {
+            if !end_fast::<Short>(block, class) {
+                return false;
+            }
+            if (*quarantine).put(class, block.as_ptr()) {
+                pass_on(quarantine, class);
+            }
+        }
+    }
+    true
+}
+
+/// Ends a block's use, if the program has one there and all is well with it; false otherwise, and then nothing has
+/// happened.
+///
+/// # Safety
+///
+/// The address lies in a slab of `class`, whose state is of that kind; if there is a block, the caller gives it up.
+#[inline(always)]
+unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
+    let shape = Shape::of(class);
+    let Some(state) = S::near(block.addr().get(), shape) else {
+        return false;
+    };
+    let Some(slack) = state.slack() else {
+        return false;
+    };
+    // SAFETY: the program has a block there with that slack.
+    unsafe { end(block, state, shape, slack) }
+}
+
+/// Whether there is a block at an address that was allocated with another size than `size`; false where it takes
+/// longer to tell.
+#[inline(always)]
+pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
+    let class = HEAPS.memory().map.get(address);
+    if !has_places(class) {
+        return false;
+    }
+    let shape = Shape::of(class);
+    let slack = if is_long(class) {
+        Long::near(address, shape).and_then(Long::slack)
+    } else {
+        Short::near(address, shape).and_then(Short::slack)
+    };
+    slack.is_some_and(|slack| is_another_size(class, slack, size))
+}
+
+/// Takes a group of blocks that leaves the quarantine to their magazine.
+///
+/// # Safety
+///
+/// The quarantine is this thread's, and a group of `class` is full.
+#[inline(never)]
+unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
+    // SAFETY: the blocks are free ones of the class; the heap is this thread's, and room is counted from its
+    // magazine's top.
+    unsafe {
+        let Some(group) = (*quarantine).next_group(class) else {
+            return;
+        };
+        let Some(heap) = present_heap() else {
+            group.into_iter().for_each(|block| free_other(block));
+            return;
+        };
+        let mut group = group;
+        let mut blocks = FreeBlocks::new(class, &mut group);
+        heap.front.count(GROUP);
+        if heap.front.is_due() || !heap.magazine(class).push_all(&mut blocks) {
+            group.into_iter().for_each(|block| free_other(block));
+        }
+    }
+}
+
+/// Takes a block that has left the quarantine, and that no magazine has room for, to where free blocks are.
+///
+/// # Safety
+///
+/// The block is a free one.
+#[cold]
+#[inline(never)]
+unsafe fn free_other(block: *mut u8) {
+    let _errno = KeepErrno::new();
+    // SAFETY: the block is free, and lies in a slab.
+    unsafe {
+        if !Elfmalloc::deallocate_fast(block)
+            && let Some(block) = NonNull::new(block)
+        {
+            // The fast path of `free` may come here, too, which passes by the gate.
+            deallocate::<Elfmalloc>(block);
+        }
+    }
+}
+
+/// Takes a slab's block back from the program.
+///
+/// # Safety
+///
+/// The caller gives the block up.
+pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
+    let address = block.addr().get();
+    let (state, slack) = state_or_report(address, class);
+    // SAFETY: the block was the caller's and is this function's now; what leaves the quarantine is a
+    // free block.
+    unsafe {
+        if !end(block, state, Shape::of(class), slack) {
+            report(Misuse::Overflow(address));
+        }
+        if overwrites_whole() {
+            fill_whole(block, class.size());
+        }
+        match heap_to_free().and_then(quarantine_of) {
+            None => put_among_strays(block),
+            Some(quarantine) => {
+                let other = detain(quarantine.as_ptr(), class, block.as_ptr());
+                if !other.is_null() {
+                    free_other(other);
+                }
+            }
+        }
+    }
+}
+
+/// Puts a freed block with those of other threads without a quarantine; what leaves them for it goes to its slab.
+///
+/// # Safety
+///
+/// The block is a free one, of a slab.
+#[cold]
+unsafe fn put_among_strays(block: NonNull<u8>) {
+    if let Some(other) = NonNull::new(STRAYS.exchange(random_word(), block.as_ptr())) {
+        let class = class_of(other.addr().get());
+        // SAFETY: what strays is a free block of a slab, and no other code has it now.
+        HEAPS.give_one(None, unsafe { FreeBlock::new(class, other) });
+    }
+}
+
+/// Puts a freed block into the quarantine; returns one that leaves it for that, or null.
+///
+/// # Safety
+///
+/// The quarantine is this thread's, and the block a free one of `class`.
+unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !has_places(class) {
+            return (*quarantine).exchange_shared(block);
+        }
+        if is_long(class) {
+            return (*quarantine).exchange(class, block);
+        }
+        if (*quarantine).put(class, block) {
+            pass_on(quarantine, class);
+        }
+        null_mut()
+    }
+}
+
+/// The thread's quarantine, made if need be; `None` where there is no memory.
+fn quarantine_of(heap: HeapRef) -> Option<NonNull<Quarantine>> {
+    if heap.quarantine.get().is_null() {
+        let memory = HEAPS.memory();
+        let bytes = size_of::<Quarantine>();
+        let place = memory.structures.lock().allocate(&memory.pages, bytes)?;
+        // SAFETY: the memory is new, zero, and aligned to its size or a page.
+        unsafe {
+            let mut quarantine = Quarantine::write(place, random_word());
+            quarantine.as_mut().set_map(&memory.map);
+            heap.quarantine.set(quarantine.as_ptr());
+        }
+    }
+    let quarantine = heap.quarantine.get();
+    if are_known() && !overwrites_whole() {
+        set_quarantine(quarantine);
+    }
+    NonNull::new(quarantine)
+}

@@ -1,0 +1,284 @@
+//! The hardened variant: the same allocator behind checks.
+//!
+//! Which blocks the program has is known out of band and out of reach, and how much of each it asked
+//! for ([`states`](crate::slabs::states)): so is every address at which no such block begins. What follows a
+//! block's last byte is a [`canary`](crate::hardened::canary), looked at when the block is freed. Freed blocks are
+//! [filled](crate::hardened::fill) and stay in a [`Quarantine`](crate::heap::quarantine::Quarantine)
+//! ([`hardened_free`](crate::hardened::free)). Blocks above 128 KiB are mappings between guard pages
+//! ([`guarded`](crate::hardened::guarded)).
+//!
+//! No other variant may serve in the same process: they share free blocks, and only this one fills what it frees. It
+//! would take the contents of a block that another has freed for a write to a free block.
+
+pub(crate) mod block;
+pub(crate) mod canary;
+pub(crate) mod fill;
+pub(crate) mod free;
+pub(crate) mod guarded;
+
+use core::ptr::NonNull;
+
+use heapdrome_malloc_abi::{
+    ForkGate, Form, MIN_ALIGNMENT, MallocAbi, Presence, Report, Statistics, deallocate,
+};
+
+use crate::hardened::block::{
+    change, hand_out, hand_out_fast, prepare, slack_or_report, state_or_report,
+};
+use crate::hardened::canary::is_whole;
+use crate::hardened::free::{free_fast, has_another_size, take_back};
+use crate::hardened::guarded::{allocate_guarded, free_guarded, shrink_guarded};
+use crate::heap::front::will_be_used;
+use crate::misuse::{Misuse, report};
+use crate::process::thread_local::{front, heap};
+use crate::process::{Elfmalloc, HEAPS, class_of};
+use crate::size_class::{LARGEST, SizeClass};
+use crate::slabs::shape::SHORT;
+use crate::slabs::states::{Long, Short, State, find_states};
+
+/// The top block of its magazine, handed out for `size` bytes; `None` where that takes longer, or where something is
+/// wrong, and then nothing has happened.
+#[inline(always)]
+fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
+    // A thread that has no heap yet finds nothing here.
+    let front = front();
+    let top = front.top(class);
+    // SAFETY: before a top there is a slot, or null; the slot holds a free block of the class, whose size is
+    // so near to what is wanted that the slack can be said.
+    unsafe {
+        let block = NonNull::new(*top.sub(1))?;
+        if !hand_out_fast::<S>(block, class, size) {
+            return None;
+        }
+        front.set_top(class, top.sub(1));
+        will_be_used(*top.sub(2));
+        Some(block)
+    }
+}
+
+/// Says that the program now wants `size` bytes of a block, no more than it may use of it, which stays where it is:
+/// there is no memory for another.
+///
+/// # Safety
+///
+/// The block is the caller's, of `class`.
+#[cold]
+unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
+    // SAFETY: the caller's promise; a block of a slab has slack.
+    unsafe {
+        if class.is_slab() {
+            let (state, _) = state_or_report(block.addr().get(), class);
+            change(block, state, class, size);
+        } else {
+            shrink_guarded(block, size);
+        }
+    }
+}
+
+/// Moves the first `kept` bytes of a block to another, and frees it.
+///
+/// # Safety
+///
+/// Both blocks are the caller's and have that many bytes, and they are different ones.
+unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
+        if !free_fast(block.as_ptr()) {
+            deallocate::<Hardened>(block);
+        }
+    }
+}
+
+/// The hardened allocator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hardened;
+
+// SAFETY: blocks are elfmalloc's, of a byte more than asked for, or mappings between guard pages.
+unsafe impl MallocAbi for Hardened {
+    const NAME: &'static str = "elfmalloc-hardened";
+
+    #[inline(always)]
+    fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
+        // The kind of the state is told apart where the class has to be anyway: sizes are random to a branch predictor.
+        // A size of zero takes the slow path, which makes it one.
+        if size.wrapping_sub(1) < SHORT - 1 {
+            take::<Short>(front().class_of_small(size + 1), size)
+        } else if size.wrapping_sub(SHORT) < LARGEST - SHORT {
+            take::<Long>(SizeClass::of(size + 1), size)
+        } else {
+            None
+        }
+    }
+
+    fn allocate(size: usize) -> Option<NonNull<u8>> {
+        Self::allocate_aligned(size, MIN_ALIGNMENT)
+    }
+
+    fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        prepare();
+        // Programs expect that they may use a byte of every block.
+        let size = size.max(1);
+        let alignment = alignment.max(MIN_ALIGNMENT);
+        if size < LARGEST
+            && let Some(class) = SizeClass::of_aligned(size + 1, alignment)
+        {
+            let memory = HEAPS.memory();
+            let fast = Elfmalloc::allocate_fast(class.size());
+            let block = fast.or_else(|| Elfmalloc::allocate(class.size()))?;
+            find_states(&memory.map, memory.directory(), block);
+            // SAFETY: the block is new, and a slab's.
+            unsafe { hand_out(block, class, size) };
+            return Some(block);
+        }
+        heap();
+        Some(allocate_guarded(size, alignment)?.block)
+    }
+
+    fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
+        let (block, clean) = if size < LARGEST {
+            let block = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
+            (block, false)
+        } else {
+            prepare();
+            heap();
+            let large = allocate_guarded(size, MIN_ALIGNMENT)?;
+            (large.block, large.clean)
+        };
+        if !clean {
+            // SAFETY: the block is new and has that many bytes.
+            unsafe { block.as_ptr().write_bytes(0, size) };
+        }
+        Some(block)
+    }
+
+    #[inline]
+    unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let (address, size) = (block.addr().get(), size.max(1));
+        let class = HEAPS.memory().map.get(address);
+        if !class.is_slab() {
+            return None;
+        }
+        let (state, slack) = state_or_report(address, class);
+        // SAFETY: the block is live and the caller's.
+        unsafe {
+            if !is_whole(block, class.size(), slack) {
+                report(Misuse::Overflow(address));
+            }
+            if size < LARGEST && SizeClass::of(size + 1) == class {
+                change(block, state, class, size);
+                return Some(block);
+            }
+            let to = Self::allocate_fast(size)?;
+            move_to(to, block, (class.size() - slack).min(size));
+            Some(to)
+        }
+    }
+
+    unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let (address, size) = (block.addr().get(), size.max(1));
+        let class = class_of(address);
+        // SAFETY: the block is live and the caller's.
+        unsafe {
+            if class.is_slab() {
+                let (state, slack) = state_or_report(address, class);
+                if !is_whole(block, class.size(), slack) {
+                    report(Misuse::Overflow(address));
+                }
+                if size < LARGEST && SizeClass::of(size + 1) == class {
+                    change(block, state, class, size);
+                    return Some(block);
+                }
+            }
+            let usable = Self::usable_size(block);
+            let Some(to) = Self::allocate_fast(size).or_else(|| Self::allocate(size)) else {
+                return (size <= usable).then(|| {
+                    shrink(block, class, size);
+                    block
+                });
+            };
+            move_to(to, block, usable.min(size));
+            Some(to)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn deallocate_fast(block: *mut u8) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { free_fast(block) }
+    }
+
+    #[inline(always)]
+    unsafe fn deallocate_sized_fast(block: *mut u8, size: usize, alignment: usize) -> bool {
+        let _ = alignment;
+        if has_another_size(block.addr(), size) {
+            report(Misuse::OtherSize(block.addr()));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { free_fast(block) }
+    }
+
+    unsafe fn deallocate(block: NonNull<u8>) {
+        let address = block.addr().get();
+        let class = class_of(address);
+        // SAFETY: the caller gives the block up.
+        unsafe {
+            if class.is_slab() {
+                take_back(block, class);
+            } else if class == SizeClass::LARGE || !free_guarded(block) {
+                Elfmalloc::deallocate(block);
+            }
+        }
+    }
+
+    unsafe fn usable_size(block: NonNull<u8>) -> usize {
+        let address = block.addr().get();
+        let class = class_of(address);
+        if class.is_slab() {
+            return class.size() - slack_or_report(address, class);
+        }
+        if class == SizeClass::LARGE {
+            // SAFETY: the caller's promise.
+            return unsafe { Elfmalloc::usable_size(block) };
+        }
+        let Some(entry) = HEAPS.mapped.find(address) else {
+            report(Misuse::NotABlock(address))
+        };
+        entry.size
+    }
+
+    fn trim(keep: usize) -> bool {
+        Elfmalloc::trim(keep)
+    }
+
+    fn statistics() -> Statistics {
+        Elfmalloc::statistics()
+    }
+
+    fn report(report: &mut Report<'_>) {
+        crate::process::snapshot().report(Self::NAME, report);
+    }
+
+    fn report_form() -> Form {
+        Elfmalloc::report_form()
+    }
+
+    fn start() {
+        prepare();
+        Elfmalloc::start();
+    }
+
+    fn stop() {
+        crate::process::report_at_exit::<Self>();
+    }
+
+    #[inline]
+    fn fork_gate() -> &'static ForkGate {
+        Elfmalloc::fork_gate()
+    }
+
+    #[inline]
+    fn presence() -> &'static Presence {
+        Elfmalloc::presence()
+    }
+}

@@ -1,0 +1,113 @@
+//! Blocks that leave magazines: to the thread's depot, and what that should not hold to the slabs.
+
+use heapdrome_pages::Pages;
+
+use crate::heap::depot::{CHUNK_BYTES, Depot};
+use crate::heap::grow::grow;
+use crate::heap::heaps::Heaps;
+use crate::heap::magazine::Event;
+use crate::heap::thread_heap::HeapRef;
+use crate::size_class::{FIRST_SHARED, SizeClass};
+use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
+
+/// Chunks of all depots together may take this part of what lives.
+const CHUNKS_PART: usize = 64;
+/// A thread's depot may have so many in any case.
+const LEAST_CHUNKS: usize = 8;
+/// The blocks in all depots together may be this part of what lives.
+const BLOCKS_PART: usize = 4;
+/// The blocks in a thread's depot may be so many bytes in any case.
+const LEAST_BYTES: usize = 64 << 10;
+/// Fewer blocks go to the slabs at once.
+const LEAST: usize = 7;
+
+/// Puts a block into a magazine that was found full, or has no slots, or rests.
+pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
+    let class = block.class();
+    let magazine = heap.magazine(class);
+    let again = magazine.was(Event::Flush);
+    let wants = magazine.note(Event::Flush, class);
+    if !((wants || magazine.capacity() == 0) && grow(heaps, heap, class)) {
+        if magazine.capacity() == 0 {
+            heap.front.count(1);
+            heap.gave(1);
+            heaps.give_one(Some(heap), block);
+            return;
+        }
+        // A thread that only frees wants none of them back.
+        let oldest = magazine.capacity().div_ceil(if again { 1 } else { 2 });
+        if magazine.was_refilled() {
+            remove_oldest(heap, class, oldest, |blocks| spill(heaps, heap, blocks));
+        } else {
+            release_oldest(heaps, heap, class, oldest);
+        }
+    }
+    if let Err(block) = magazine.push(block) {
+        heaps.give_one(Some(heap), block);
+    }
+}
+
+/// Finds a place for blocks that leave a magazine, the last of which were freed last.
+fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) {
+    let mut kept = 0;
+    if blocks.class().number() < FIRST_SHARED && blocks.count() >= LEAST {
+        let mut depot = heap.depot().lock();
+        if has_room(heaps, &depot, &blocks) {
+            let memory = heaps.memory();
+            kept = depot.push(&mut blocks, &memory.structures, &memory.pages);
+        }
+    }
+    if kept != blocks.count() {
+        heaps.give_from(heap, blocks.without_first(kept));
+    }
+}
+
+/// Whether a depot may take these blocks, too.
+fn has_room<P: Pages>(heaps: &Heaps<P>, depot: &Depot, blocks: &FreeBlocks<'_>) -> bool {
+    let (class, count) = (blocks.class(), blocks.count());
+    let live = heaps.memory().live_bytes() / heaps.shards.threads().max(1);
+    let chunks = (live / CHUNKS_PART / CHUNK_BYTES).max(LEAST_CHUNKS);
+    (depot.chunks() < chunks || count <= depot.room(class))
+        && depot.bytes() + count * class.size() <= (live / BLOCKS_PART).max(LEAST_BYTES)
+}
+
+/// Gives all blocks of a magazine back to their slabs, and notes that it holds none.
+pub(super) fn empty_magazine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
+    let length = heap.magazine(class).length();
+    release_oldest(heaps, heap, class, length);
+    heap.note_length(class);
+}
+
+/// Gives the `count` blocks that lie longest in a magazine, of which there are as many, back to their slabs.
+pub(super) fn release_oldest<P: Pages>(
+    heaps: &Heaps<P>,
+    heap: HeapRef,
+    class: SizeClass,
+    count: usize,
+) {
+    remove_oldest(heap, class, count, |blocks| heaps.give_from(heap, blocks));
+}
+
+/// Takes the `count` blocks that lie longest in a magazine, of which there are as many, out by `give`.
+fn remove_oldest(heap: HeapRef, class: SizeClass, count: usize, give: impl FnOnce(FreeBlocks<'_>)) {
+    if count != 0 {
+        heap.gave(count);
+        heap.magazine(class).remove_oldest(count, give);
+        heap.note_length(class);
+    }
+}
+
+/// Gives back what the heap's coalescer has gathered.
+pub(super) fn empty_coalescer<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    if let Some(coalescer) = heap.coalescer() {
+        coalescer.empty(|blocks| heaps.give_from(heap, blocks));
+    }
+}
+
+/// Gives all blocks in magazines back, and those on their way.
+pub fn empty_magazines<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    for (class, _) in heap.magazines() {
+        empty_magazine(heaps, heap, class);
+    }
+    empty_coalescer(heaps, heap);
+}

@@ -1,0 +1,135 @@
+//! What goes back from depots and bins to the pool, and from there to the system: by and by what lies idle, before
+//! growth what may serve instead.
+//!
+//! What goes back to the pool may end an epoch, and what an epoch's end gives back goes to the pool: so all of this is
+//! one file.
+
+use heapdrome_pages::Pages;
+use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
+use heapdrome_pages::system::{address_space_limit, coarse_milliseconds};
+
+use super::Heaps;
+use crate::heap::depot::Chunks;
+use crate::heap::thread_heap::AnyHeap;
+use crate::settings::Settings;
+use crate::slabs::shards::bin_of;
+
+/// Before memory grows, depots are emptied that hold more than this part of what lives,
+const WORTH_PART: usize = 16;
+/// and more than so many bytes,
+const WORTH_BYTES: usize = 64 << 10;
+/// if memory has grown by this part, and at all, since that was last done.
+const GROWN_PART: usize = 64;
+const LEAST_GROWN: usize = 1;
+
+impl<P: Pages> Heaps<P> {
+    /// Purges, if an epoch has passed, what was idle throughout it. Half the decay time is an epoch, so
+    /// that what becomes idle is purged within the decay time.
+    pub fn tick(&self) {
+        let now = coarse_milliseconds();
+        let epoch = self.epoch.load(Relaxed);
+        // Relaxed: only the number itself matters; one thread wins it.
+        if now.wrapping_sub(epoch) < self.decay() / 2
+            || self
+                .epoch
+                .compare_exchange(epoch, now, Relaxed, Relaxed)
+                .is_err()
+        {
+            return;
+        }
+        // What is given back on the way comes here again, and with a short decay time an epoch has passed
+        // by then. Acquire: pairs with the release below, so that one pass follows the other.
+        if self.ticking.swap(true, Acquire) {
+            return;
+        }
+        self.pass(epoch == 0);
+        // Release: pairs with the acquire above.
+        self.ticking.store(false, Release);
+    }
+
+    /// Purges what was idle throughout the epoch that ends; in the first pass nothing was.
+    fn pass(&self, first: bool) {
+        let memory = self.memory();
+        memory.as_idle(|| {
+            self.shards.retire_idle_empties();
+            self.empty_idle_depots();
+        });
+        // Where epochs are short, nearly every program uses few units in one.
+        let decays_slowly = self.decay() >= Settings::DEFAULT.decay;
+        let (excess, parts) = memory.pool.lock().end_epoch(decays_slowly);
+        if !first {
+            let done = memory.purge_units(excess);
+            memory.purge_any_units(parts.saturating_sub(done));
+            self.shards.purge_idle_slabs();
+            // Where addresses are limited, others need those that are idle: stacks, mappings of files.
+            if address_space_limit().is_some() {
+                memory.release_addresses(0);
+            }
+        }
+    }
+
+    /// Gives back what has lain in depots, untouched, since this was last called.
+    pub fn empty_idle_depots(&self) {
+        for heap in self.all() {
+            let chunks = heap.depot().lock().take_idle();
+            if !chunks.is_empty() {
+                self.release_chunks(heap, chunks);
+                // What has become empty by it has been idle as long.
+                self.shards.retire_empties(heap.attachment().shard());
+            }
+        }
+    }
+
+    /// Gives all blocks in all depots back.
+    pub fn empty_depots(&self) {
+        self.all().for_each(|heap| self.empty_depot(heap));
+    }
+
+    /// Gives all blocks in a depot back.
+    pub fn empty_depot(&self, heap: AnyHeap) {
+        let chunks = heap.depot().lock().take_all();
+        self.release_chunks(heap, chunks);
+    }
+
+    fn release_chunks(&self, heap: AnyHeap, chunks: Chunks) {
+        // Whoever calls may run anywhere: the blocks are the heap's.
+        let shard = heap.attachment().shard();
+        chunks.empty(&self.memory().structures, |blocks| {
+            self.give(Some(bin_of(shard, blocks.class())), blocks);
+        });
+    }
+
+    /// Gives back all that lies in depots, and all empty slabs.
+    pub fn release_kept(&self) {
+        self.empty_depots();
+        self.retire_empties();
+    }
+
+    fn retire_empties(&self) {
+        if self.shards.retire_all_empties() {
+            self.tick();
+        }
+    }
+
+    /// Gives empty slabs back before memory grows by some units, and what lies in depots if
+    /// that is much. Slabs that become empty by it may serve instead.
+    pub fn before_growth(&self, units: usize) {
+        let live = self.memory().live_units();
+        // Relaxed: a number that stands alone.
+        let emptied_at = self.emptied_at.load(Relaxed);
+        if live.abs_diff(emptied_at) < (live / GROWN_PART).max(LEAST_GROWN)
+            || self.memory().pool.lock().dirty >= units
+        {
+            return;
+        }
+        self.emptied_at.store(live, Relaxed);
+        self.retire_empties();
+        if self.memory().pool.lock().dirty >= units {
+            return;
+        }
+        let held: usize = self.all().map(|heap| heap.depot().lock().bytes()).sum();
+        if held > (self.memory().live_bytes() / WORTH_PART).max(WORTH_BYTES) {
+            self.release_kept();
+        }
+    }
+}

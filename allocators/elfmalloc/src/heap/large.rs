@@ -1,0 +1,71 @@
+//! Large blocks, and what makes room for them: what threads keep goes back before memory grows.
+
+use core::ptr::NonNull;
+
+use heapdrome_pages::Pages;
+
+use crate::heap::heaps::Heaps;
+use crate::misuse::Misuse;
+use crate::size_class::{UNIT, UNIT_SHIFT};
+use crate::units::large::{self, GROWS_BY_REMAP, Large};
+
+/// Takes a block of at least `size` bytes at a multiple of `alignment`; any size, but meant for those
+/// that no class serves.
+pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize) -> Option<Large> {
+    let units = size.max(1).checked_next_multiple_of(UNIT)? >> UNIT_SHIFT;
+    let fits = large::fits_in_run(units, alignment);
+    if fits && let Some(large) = allocate_in_run(heaps, units, alignment) {
+        return Some(large);
+    }
+    if let Some(large) = heaps.mapped.map(&heaps.memory().pages, size, alignment) {
+        heaps.before_growth(units);
+        heaps.memory().purge_for(units, None);
+        return Some(large);
+    }
+    // What the system refuses may be free in an arena. For what no arena has room for, nothing is given up.
+    let possible = !fits && heaps.memory().pool.lock().may_hold(units);
+    possible
+        .then(|| allocate_in_run(heaps, units, alignment))
+        .flatten()
+}
+
+fn allocate_in_run<P: Pages>(heaps: &Heaps<P>, units: usize, alignment: usize) -> Option<Large> {
+    let (memory, alignment) = (heaps.memory(), alignment.max(UNIT));
+    heaps.before_growth(units);
+    let run = memory.allocate_run(units, alignment).or_else(|| {
+        heaps.release_kept();
+        memory.allocate_run(units, alignment)
+    })?;
+    if run.fresh != 0 {
+        heaps.before_growth(run.fresh);
+        memory.purge_for(run.fresh, Some(run));
+    }
+    Some(large::start_large(memory, run))
+}
+
+/// Takes a block for one that could not grow where it is.
+pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull<u8>> {
+    let own = if size >= GROWS_BY_REMAP {
+        heaps.mapped.map(&heaps.memory().pages, size, 1)
+    } else {
+        None
+    };
+    own.or_else(|| allocate_large(heaps, size, 1))
+        .map(|large| large.block)
+}
+
+/// Gives a large block back that is a run of units.
+///
+/// # Errors
+///
+/// The address is not that of such a block.
+///
+/// # Safety
+///
+/// If there is such a block, nobody uses it any longer.
+pub unsafe fn free_large<P: Pages>(heaps: &Heaps<P>, address: usize) -> Result<(), Misuse> {
+    // SAFETY: the conditions are the same.
+    unsafe { large::free_large(heaps.memory(), address)? };
+    heaps.tick();
+    Ok(())
+}

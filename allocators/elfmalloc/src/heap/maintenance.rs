@@ -1,0 +1,93 @@
+//! What a thread does now and then, whatever else it does: it looks at the clock.
+
+use heapdrome_pages::Pages;
+use heapdrome_pages::system::coarse_milliseconds;
+
+use crate::heap::flush::{empty_coalescer, empty_magazine};
+use crate::heap::front::{MOST_TICKS, MOST_TICKS_GIVING};
+use crate::heap::heaps::Heaps;
+use crate::heap::magazine::Magazine;
+use crate::heap::thread_heap::HeapRef;
+use crate::size_class::{FIRST_SHARED, SizeClass};
+
+/// Magazines are left alone that may hold at most this part of what they might.
+const KEPT_PART: usize = 8;
+
+/// What a thread does every now and then: purge if it is time, and empty what it does not use.
+pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    let now = coarse_milliseconds();
+    let most = if heap.giving.take() {
+        MOST_TICKS_GIVING
+    } else {
+        MOST_TICKS
+    };
+    heap.clock.set(next_look(heap.clock.get(), now, most));
+    heap.front.set_ticks(heap.clock.get().1);
+    if heap.outflow.look() {
+        drain(heaps, heap);
+    }
+    if now.wrapping_sub(heap.looked.get()) >= heaps.decay() / 4 {
+        heap.looked.set(now);
+        heaps.shards.spread(heap.attachment());
+        heaps.memory().as_idle(|| empty_unused(heaps, heap));
+    }
+    heaps.tick();
+}
+
+/// Empties the thread's magazines, if they may hold much, and has those of blocks above 4 KiB rest. The thread gave back
+/// most of what it had: it may fall silent, and no other thread reaches what lies there then.
+fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    let whole = heaps.budget();
+    let balance = heap.outflow.balance();
+    if whole.saturating_sub(heap.budget.get()) > whole / KEPT_PART {
+        for (class, magazine) in heap.magazines() {
+            if magazine.capacity() != 0 {
+                empty_magazine(heaps, heap, class);
+                if class.number() >= FIRST_SHARED {
+                    magazine.rest();
+                }
+            }
+        }
+    }
+    heap.outflow.settle(balance);
+}
+
+/// Empties the magazines that have not been refilled or flushed of late.
+fn empty_unused<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    for (class, magazine) in heap.magazines() {
+        if magazine.look() {
+            shrink(heaps, heap, class);
+        }
+    }
+    empty_coalescer(heaps, heap);
+}
+
+/// Empties a magazine that has slots, and halves its capacity.
+fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
+    empty_magazine(heaps, heap, class);
+    let magazine = heap.magazine(class);
+    let rests = magazine.wake();
+    let capacity = magazine.capacity();
+    let first = Magazine::first_capacity(class, usize::MAX);
+    let smaller = (capacity / 2).max(first);
+    if smaller < capacity {
+        let memory = heaps.memory();
+        magazine.resize(smaller, &heap.metadata, &memory.structures, &memory.pages);
+        let saved = (capacity - smaller) * class.size();
+        heap.budget.set(heap.budget.get() + saved);
+    }
+    if rests {
+        magazine.rest();
+    }
+}
+
+/// When to look at the clock next, after it was last looked at `last.0` and `last.1` frees went by until
+/// `now`: some tens of milliseconds from now, at this thread's pace, after `most` frees at the latest.
+fn next_look(last: (u64, i32), now: u64, most: i32) -> (u64, i32) {
+    let ticks = match now.wrapping_sub(last.0) {
+        0..10 => last.1 * 2,
+        10..50 => last.1,
+        passed => i32::try_from(u64::from(last.1.unsigned_abs()) * 25 / passed).unwrap_or(0),
+    };
+    (now, ticks.clamp(1, most))
+}

@@ -1,0 +1,18 @@
+//! What threads have: the fast path, magazines, depots, and the way between them and slabs.
+
+pub mod coalescer;
+pub mod depot;
+pub mod flush;
+pub mod front;
+pub mod front_end;
+pub(crate) mod grow;
+pub mod heaps;
+pub mod large;
+pub mod local_cache;
+pub mod magazine;
+pub mod maintenance;
+pub mod outflow;
+pub mod quarantine;
+pub mod refill;
+pub mod thread_heap;
+pub mod threads;

@@ -1,0 +1,296 @@
+//! Where the hardened variant keeps freed blocks before they are allocated again.
+//!
+//! Short blocks are kept in groups of eight, in the order in which they were freed. When a group is full,
+//! another of its class is drawn, and the eight that lie there go on, in a direction that is drawn; then
+//! that one is filled. So neighbours in memory that were freed together stay together, and go back to
+//! their slab at one stroke. A long block takes a place that is drawn, and what lay there goes on.
+
+use core::ptr::{NonNull, null_mut};
+use heapdrome_pages::atomic::{AtomicPtr, Ordering::AcqRel};
+
+use crate::size_class::SizeClass;
+use crate::slabs::shape::{SHORT, is_long};
+use crate::units::class_map::{ClassMap, Window};
+
+/// Blocks of a group. A group is a line of the cache.
+pub const GROUP: usize = 8;
+/// Groups of a class.
+const GROUPS: usize = 5;
+/// Short classes, and 0.
+const SHORT_CLASSES: usize = SizeClass::of(SHORT).number() + 1;
+/// The largest class that has places of its own: 16 KiB. Larger ones share some.
+const LAST_OWN: usize = SizeClass::of(16 << 10).number();
+/// Places of each long class: what lies there is memory that nobody can use.
+const LONG_PLACES: usize = 8;
+/// Places that larger classes share.
+const SHARED: usize = 16;
+/// Places for the blocks of all threads that have no quarantine.
+const STRAYS: usize = 64;
+
+type Group = [*mut u8; GROUP];
+type Groups = [Group; GROUPS];
+
+/// The blocks that a thread has freed of late.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Quarantine {
+    groups: [Groups; SHORT_CLASSES],
+    /// Which of all the places in groups the next block of a class is put into.
+    next: [u32; SHORT_CLASSES],
+    random: u64,
+    /// Where the class map is, for the fast path of `free`.
+    window: Window,
+    long: [[*mut u8; LONG_PLACES]; LAST_OWN + 1 - SHORT_CLASSES],
+    shared: [*mut u8; SHARED],
+}
+
+/// Whether a class has places of its own; true for no class that is not one of slabs.
+#[inline(always)]
+#[must_use]
+pub const fn has_places(class: SizeClass) -> bool {
+    class.number().wrapping_sub(1) < LAST_OWN
+}
+
+/// Where the groups of a class begin.
+const fn start_of(class: usize) -> u32 {
+    (class * GROUPS * GROUP) as u32
+}
+
+impl Quarantine {
+    /// Nothing in it; `seed` decides on the order.
+    ///
+    /// # Safety
+    ///
+    /// `memory` is zero, large enough, aligned to 64, and nobody else's.
+    pub unsafe fn write(memory: NonNull<u8>, seed: u64) -> NonNull<Self> {
+        let mut quarantine: NonNull<Self> = memory.cast();
+        // SAFETY: zeros are a quarantine, except for `next`, which is written before it is read.
+        let place = unsafe { quarantine.as_mut() };
+        place.window = Window::NONE;
+        place.random = seed | 1;
+        place.reset();
+        quarantine
+    }
+
+    /// Says where the class map is.
+    pub(crate) fn set_map(&mut self, map: &ClassMap) {
+        self.window = map.window();
+    }
+
+    /// The class of the blocks at `address`; `None` if that takes longer to tell.
+    #[inline(always)]
+    pub(crate) fn class_at(&self, address: usize) -> Option<SizeClass> {
+        self.window.find(address)
+    }
+
+    fn reset(&mut self) {
+        for (class, next) in self.next.iter_mut().enumerate() {
+            *next = start_of(class);
+        }
+    }
+
+    /// A number whose upper bits nobody foresees without having seen many (Knuth's linear congruence).
+    #[inline(always)]
+    fn draw(&mut self) -> usize {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 40) as usize
+    }
+
+    /// Puts a short block in. True if its group is full then.
+    ///
+    /// # Safety
+    ///
+    /// The class is that of a short block, and [`next_group`](Self::next_group) was called since a group
+    /// of it was full.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn put(&mut self, class: SizeClass, block: *mut u8) -> bool {
+        debug_assert!(has_places(class) && !is_long(class));
+        // SAFETY: the caller's promise: the group has room.
+        unsafe {
+            let next = self.next.get_unchecked_mut(class.number());
+            let place = *next as usize;
+            *next += 1;
+            let places = self.groups.as_flattened_mut().as_flattened_mut();
+            *places.get_unchecked_mut(place) = block;
+            place % GROUP == GROUP - 1
+        }
+    }
+
+    /// Draws another group, which is filled from now on, since that of `class` is full; returns the blocks
+    /// that lay there, if there were any.
+    #[must_use]
+    pub fn next_group(&mut self, class: SizeClass) -> Option<Group> {
+        let draw = self.draw();
+        let class = class.number();
+        let end = (self.next[class] - start_of(class)) as usize / GROUP;
+        // The full group is the one before `end`: any but that.
+        let index = (end + draw % (GROUPS - 1)) % GROUPS;
+        self.next[class] = start_of(class) + (index * GROUP) as u32;
+        let group = &self.groups[class][index];
+        // All or none of the bits: the index of each block, or its distance from the last one.
+        let turn = (draw >> 16 & 1).wrapping_neg() % GROUP;
+        let blocks = core::array::from_fn(|place| group[(place ^ turn) % GROUP]);
+        (!group[0].is_null()).then_some(blocks)
+    }
+
+    /// Puts a long block of a class that [has places](has_places) in; returns another that was there, or
+    /// null.
+    #[inline(always)]
+    pub fn exchange(&mut self, class: SizeClass, block: *mut u8) -> *mut u8 {
+        debug_assert!(has_places(class) && is_long(class));
+        let index = self.draw() % LONG_PLACES;
+        // SAFETY: the class has places, and the index is below their number.
+        let place = unsafe {
+            self.long
+                .get_unchecked_mut(class.number() - SHORT_CLASSES)
+                .get_unchecked_mut(index)
+        };
+        core::mem::replace(place, block)
+    }
+
+    /// Puts a block of a larger class in; returns another, of any such class, or null.
+    pub fn exchange_shared(&mut self, block: *mut u8) -> *mut u8 {
+        let index = self.draw() % SHARED;
+        core::mem::replace(&mut self.shared[index], block)
+    }
+
+    /// Takes all blocks out.
+    pub fn empty(&mut self, mut give: impl FnMut(*mut u8)) {
+        for (class, groups) in self.groups.iter_mut().enumerate() {
+            // What lies behind the last block that was put into its group has left before.
+            let next = (self.next[class] - start_of(class)) as usize;
+            let left = groups.as_flattened_mut().iter_mut().skip(next);
+            left.take(GROUP - next % GROUP)
+                .for_each(|place| *place = null_mut());
+        }
+        self.reset();
+        let short = self.groups.iter_mut().flatten().flatten();
+        let places = short.chain(self.long.iter_mut().flatten());
+        for place in places.chain(&mut self.shared) {
+            let block = core::mem::replace(place, null_mut());
+            if !block.is_null() {
+                give(block);
+            }
+        }
+    }
+}
+
+/// Where those blocks lie that threads without a quarantine have freed, whatever their class.
+#[derive(Debug)]
+pub struct Strays([AtomicPtr<u8>; STRAYS]);
+
+impl Strays {
+    /// Nothing in it.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self([const { AtomicPtr::new(null_mut()) }; STRAYS])
+    }
+
+    /// Puts a block into the place that a draw says; returns another that was there, or null.
+    pub fn exchange(&self, draw: u64, block: *mut u8) -> *mut u8 {
+        // Released: the block was filled before; acquired: so was what comes out, by whoever put it in here.
+        self.0[draw as usize % STRAYS].swap(block, AcqRel)
+    }
+}
+
+impl Default for Strays {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::ptr::without_provenance_mut;
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    fn quarantine() -> Box<Quarantine> {
+        let mut memory = Box::<Quarantine>::new_zeroed();
+        // SAFETY: the memory is new, zero, and a quarantine's.
+        unsafe {
+            Quarantine::write(NonNull::from(&mut *memory).cast(), 5);
+            memory.assume_init()
+        }
+    }
+
+    #[test]
+    fn blocks_come_out_once_later_and_in_another_order() {
+        const BLOCKS: usize = if cfg!(miri) { 500 } else { 5000 };
+        let mut quarantine = quarantine();
+        let mut out = Vec::new();
+        let class = SizeClass::of(64);
+        for number in 1..=BLOCKS {
+            // SAFETY: the class is a short one's, and what is full is passed on.
+            if unsafe { quarantine.put(class, without_provenance_mut(number)) } {
+                let group = quarantine.next_group(class).into_iter().flatten();
+                let group: Vec<_> = group.map(|other| other.addr()).collect();
+                assert!(group.iter().all(|other| other + GROUP <= number));
+                out.extend(group);
+            }
+        }
+        assert!(out.len() >= BLOCKS - GROUPS * GROUP && out.len() < BLOCKS);
+        let ascending = out.windows(2).filter(|pair| pair[0] < pair[1]).count();
+        assert!(
+            (out.len() / 4..out.len() * 3 / 4).contains(&ascending),
+            "{ascending}"
+        );
+        quarantine.empty(|block| out.push(block.addr()));
+        out.sort_unstable();
+        assert!(out.into_iter().eq(1..=BLOCKS));
+    }
+
+    #[test]
+    fn a_quarantine_that_was_emptied_holds_nothing() {
+        let mut quarantine = quarantine();
+        let class = SizeClass::of(SHORT);
+        for number in 1..=100 {
+            // SAFETY: the class is a short one's, and what is full is passed on.
+            if unsafe { quarantine.put(class, without_provenance_mut(number)) } {
+                let _ = quarantine.next_group(class);
+            }
+        }
+        quarantine.empty(|_| ());
+        quarantine.empty(|block| panic!("{block:?}"));
+        // SAFETY: as above.
+        assert!(!unsafe { quarantine.put(class, without_provenance_mut(1)) });
+    }
+
+    #[test]
+    fn few_large_blocks_are_kept() {
+        let mut quarantine = quarantine();
+        let mut out = 0;
+        let class = SizeClass::of(5000);
+        for number in 1..=1000 {
+            let place = without_provenance_mut(number);
+            out += usize::from(!quarantine.exchange(class, place).is_null());
+            out += usize::from(!quarantine.exchange_shared(place).is_null());
+        }
+        assert!(out >= 2000 - LONG_PLACES - SHARED);
+    }
+
+    #[test]
+    fn a_stray_block_comes_out_for_another_in_the_same_place() {
+        let strays = Strays::new();
+        let block = without_provenance_mut;
+        for number in 1..=STRAYS {
+            assert!(strays.exchange(number as u64, block(number)).is_null());
+        }
+        assert_eq!(strays.exchange(3, block(100)).addr(), 3);
+        assert_eq!(strays.exchange(STRAYS as u64 + 3, block(101)).addr(), 100);
+    }
+
+    #[test]
+    fn only_classes_of_slabs_have_places() {
+        for size in [1, 16, 1024, 16 << 10] {
+            assert!(has_places(SizeClass::of(size)));
+        }
+        assert!(!has_places(SizeClass::NONE) && !has_places(SizeClass::LARGE));
+        assert!(!has_places(SizeClass::of((16 << 10) + 1)));
+    }
+}

@@ -1,0 +1,92 @@
+//! Blocks that come into magazines: from the thread's depot, else from slabs.
+
+use core::ptr::{NonNull, null_mut};
+
+use heapdrome_pages::Pages;
+
+use crate::heap::flush::empty_magazines;
+use crate::heap::grow::grow;
+use crate::heap::heaps::Heaps;
+use crate::heap::magazine::Event;
+use crate::heap::maintenance::look_around;
+use crate::heap::thread_heap::HeapRef;
+use crate::size_class::{FIRST_SHARED, SizeClass};
+use crate::slabs::bin::ClassBin;
+
+/// Takes a block of `class` after its magazine was found empty; null where there is no memory.
+pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8 {
+    if heap.front.is_due() {
+        look_around(heaps, heap);
+    }
+    let magazine = heap.magazine(class);
+    let wants = magazine.note(Event::Refill, class) || magazine.capacity() == 0;
+    if wants && !magazine.wake() {
+        grow(heaps, heap, class);
+    }
+    if magazine.capacity() == 0 {
+        // Large blocks of which the thread may keep none: it looks at the clock all the same.
+        heap.front.count(1);
+        return take_only(heaps, heap, heaps.bin(heap, class));
+    }
+    let (taken, block) = magazine.refill(batch(magazine.capacity()), |slots| {
+        let from_depot = if class.number() < FIRST_SHARED {
+            heap.depot().lock().pop(class, slots)
+        } else {
+            0
+        };
+        if from_depot != 0 {
+            return from_depot;
+        }
+        heaps.take(heaps.bin(heap, class), slots)
+    });
+    if taken == 0 {
+        return take_last(heaps, heap, heaps.bin(heap, class));
+    }
+    heap.front.count(taken);
+    heap.outflow.take(taken);
+    heap.note_length(class);
+    block
+}
+
+/// Takes a block for a thread that keeps none of its class; null where there is no memory, not even when what the thread
+/// keeps of other classes has been given back.
+pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
+    let block = heaps.take_one(bin);
+    if block.is_null() {
+        return take_last(heaps, heap, bin);
+    }
+    heap.outflow.take(1);
+    block
+}
+
+/// Tries once more after giving back what this thread keeps.
+#[cold]
+pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
+    empty_magazines(heaps, heap);
+    heaps.release_kept();
+    let mut block = heaps.take_one(bin);
+    if block.is_null() {
+        block = take_anywhere(heaps, bin.class());
+    }
+    heap.outflow.take(usize::from(!block.is_null()));
+    block
+}
+
+/// Takes a block from whatever bin has one. Those that the thread freed may lie in another shard's, since it ran on
+/// another processor when it took them.
+fn take_anywhere<P: Pages>(heaps: &Heaps<P>, class: SizeClass) -> *mut u8 {
+    let mut block = None;
+    heaps.shards.each_bin(|bin| {
+        if block.is_none() && bin.class() == class {
+            block = bin.lock().take_one();
+        }
+    });
+    block.map_or(null_mut(), NonNull::as_ptr)
+}
+
+/// How many blocks a refill takes: half of what the magazine holds, and whole words of a bitmap where
+/// that is more than one.
+const fn batch(capacity: usize) -> usize {
+    let half = capacity.div_ceil(2);
+    if half < 64 { half } else { half & !63 }
+}

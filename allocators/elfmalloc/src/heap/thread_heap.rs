@@ -1,0 +1,343 @@
+//! Thread heaps, and the list of them.
+
+use core::cell::{Cell, RefCell};
+use core::ops::Deref;
+use core::ptr::{NonNull, null_mut};
+use heapdrome_pages::atomic::{AtomicU16, Ordering::Relaxed};
+
+use heapdrome_malloc_abi::Presence;
+use heapdrome_pages::Lock;
+
+use crate::heap::coalescer::Coalescer;
+use crate::heap::depot::Depot;
+use crate::heap::front::{FEWEST_TICKS, Front, MOST_TICKS_GIVING};
+use crate::heap::magazine::Magazine;
+use crate::heap::magazine::slots::MagazineRef;
+use crate::heap::outflow::Outflow;
+use crate::heap::quarantine::Quarantine;
+use crate::size_class::{CLASSES, SizeClass};
+use crate::slabs::shard::Attachment;
+use crate::units::metadata::ThreadMetadata;
+
+/// What one thread has for itself. Heaps are never freed; a thread that begins takes over one whose
+/// thread has ended.
+///
+/// Only its thread uses a heap, but for what [`AnyHeap`] shows.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ThreadHeap {
+    /// The part that the fast path uses; a pointer to it is one to the heap.
+    pub front: Front,
+    /// By class: the magazines.
+    magazines: [Magazine; CLASSES + 1],
+    /// Where their slots are.
+    pub metadata: RefCell<ThreadMetadata>,
+    /// Blocks on their way to slabs of others; null where there never were any.
+    pub coalescer: Cell<Option<NonNull<Coalescer>>>,
+    /// Freed blocks that are kept from use; null where there never were any.
+    pub quarantine: Cell<*mut Quarantine>,
+    /// Bytes by which magazines may still grow.
+    pub budget: Cell<usize>,
+    /// When the magazines were last looked through, in milliseconds.
+    pub looked: Cell<u64>,
+    /// When the thread last looked at the clock, in milliseconds, and how many frees later it is to.
+    pub clock: Cell<(u64, i32)>,
+    /// Whether blocks have left the heap since then.
+    pub giving: Cell<bool>,
+    /// When most of what the thread had has been given back.
+    pub outflow: Outflow,
+    /// By class: how many blocks the magazine held after its last slow path. Others may read it.
+    cached: [AtomicU16; CLASSES + 1],
+    /// What magazines have no room for. Any thread may use it.
+    depot: Lock<Depot>,
+    /// The shard that the thread is attached to, and the heap's own.
+    attachment: Attachment,
+    /// The next heap without a thread. The lock of the list guards it.
+    next_idle: Cell<Option<AnyHeap>>,
+    /// The next of all heaps, written before the heap is listed.
+    next: Cell<Option<AnyHeap>>,
+}
+
+// A heap lies in one block of the allocator's own memory, and those are powers of two.
+const _: () = assert!(size_of::<ThreadHeap>() <= 16384);
+
+impl ThreadHeap {
+    /// A heap without blocks, in `memory`; `budget` bytes of blocks may lie in its magazines.
+    ///
+    /// # Safety
+    ///
+    /// `memory` is zero, large enough for a heap, aligned for one, nobody else's, and never freed.
+    pub(super) unsafe fn write(memory: NonNull<u8>, budget: usize) -> AnyHeap {
+        let heap: NonNull<Self> = memory.cast();
+        // SAFETY: there is memory for a heap; each part is written before anything reads it.
+        unsafe {
+            let place = heap.as_ptr();
+            (&raw mut (*place).front).write(Front::new());
+            for class in 0..=CLASSES {
+                (&raw mut (*place).magazines[class]).write(Magazine::new());
+                (&raw mut (*place).cached[class]).write(AtomicU16::new(0));
+            }
+            (&raw mut (*place).metadata).write(RefCell::new(ThreadMetadata::new()));
+            (&raw mut (*place).attachment).write(Attachment::new());
+            (&raw mut (*place).depot).write(Lock::new(Depot::new()));
+            (&raw mut (*place).coalescer).write(Cell::new(None));
+            (&raw mut (*place).quarantine).write(Cell::new(null_mut()));
+            (&raw mut (*place).budget).write(Cell::new(budget));
+            (&raw mut (*place).outflow).write(Outflow::new());
+            (&raw mut (*place).looked).write(Cell::new(0));
+            (&raw mut (*place).clock).write(Cell::new((0, FEWEST_TICKS)));
+            (&raw mut (*place).giving).write(Cell::new(false));
+            (&raw mut (*place).next_idle).write(Cell::new(None));
+            (&raw mut (*place).next).write(Cell::new(None));
+        }
+        AnyHeap(heap)
+    }
+
+    /// The magazine of a class.
+    #[inline]
+    pub fn magazine(&self, class: SizeClass) -> MagazineRef<'_> {
+        MagazineRef::new(&self.front, &self.magazines[class.number()], class)
+    }
+
+    /// The magazines of all classes.
+    pub fn magazines(&self) -> impl Iterator<Item = (SizeClass, MagazineRef<'_>)> {
+        let classes = (1..=CLASSES).map(|number| SizeClass::from_number(number as u8));
+        classes.map(|class| (class, self.magazine(class)))
+    }
+
+    /// The shard that the thread is attached to.
+    #[inline]
+    pub const fn attachment(&self) -> &Attachment {
+        &self.attachment
+    }
+
+    /// Its depot.
+    #[inline]
+    pub const fn depot(&self) -> &Lock<Depot> {
+        &self.depot
+    }
+
+    /// Notes for statistics how many blocks a magazine holds.
+    #[inline]
+    pub fn note_length(&self, class: SizeClass) {
+        let length = self.magazine(class).length();
+        // Relaxed: a number that stands alone.
+        self.cached[class.number()].store(length as u16, Relaxed);
+    }
+
+    /// Notes that so many blocks leave a heap.
+    #[inline]
+    pub fn gave(&self, blocks: usize) {
+        self.outflow.give(blocks);
+        if !self.giving.get() {
+            self.begin_giving();
+        }
+    }
+
+    /// The thread looks at the clock sooner from now on.
+    #[cold]
+    fn begin_giving(&self) {
+        self.giving.set(true);
+        let (when, ticks) = self.clock.get();
+        self.clock.set((when, ticks.min(MOST_TICKS_GIVING)));
+        self.front.limit_ticks(MOST_TICKS_GIVING);
+    }
+
+    /// The blocks on their way, if there ever were any.
+    pub fn coalescer(&self) -> Option<&Coalescer> {
+        // SAFETY: the coalescer was made for this heap, whose thread alone uses it, and is never freed.
+        self.coalescer.get().map(|place| unsafe { place.as_ref() })
+    }
+}
+
+/// Any heap: what threads may use of one another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct AnyHeap(NonNull<ThreadHeap>);
+
+impl AnyHeap {
+    /// The heap.
+    #[inline]
+    fn heap<'a>(self) -> &'a ThreadHeap {
+        // SAFETY: heaps are never freed, and all of one is cells, atomics and locks. Callers use no cell of another
+        // thread's heap, but for the links of lists under their lock.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Handle of the heap for its thread.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread alone uses the heap: it is its own, or that of a thread that has ended.
+    #[inline]
+    #[must_use]
+    pub const unsafe fn of_this_thread(self) -> HeapRef {
+        HeapRef(self.0)
+    }
+
+    /// Makes a heap whose thread does not exist in the child of a fork what it is for a thread that begins, which may
+    /// keep `budget` bytes in magazines. Blocks are lost: the thread may have been on a fast path.
+    ///
+    /// # Safety
+    ///
+    /// There is only the calling thread, and the heap is not its own. The thread that had it was on no slow path.
+    pub(super) unsafe fn forget_owner(self, budget: usize) {
+        // SAFETY: no other thread uses the heap, and this one has no reference to its front.
+        unsafe { (&raw mut (*self.0.as_ptr()).front).write(Front::new()) };
+        let heap = self.heap();
+        heap.magazines.iter().for_each(Magazine::forget);
+        heap.metadata.replace(ThreadMetadata::new());
+        // Relaxed: there is no other thread.
+        heap.cached.iter().for_each(|count| count.store(0, Relaxed));
+        if let Some(coalescer) = heap.coalescer() {
+            coalescer.forget();
+        }
+        if let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) {
+            // SAFETY: the quarantine is the heap's, whose thread does not exist.
+            unsafe { quarantine.as_mut().empty(|_| ()) };
+        }
+        heap.budget.set(budget);
+    }
+
+    /// The depot.
+    #[must_use]
+    pub fn depot<'a>(self) -> &'a Lock<Depot> {
+        &self.heap().depot
+    }
+
+    /// The shard that its thread is attached to.
+    #[must_use]
+    pub fn attachment<'a>(self) -> &'a Attachment {
+        &self.heap().attachment
+    }
+
+    /// By class: how many blocks the magazine held after its last slow path.
+    #[must_use]
+    pub fn cached<'a>(self) -> &'a [AtomicU16; CLASSES + 1] {
+        &self.heap().cached
+    }
+
+    /// Whether its thread is on a slow path.
+    #[must_use]
+    pub fn presence<'a>(self) -> &'a Presence {
+        self.heap().front.presence()
+    }
+}
+
+/// The calling thread's heap. A thread that ends gives it up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct HeapRef(NonNull<ThreadHeap>);
+
+impl HeapRef {
+    /// The heap as other threads see it.
+    #[inline]
+    #[must_use]
+    pub const fn as_any(self) -> AnyHeap {
+        AnyHeap(self.0)
+    }
+
+    /// Pointer to the heap.
+    #[inline]
+    #[must_use]
+    pub const fn as_ptr(self) -> NonNull<ThreadHeap> {
+        self.0
+    }
+
+    /// Handle of the heap that a pointer leads to.
+    ///
+    /// # Safety
+    ///
+    /// The pointer came from [`as_ptr`](Self::as_ptr), and the calling thread alone uses the heap: it is its own, or
+    /// that of a thread that has ended.
+    #[inline]
+    #[must_use]
+    pub const unsafe fn from_ptr(heap: NonNull<ThreadHeap>) -> Self {
+        Self(heap)
+    }
+}
+
+impl Deref for HeapRef {
+    type Target = ThreadHeap;
+
+    #[inline]
+    fn deref(&self) -> &ThreadHeap {
+        // SAFETY: heaps are never freed, this one is the calling thread's, and all of it is cells, atomics and locks.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// All thread heaps; a lock guards the lists.
+#[derive(Debug)]
+pub struct HeapList {
+    all: Option<AnyHeap>,
+    idle: Option<AnyHeap>,
+}
+
+// SAFETY: heaps may be listed by any thread under the lock.
+unsafe impl Send for HeapList {}
+
+impl HeapList {
+    /// No heaps.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            all: None,
+            idle: None,
+        }
+    }
+
+    /// Adds a new heap, which is in no list.
+    pub(super) fn add(&mut self, heap: AnyHeap) {
+        heap.heap().next.set(self.all);
+        self.all = Some(heap);
+    }
+
+    /// Takes a heap that no thread has.
+    pub(super) fn take_idle(&mut self) -> Option<AnyHeap> {
+        let heap = self.idle?;
+        self.idle = heap.heap().next_idle.get();
+        Some(heap)
+    }
+
+    /// Adds a heap that its thread uses no more. It is in the list of all.
+    pub(super) fn put_idle(&mut self, heap: AnyHeap) {
+        heap.heap().next_idle.set(self.idle);
+        self.idle = Some(heap);
+    }
+
+    /// In the child of a fork: no heap has a thread but `own`. Each of the others is passed to `forget`.
+    pub(super) fn disown(&mut self, own: Option<AnyHeap>, mut forget: impl FnMut(AnyHeap)) {
+        self.idle = None;
+        for heap in self.all().filter(|heap| Some(*heap) != own) {
+            forget(heap);
+            self.put_idle(heap);
+        }
+    }
+
+    /// All heaps. The answer stays right without the lock, but for heaps that are made later.
+    #[must_use]
+    pub const fn all(&self) -> AllHeaps {
+        AllHeaps(self.all)
+    }
+}
+
+impl Default for HeapList {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// All heaps that there were at some moment.
+#[derive(Clone, Copy, Debug)]
+pub struct AllHeaps(Option<AnyHeap>);
+
+impl Iterator for AllHeaps {
+    type Item = AnyHeap;
+
+    fn next(&mut self) -> Option<AnyHeap> {
+        let here = self.0?;
+        self.0 = here.heap().next.get();
+        Some(here)
+    }
+}

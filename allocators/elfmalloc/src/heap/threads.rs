@@ -1,0 +1,68 @@
+//! The end of a thread's heap, and what a thread may ask for.
+
+use core::ptr::NonNull;
+
+use heapdrome_pages::Pages;
+
+use crate::heap::flush::{empty_coalescer, empty_magazines};
+use crate::heap::heaps::Heaps;
+use crate::heap::thread_heap::HeapRef;
+use crate::size_class::UNIT;
+use crate::slabs::free_blocks::FreeBlock;
+
+/// Takes the heap of a thread that ends: its blocks go back; its slabs, if no other thread uses them, to where
+/// others find them.
+///
+/// # Safety
+///
+/// No thread uses the heap any longer: its own has ended, or is the calling one.
+pub unsafe fn detach<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    empty_quarantine(heaps, heap);
+    empty_magazines(heaps, heap);
+    for (class, magazine) in heap.magazines() {
+        magazine.discard(&heap.metadata);
+        heap.front.set_own(class, 0, 0);
+    }
+    heaps.empty_depot(heap.as_any());
+    heaps.leave(heap);
+}
+
+/// Gives back what is in the quarantine of a thread that ends.
+fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) else {
+        return;
+    };
+    // SAFETY: the quarantine is the heap's, and so is this thread's. Its blocks lie in slabs; those that leave it are
+    // nobody's.
+    unsafe {
+        quarantine.as_mut().empty(|block| {
+            if let Some(slab) = heaps.shards.slab_of(block.addr())
+                && let Some(block) = NonNull::new(block)
+            {
+                heaps.give_one(Some(heap), FreeBlock::new(slab.class(), block));
+            }
+        });
+    }
+}
+
+/// Notes for statistics how many blocks all the thread's magazines hold, and gives back what is on its way.
+pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
+    empty_coalescer(heaps, heap);
+    for (class, _) in heap.magazines() {
+        heap.note_length(class);
+    }
+}
+
+/// Gives back all that can be given back, except `keep` bytes of free units. `heap` is the thread's, if it has one. True
+/// if any memory went.
+pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> bool {
+    if let Some(heap) = heap {
+        empty_magazines(heaps, heap);
+    }
+    heaps.release_kept();
+    let memory = heaps.memory();
+    let excess = memory.pool.lock().dirty.saturating_sub(keep / UNIT);
+    let mut any = memory.purge_any_units(excess) != 0;
+    any |= heaps.shards.purge_all_slabs();
+    any | memory.release_addresses(keep / UNIT)
+}

@@ -1,0 +1,349 @@
+//! The allocator of the process: one back-end, and a heap for each thread ([`thread_local`](crate::process::thread_local)).
+
+pub(crate) mod background;
+pub mod exit_report;
+pub mod statistics;
+pub(crate) mod thread_local;
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use heapdrome_pages::atomic::{AtomicBool, Ordering::Relaxed};
+
+use heapdrome_malloc_abi::{
+    ForkGate, Form, MIN_ALIGNMENT, MallocAbi, Presence, Report, Statistics, deallocate, enter,
+    write_report,
+};
+use heapdrome_pages::Linux;
+use heapdrome_pages::system::address_space_limit;
+
+use crate::heap::front::{ENDED, NO_HEAP};
+use crate::heap::front_end::{FrontEnd, Magazines};
+use crate::heap::heaps::Heaps;
+use crate::heap::large::{allocate_grown, allocate_large, free_large};
+use crate::heap::local_cache::LocalCache;
+use crate::heap::maintenance::look_around;
+use crate::heap::threads::{note_cached, trim};
+use crate::misuse::{Misuse, report};
+use crate::settings::Settings;
+use crate::size_class::{LARGEST, SizeClass, UNIT};
+use crate::slabs::free_blocks::FreeBlock;
+use crate::units::large::usable;
+use exit_report::ExitReport;
+use statistics::Snapshot;
+use thread_local::{front, heap, heap_to_free, present_heap};
+
+pub(crate) static HEAPS: Heaps<Linux> = Heaps::new(Linux);
+/// Every variant has this gate, since all have one back-end. Only threads inside change the back-end.
+static FORK_GATE: ForkGate = ForkGate::new();
+/// Whether arenas are to keep states; to be set before the first block.
+static STATES: AtomicBool = AtomicBool::new(false);
+static EXIT_REPORT: ExitReport = ExitReport::none();
+/// Whether the hardened variant overwrites whole blocks; said before the first block is handed out.
+static OVERWRITES_WHOLE: AtomicBool = AtomicBool::new(false);
+
+/// Reads the environment and reserves address space, at the first call.
+pub(crate) fn start() {
+    // SAFETY: until the first thread has allocated there is no other that could change the
+    // environment; later the closure is not called.
+    HEAPS.start(|| unsafe {
+        EXIT_REPORT.read_environment();
+        let settings = Settings {
+            // Relaxed: set by this thread, or by the one whose secret it found (`canary::wants_secret`), or not at all.
+            states: STATES.load(Relaxed),
+            arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
+            // As many as processors, which `thread_local::first_heap` says: more threads do not run at once, so that they can
+            // share slabs and seldom meet.
+            shards: 1,
+            ..Settings::from_environment()
+        };
+        background::want(settings.background);
+        // Relaxed: a thread that frees a block got it, or its address, from a thread that came after this.
+        OVERWRITES_WHOLE.store(settings.overwrite, Relaxed);
+        settings
+    });
+}
+
+/// Whether the hardened variant overwrites whole blocks.
+pub(crate) fn overwrites_whole() -> bool {
+    // Relaxed: see `start`.
+    OVERWRITES_WHOLE.load(Relaxed)
+}
+
+/// Says that arenas are to keep states. Too late once there is a block.
+pub(crate) fn want_states() {
+    STATES.store(true, Relaxed);
+}
+
+fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
+    if let Some(block) = NonNull::new(front().pop(class)) {
+        return Some(block);
+    }
+    let Some(heap) = heap() else {
+        return NonNull::new(HEAPS.take_without_heap(class));
+    };
+    // Here rather than in `free`, which the C library calls under locks that starting a thread takes.
+    background::start_if_wanted();
+    // Both may have allocated in the meantime, and freed: making the heap arms the thread's exit.
+    let block = heap.front.pop(class);
+    NonNull::new(if block.is_null() {
+        F::refill(&HEAPS, heap, class)
+    } else {
+        block
+    })
+}
+
+/// The class of a live block, wherever it is found.
+pub(crate) fn class_of(address: usize) -> SizeClass {
+    let class = HEAPS.memory().map.get(address);
+    if class != SizeClass::NONE {
+        return class;
+    }
+    let run = HEAPS.memory().run_of(address);
+    run.map_or(SizeClass::NONE, |run| run.class())
+}
+
+/// Takes a free block back that the fast path did not.
+fn free_class<F: FrontEnd>(block: FreeBlock) {
+    let Some(heap) = heap_to_free() else {
+        HEAPS.give_one(None, block);
+        return;
+    };
+    if heap.front.is_due() {
+        look_around(&HEAPS, heap);
+    }
+    F::put(&HEAPS, heap, block);
+}
+
+/// # Safety
+///
+/// `block` is a live block of at least `kept` bytes, which the caller gives up.
+unsafe fn move_to<F: FrontEnd>(to: NonNull<u8>, block: NonNull<u8>, kept: usize) -> NonNull<u8> {
+    // SAFETY: the blocks are live and different, and both have that many bytes.
+    unsafe {
+        to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
+        if !Allocator::<F>::deallocate_fast(block.as_ptr()) {
+            deallocate::<Allocator<F>>(block);
+        }
+    }
+    to
+}
+
+/// True if a block of `usable` bytes may stay where it is when `size` are wanted.
+const fn fits(usable: usize, size: usize) -> bool {
+    size <= usable && size >= usable / 2
+}
+
+/// Returns current statistics. While another thread forks, blocks in the calling thread's coalescer count as live.
+pub(crate) fn snapshot() -> Snapshot {
+    if let Some(heap) = present_heap()
+        && let Some(_inside) = enter::<Elfmalloc>()
+    {
+        note_cached(&HEAPS, heap);
+    }
+    Snapshot::of(&HEAPS)
+}
+
+/// Reports what was asked for.
+pub(crate) fn report_at_exit<A: MallocAbi>() {
+    if let Some(form) = EXIT_REPORT.form() {
+        write_report::<A>(form, EXIT_REPORT.file());
+    }
+}
+
+/// The allocator, with one of its front-ends. All of them use the one back-end of the process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allocator<F>(PhantomData<F>);
+
+/// The allocator with magazines.
+pub type Elfmalloc = Allocator<Magazines>;
+/// The allocator with the thread-local cache.
+pub type ElfmallocL = Allocator<LocalCache>;
+
+// SAFETY: blocks come from slabs, runs and mappings that nothing else uses, in classes that are
+// multiples of 16 and of the alignment asked for.
+unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
+    const NAME: &'static str = F::NAME;
+
+    #[inline(always)]
+    fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
+        NonNull::new(front().allocate(size))
+    }
+
+    #[inline(always)]
+    fn allocate_aligned_fast(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        if alignment <= MIN_ALIGNMENT {
+            return Self::allocate_fast(size);
+        }
+        NonNull::new(front().pop(SizeClass::of_aligned(size, alignment)?))
+    }
+
+    fn allocate(size: usize) -> Option<NonNull<u8>> {
+        if size <= LARGEST {
+            return allocate_class::<F>(SizeClass::of(size));
+        }
+        heap();
+        Some(allocate_large(&HEAPS, size, UNIT)?.block)
+    }
+
+    fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        if let Some(class) = SizeClass::of_aligned(size, alignment) {
+            return allocate_class::<F>(class);
+        }
+        heap();
+        Some(allocate_large(&HEAPS, size, alignment)?.block)
+    }
+
+    fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
+        if size <= LARGEST {
+            let block = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
+            // SAFETY: the block is new and has that many bytes.
+            unsafe { block.as_ptr().write_bytes(0, size) };
+            return Some(block);
+        }
+        heap();
+        let large = allocate_large(&HEAPS, size, UNIT)?;
+        if !large.clean {
+            // SAFETY: the large block is new and has that many bytes.
+            unsafe { large.block.as_ptr().write_bytes(0, size) };
+        }
+        Some(large.block)
+    }
+
+    #[inline]
+    unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let class = HEAPS.memory().map.get(block.addr().get());
+        if !class.is_slab() {
+            return None;
+        }
+        let usable = class.size();
+        if fits(usable, size) || SizeClass::of_aligned(size, 1) == Some(class) {
+            return Some(block);
+        }
+        let to = Self::allocate_fast(size)?;
+        // SAFETY: the caller's block, which has that many bytes.
+        Some(unsafe { move_to::<F>(to, block, usable.min(size)) })
+    }
+
+    unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+        let class = class_of(block.addr().get());
+        // SAFETY: the block is live and the caller's.
+        unsafe {
+            let usable = Self::usable_size(block);
+            let to = if class.is_slab() || size <= LARGEST {
+                let stays = fits(usable, size) || SizeClass::of_aligned(size, 1) == Some(class);
+                if class.is_slab() && stays {
+                    return Some(block);
+                }
+                Self::allocate_fast(size).or_else(|| Self::allocate(size))
+            } else {
+                let resized = HEAPS.mapped.resize(HEAPS.memory(), block, size);
+                if resized.is_some() {
+                    return resized;
+                }
+                allocate_grown(&HEAPS, size)
+            };
+            match to {
+                Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
+                None if size > usable => None,
+                // There is no memory for a smaller block: this one stays, and what is large of it goes.
+                None if class.is_slab() => Some(block),
+                None => HEAPS
+                    .mapped
+                    .resize(HEAPS.memory(), block, size)
+                    .or(Some(block)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn deallocate_fast(block: *mut u8) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { F::free(front(), block) }
+    }
+
+    unsafe fn deallocate(block: NonNull<u8>) {
+        let address = block.addr().get();
+        let class = class_of(address);
+        // SAFETY: the caller gives the block up.
+        unsafe {
+            if class.is_slab() {
+                free_class::<F>(FreeBlock::new(class, block));
+            } else if class == SizeClass::LARGE {
+                if let Err(misuse) = free_large(&HEAPS, address) {
+                    report(misuse);
+                }
+            } else if !HEAPS.mapped.free(&HEAPS.memory().pages, address) {
+                report(Misuse::NotABlock(address));
+            }
+        }
+    }
+
+    unsafe fn usable_size(block: NonNull<u8>) -> usize {
+        let address = block.addr().get();
+        let class = class_of(address);
+        if class.is_slab() {
+            return class.size();
+        }
+        if class == SizeClass::LARGE {
+            return usable(HEAPS.memory(), address).unwrap_or(0);
+        }
+        let mapped = HEAPS.mapped.find(address);
+        mapped.map_or(0, |entry| entry.size)
+    }
+
+    fn trim(keep: usize) -> bool {
+        trim(&HEAPS, present_heap(), keep)
+    }
+
+    fn statistics() -> Statistics {
+        snapshot().statistics()
+    }
+
+    fn report(report: &mut Report<'_>) {
+        snapshot().report(Self::NAME, report);
+    }
+
+    fn report_form() -> Form {
+        EXIT_REPORT.form().unwrap_or_default()
+    }
+
+    fn start() {
+        start();
+        FORK_GATE.register::<Elfmalloc>();
+        // Only where the library is loaded while another thread forks, nothing is preferred.
+        if let Some(_inside) = enter::<Self>() {
+            HEAPS.memory().pool.lock().prefer_huge_pages(F::HUGE_PAGES);
+        }
+    }
+
+    fn stop() {
+        report_at_exit::<Self>();
+    }
+
+    #[inline]
+    fn fork_gate() -> &'static ForkGate {
+        &FORK_GATE
+    }
+
+    #[inline]
+    fn presence() -> &'static Presence {
+        front().presence()
+    }
+
+    fn each_presence(visit: &mut dyn FnMut(&Presence)) {
+        visit(NO_HEAP.0.presence());
+        visit(ENDED.0.presence());
+        HEAPS.all().for_each(|heap| visit(heap.presence()));
+    }
+
+    fn free_locks_in_child() {
+        // SAFETY: this thread is the only one; no other was on a slow path when the process forked.
+        unsafe { HEAPS.free_locks() };
+    }
+
+    fn fork_child() {
+        background::forked();
+        // SAFETY: there is only this thread.
+        unsafe { HEAPS.disown(present_heap()) };
+    }
+}

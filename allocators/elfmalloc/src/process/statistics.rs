@@ -1,0 +1,192 @@
+//! What is live, kept and counted, by class: gathered when asked for, from what slow paths count.
+//!
+//! The fast paths count nothing. What the calling thread keeps in magazines is exact; of another
+//! thread it is what lay there when it last took a slow path, and the rest counts as live.
+
+use heapdrome_pages::atomic::Ordering::Relaxed;
+
+use heapdrome_malloc_abi::{Report, Statistics, Table};
+use heapdrome_pages::Pages;
+
+use crate::heap::heaps::Heaps;
+use crate::size_class::{CLASSES, SizeClass, UNIT};
+use crate::slabs::partial::Slabs;
+
+const COLUMNS: Table<'static> = Table {
+    name: "classes",
+    row: "class",
+    columns: &[
+        "size",
+        "live",
+        "cached",
+        "dirty",
+        "mapped",
+        "refills",
+        "remote_frees",
+    ],
+};
+
+/// One class, in bytes and events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassStatistics {
+    /// In blocks that the program has.
+    pub live: usize,
+    /// In free blocks that threads keep at hand.
+    pub cached: usize,
+    /// In free blocks of slabs, which may be resident.
+    pub dirty: usize,
+    /// In slabs.
+    pub mapped: usize,
+    /// How often blocks were taken from slabs.
+    pub refills: u64,
+    /// Blocks that came back to slabs of another shard than the one whose bins the thread that freed them used then.
+    pub remote_frees: u64,
+}
+
+impl ClassStatistics {
+    fn add_bin(&mut self, slabs: &Slabs, class: SizeClass) {
+        let shape = class.geometry();
+        let count = slabs.slabs as usize;
+        let free = slabs.free_blocks();
+        self.dirty += free * class.size();
+        self.live += (count * usize::from(shape.blocks) - free) * class.size();
+        self.mapped += count * usize::from(shape.units) * UNIT;
+        self.refills += slabs.refills;
+        self.remote_frees += slabs.remote_frees;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.live += other.live;
+        self.cached += other.cached;
+        self.dirty += other.dirty;
+        self.mapped += other.mapped;
+        self.refills += other.refills;
+        self.remote_frees += other.remote_frees;
+    }
+}
+
+/// Everything at one moment, as far as a process that goes on has one.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    /// By class.
+    pub classes: [ClassStatistics; CLASSES + 1],
+    /// All classes together.
+    pub all: ClassStatistics,
+    /// Bytes of large blocks in arenas.
+    pub large: usize,
+    /// Bytes of blocks with their own mapping.
+    pub mapped_blocks: usize,
+    /// How many blocks have their own mapping.
+    pub mapped_count: usize,
+    /// Bytes of free units that may be resident.
+    pub idle: usize,
+    /// Bytes of all arenas that may be used, and of blocks with their own mapping.
+    pub mapped: usize,
+    /// The most that those may have been at once.
+    pub peak_mapped: usize,
+    /// How often memory was given back to the system.
+    pub purges: u64,
+    /// How many bytes that were.
+    pub purged: u64,
+}
+
+impl Snapshot {
+    /// Gathers what there is now. The caller notes first what its own thread keeps
+    /// ([`note_cached`](crate::heap::threads::note_cached)).
+    #[must_use]
+    pub fn of<P: Pages>(heaps: &Heaps<P>) -> Self {
+        let mut classes = count_classes(heaps);
+        let mut all = ClassStatistics::default();
+        for class in &mut classes {
+            // Blocks may have moved between the counts.
+            class.cached = class.cached.min(class.live);
+            class.live -= class.cached;
+            all.add(class);
+        }
+        let (mapped_blocks, peak_blocks, mapped_count) = {
+            let mapped = heaps.mapped.table.lock();
+            (mapped.bytes, mapped.peak, mapped.count())
+        };
+        let memory = heaps.memory();
+        let pool = memory.pool.lock();
+        let committed = pool.committed * UNIT;
+        let (purges, purged) = memory.purges();
+        Self {
+            classes,
+            all,
+            large: (pool.live * UNIT).saturating_sub(all.mapped),
+            mapped_blocks,
+            mapped_count,
+            idle: pool.dirty * UNIT,
+            mapped: committed + mapped_blocks,
+            peak_mapped: committed + peak_blocks,
+            purges,
+            purged,
+        }
+    }
+
+    /// What every allocator says of itself.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        Statistics {
+            live: self.all.live + self.large + self.mapped_blocks,
+            live_mapped: self.mapped_blocks,
+            mapped_blocks: self.mapped_count,
+            free: self.all.cached + self.all.dirty + self.idle,
+            releasable: self.idle,
+            reserved: self.mapped,
+            peak_reserved: self.peak_mapped,
+        }
+    }
+
+    /// Writes all of it down.
+    pub fn report(&self, name: &str, report: &mut Report<'_>) {
+        report.begin(name);
+        report.statistics(&self.statistics());
+        report.value("large", self.large);
+        report.value("cached", self.all.cached);
+        report.value("dirty", self.all.dirty + self.idle);
+        report.value("mapped", self.mapped);
+        report.value("refills", self.all.refills as usize);
+        report.value("remote_frees", self.all.remote_frees as usize);
+        report.value("purges", self.purges as usize);
+        report.value("purged", self.purged as usize);
+        report.begin_table(&COLUMNS);
+        for (number, class) in self.classes.iter().enumerate().skip(1) {
+            if class.refills == 0 {
+                continue;
+            }
+            let values = [
+                SizeClass::from_number(number as u8).size(),
+                class.live,
+                class.cached,
+                class.dirty,
+                class.mapped,
+                class.refills as usize,
+                class.remote_frees as usize,
+            ];
+            report.row(&COLUMNS, &values);
+        }
+        report.end_table(&COLUMNS);
+        report.end();
+    }
+}
+
+/// Counts what bins, depots and magazines hold of each class, where blocks that are kept count as live, too.
+fn count_classes<P: Pages>(heaps: &Heaps<P>) -> [ClassStatistics; CLASSES + 1] {
+    let mut classes = [ClassStatistics::default(); CLASSES + 1];
+    heaps.shards.each_bin(|bin| {
+        let class = bin.class();
+        classes[class.number()].add_bin(&bin.lock(), class);
+    });
+    for heap in heaps.all() {
+        let depot = heap.depot().lock();
+        for (number, count) in heap.cached().iter().enumerate().skip(1) {
+            let class = SizeClass::from_number(number as u8);
+            // Relaxed: a number that stands alone.
+            let count = usize::from(count.load(Relaxed)) + depot.count(class);
+            classes[number].cached += count * class.size();
+        }
+    }
+    classes
+}

@@ -1,0 +1,153 @@
+//! Bins: the slabs of one class that belong together, under one lock.
+//!
+//! Each shard has a bin for each small class, which several threads may share; all threads share one bin for each larger class.
+//! A bin serves from its active slab; when that is used up, from the fullest of its partial slabs,
+//! so that nearly empty ones become empty.
+
+use core::ops::{Deref, DerefMut};
+use core::ptr::{NonNull, from_ref};
+
+use heapdrome_pages::{Guard, Lock};
+
+use crate::size_class::SizeClass;
+use crate::slabs::partial::{Detached, Slabs};
+use crate::slabs::slab::{Owner, SlabRef};
+
+/// The slabs of one class that belong together. Bins are never freed.
+#[derive(Debug)]
+pub struct Bin(Lock<Slabs>);
+
+/// A bin, and the class of its blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassBin<'a> {
+    pub(super) bin: &'a Bin,
+    pub(super) class: SizeClass,
+}
+
+impl ClassBin<'_> {
+    /// Class of the blocks.
+    #[must_use]
+    pub const fn class(self) -> SizeClass {
+        self.class
+    }
+}
+
+impl PartialEq for ClassBin<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self.bin, other.bin)
+    }
+}
+
+impl<'a> Deref for ClassBin<'a> {
+    type Target = Bin;
+
+    fn deref(&self) -> &'a Bin {
+        self.bin
+    }
+}
+
+impl Bin {
+    /// A bin without slabs.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Lock::new(Slabs::new()))
+    }
+
+    /// Locks the bin.
+    #[inline]
+    pub fn lock(&self) -> LockedBin<'_> {
+        LockedBin {
+            bin: self,
+            slabs: self.0.lock(),
+        }
+    }
+
+    /// Locks the bin, unless another thread has.
+    #[inline]
+    pub fn try_lock(&self) -> Option<LockedBin<'_>> {
+        let slabs = self.0.try_lock()?;
+        Some(LockedBin { bin: self, slabs })
+    }
+
+    /// Frees the lock in the child of a fork.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Lock::free_in_child`].
+    pub(super) unsafe fn free_in_child(&self) {
+        // SAFETY: the conditions are the same.
+        unsafe { self.0.free_in_child() }
+    }
+
+    fn as_owner(&self) -> *mut Owner {
+        from_ref(self).cast_mut().cast()
+    }
+}
+
+impl SlabRef {
+    /// The bin that the slab belongs to, until its lock is held maybe another one by now; `None` for what never was a
+    /// slab.
+    #[inline]
+    pub(super) fn bin<'a>(self) -> Option<&'a Bin> {
+        // SAFETY: only `LockedBin` writes owners, those that are bins; and bins are never freed.
+        Some(unsafe { NonNull::new(self.owner())?.cast().as_ref() })
+    }
+}
+
+/// A bin whose lock is held.
+#[derive(Debug)]
+pub struct LockedBin<'a> {
+    bin: &'a Bin,
+    slabs: Guard<'a, Slabs>,
+}
+
+impl Deref for LockedBin<'_> {
+    type Target = Slabs;
+
+    fn deref(&self) -> &Slabs {
+        &self.slabs
+    }
+}
+
+impl DerefMut for LockedBin<'_> {
+    fn deref_mut(&mut self) -> &mut Slabs {
+        &mut self.slabs
+    }
+}
+
+impl LockedBin<'_> {
+    /// Whether a slab belongs to this bin. It stays so while the lock is held, and one of another bin does not become
+    /// one of this.
+    #[inline]
+    pub(super) fn has(&self, slab: SlabRef) -> bool {
+        core::ptr::eq(slab.owner(), self.bin.as_owner())
+    }
+
+    /// Whether this is that bin.
+    pub(super) fn is(&self, bin: &Bin) -> bool {
+        core::ptr::eq(self.bin, bin)
+    }
+
+    /// Makes a slab of the bin's class that is in no bin the active one; there is none.
+    pub(super) fn add(&mut self, slab: Detached) {
+        debug_assert!(self.active.is_none());
+        slab.slab().set_owner(self.bin.as_owner());
+        Slabs::activate(slab.slab());
+        self.slabs.slabs += 1;
+        self.slabs.active = Some(slab.slab());
+    }
+
+    /// Adds a slab with free blocks that was in another bin of the class, whose lock is still held: threads that free one
+    /// of its blocks meanwhile wait for one of the two.
+    pub(super) fn attach(&mut self, slab: Detached) {
+        slab.slab().set_owner(self.bin.as_owner());
+        self.link(slab.slab());
+        self.slabs.slabs += 1;
+    }
+}
+
+impl Default for Bin {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,13 @@
+//! Slabs: runs of units that are cut into blocks of one class. Bins of slabs, and which thread uses which bin.
+
+pub mod bin;
+pub(crate) mod bit_runs;
+pub mod free_blocks;
+pub mod partial;
+pub(crate) mod processors;
+pub(crate) mod shape;
+pub mod shard;
+pub mod shards;
+pub mod slab;
+pub(crate) mod slab_purge;
+pub(crate) mod states;

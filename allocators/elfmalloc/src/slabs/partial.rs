@@ -1,0 +1,359 @@
+//! What a bin's lock guards: slabs with free blocks in lists, by how much of them is free.
+
+use core::ptr::NonNull;
+
+use crate::misuse::Misuse;
+use crate::slabs::slab::{Place, SlabRef};
+
+/// How finely partial slabs are told apart by how much of them is free.
+const SHARES: usize = 4;
+/// Lists of slabs with free blocks: by share, and the empty ones that the bin keeps.
+pub(super) const BUCKETS: usize = SHARES + 1;
+/// The list of empty slabs.
+const EMPTY: usize = SHARES;
+
+/// A slab that is in no bin, and whoever's who has this.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Detached(SlabRef);
+
+impl Detached {
+    /// A new slab.
+    ///
+    /// # Safety
+    ///
+    /// The slab was started, is in no bin, and nobody else has it.
+    pub(super) const unsafe fn new(slab: SlabRef) -> Self {
+        Self(slab)
+    }
+
+    /// The slab.
+    pub(super) const fn slab(&self) -> SlabRef {
+        self.0
+    }
+}
+
+/// Slabs that are in no bin, linked by `next`.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct DetachedList(Option<SlabRef>);
+
+impl DetachedList {
+    /// None.
+    pub(super) const NONE: Self = Self(None);
+
+    pub(super) fn push(&mut self, slab: Detached) {
+        slab.0.next.set(self.0);
+        self.0 = Some(slab.0);
+    }
+}
+
+impl Iterator for DetachedList {
+    type Item = Detached;
+
+    fn next(&mut self) -> Option<Detached> {
+        let slab = self.0?;
+        self.0 = slab.next.get();
+        Some(Detached(slab))
+    }
+}
+
+/// What a bin's lock guards. Slabs without a free block are in no list: they come back when one of
+/// their blocks does.
+#[derive(Debug)]
+pub struct Slabs {
+    pub(super) active: Option<SlabRef>,
+    pub(super) buckets: [Option<SlabRef>; BUCKETS],
+    /// Slabs in the lists.
+    listed: u32,
+    /// Slabs that belong to the bin, full ones too.
+    pub slabs: u32,
+    /// True for the bin of a shard to which no thread is attached.
+    pub idle: bool,
+    /// True where empty slabs stay until others want their memory: a thread that frees what it
+    /// allocates, over and over, then leaves the pool alone, which all threads share.
+    pub keeps: bool,
+    /// Empty slabs.
+    pub empties: u32,
+    /// Fewest empty slabs since idle ones were last taken out.
+    low: u32,
+    /// Number of times that blocks were taken.
+    pub refills: u64,
+    /// Number of blocks that were given back by threads that used another bin at the time.
+    pub remote_frees: u64,
+}
+
+// SAFETY: the pointers are to descriptors, which any thread may use under the bin's lock.
+unsafe impl Send for Slabs {}
+
+/// The result of giving blocks back.
+#[derive(Debug)]
+pub(super) struct Given {
+    /// How many were taken back.
+    pub(super) count: usize,
+    /// The slab, if it is empty now; it no longer belongs to the bin.
+    pub(super) empty: Option<Detached>,
+}
+
+impl Slabs {
+    pub(super) const fn new() -> Self {
+        Self {
+            active: None,
+            buckets: [None; BUCKETS],
+            listed: 0,
+            slabs: 0,
+            idle: false,
+            keeps: false,
+            empties: 0,
+            low: 0,
+            refills: 0,
+            remote_frees: 0,
+        }
+    }
+
+    /// Says whether this is the bin of a shard to which no thread is attached, or some: only that keeps empty slabs.
+    pub fn set_idle(&mut self, idle: bool) {
+        self.idle = idle;
+        self.keeps = !idle;
+    }
+
+    /// Takes blocks from the slabs that are here into the first slots; fewer than there are slots, or none, where they hold no
+    /// more, or where only scraps were left in the first slabs.
+    pub fn take(&mut self, slots: &mut [*mut u8]) -> usize {
+        let mut taken = 0;
+        while taken < slots.len() {
+            let more = self.take_from_one(&mut slots[taken..]);
+            if more == 0 {
+                break;
+            }
+            taken += more;
+        }
+        taken
+    }
+
+    /// Takes blocks from one slab into the first slots, of which there is one; none only where none is here.
+    #[inline(always)]
+    pub fn take_from_one(&mut self, slots: &mut [*mut u8]) -> usize {
+        let taken = self.with_active(|slab| slab.take(slots));
+        taken.unwrap_or(0)
+    }
+
+    /// Takes a block; `None` where none is here.
+    #[inline]
+    pub fn take_one(&mut self) -> Option<NonNull<u8>> {
+        let block = self.with_active(|slab| slab.take_one());
+        block.and_then(NonNull::new)
+    }
+
+    /// Takes blocks of the active slab by `take`: the fullest one, where none is active. `None` where none is here.
+    #[inline(always)]
+    fn with_active<T>(&mut self, take: impl FnOnce(SlabRef) -> T) -> Option<T> {
+        let slab = match self.active {
+            Some(slab) => slab,
+            None => {
+                let slab = self.fullest()?;
+                self.unlink(slab);
+                Self::activate(slab);
+                self.active = Some(slab);
+                slab
+            }
+        };
+        let taken = take(slab);
+        if slab.free.get() == 0 {
+            slab.place.set(Place::Full);
+            slab.settled.set(0);
+            self.active = None;
+        }
+        Some(taken)
+    }
+
+    /// Gives the first blocks of `blocks`, which lie in `slab`, a slab of this bin, back to it. With `own`, it is a thread that
+    /// uses this bin that does so, and the bin may keep the slab if it is empty then.
+    ///
+    /// # Errors
+    ///
+    /// A pointer that is no block in use.
+    pub(super) fn give(
+        &mut self,
+        slab: SlabRef,
+        blocks: &[*mut u8],
+        own: bool,
+    ) -> Result<Given, Misuse> {
+        let count = slab.give(blocks)?;
+        let place = slab.place.get();
+        let empty = slab.is_empty() && place != Place::Claimed;
+        // Whether the slab is in no list, and is to be in one if it stays.
+        let loose = match place {
+            Place::Listed if empty || bucket_of(slab) != slab.bucket.get() => {
+                self.unlink(slab);
+                true
+            }
+            Place::Active if empty => {
+                self.active = None;
+                true
+            }
+            place => place == Place::Full,
+        };
+        if empty && !(own && self.keeps) {
+            let empty = Some(self.let_go(slab));
+            return Ok(Given { count, empty });
+        }
+        if loose {
+            self.link(slab);
+        }
+        Ok(Given { count, empty: None })
+    }
+
+    /// Lets go of a slab that is in no list.
+    pub(super) fn let_go(&mut self, slab: SlabRef) -> Detached {
+        slab.leave();
+        self.slabs -= 1;
+        Detached(slab)
+    }
+
+    /// Takes a partial slab out of the bin, for another bin of the class; `None` where there is none.
+    pub(super) fn detach(&mut self) -> Option<Detached> {
+        let slab = match self.active.take() {
+            Some(slab) => slab,
+            None => {
+                let slab = self.fullest()?;
+                self.unlink(slab);
+                slab
+            }
+        };
+        Some(self.let_go(slab))
+    }
+
+    /// Takes all empty slabs out of the bin.
+    pub(super) fn take_empties(&mut self) -> DetachedList {
+        self.take_some(self.empties)
+    }
+
+    /// Takes those empty slabs out of the bin that nothing was taken from since this was last called.
+    pub(super) fn take_idle_empties(&mut self) -> DetachedList {
+        let taken = self.take_some(self.low);
+        self.low = self.empties;
+        taken
+    }
+
+    fn take_some(&mut self, count: u32) -> DetachedList {
+        let mut taken = DetachedList::NONE;
+        for _ in 0..count {
+            let Some(slab) = self.buckets[EMPTY] else {
+                break;
+            };
+            self.unlink(slab);
+            taken.push(self.let_go(slab));
+        }
+        taken
+    }
+
+    /// Calls `visit` for every slab with a free block.
+    pub(super) fn each_partial(&self, mut visit: impl FnMut(SlabRef)) {
+        if let Some(slab) = self.active {
+            visit(slab);
+        }
+        if self.listed == 0 {
+            return;
+        }
+        for first in self.buckets {
+            let mut next = first;
+            while let Some(slab) = next {
+                visit(slab);
+                next = slab.next.get();
+            }
+        }
+    }
+
+    /// Number of free blocks.
+    #[must_use]
+    pub fn free_blocks(&self) -> usize {
+        let mut free = 0;
+        self.each_partial(|slab| free += usize::from(slab.free.get()));
+        free
+    }
+
+    /// Asserts that the lists hold what they should.
+    ///
+    /// # Panics
+    ///
+    /// Where one does not.
+    pub fn check(&self) {
+        let no_lists = self.buckets.iter().all(|first| first.is_none());
+        assert_eq!(no_lists, self.listed == 0, "the count of listed slabs");
+        let mut seen = 0;
+        self.each_partial(|slab| {
+            slab.check();
+            assert!(slab.free.get() != 0, "a full slab in a list");
+            let expected = if self.active == Some(slab) {
+                Place::Active
+            } else {
+                Place::Listed
+            };
+            assert_eq!(slab.place.get(), expected);
+            seen += 1;
+        });
+        let active = u32::from(self.active.is_some());
+        assert_eq!(seen, self.listed + active, "the count of partial slabs");
+        assert!(self.low <= self.empties && self.empties <= self.listed);
+        assert!(self.slabs >= seen, "the count of slabs");
+    }
+
+    fn fullest(&self) -> Option<SlabRef> {
+        self.buckets.iter().find_map(|first| *first)
+    }
+
+    pub(super) fn activate(slab: SlabRef) {
+        slab.place.set(Place::Active);
+        slab.settled.set(slab.class().geometry().blocks);
+    }
+
+    /// Puts a slab of this bin that is in no list into the one that fits its free blocks.
+    #[inline]
+    pub(super) fn link(&mut self, slab: SlabRef) {
+        let bucket = bucket_of(slab);
+        let place = &mut self.buckets[usize::from(bucket)];
+        slab.bucket.set(bucket);
+        slab.place.set(Place::Listed);
+        slab.settled.set(settled_of(slab, bucket));
+        slab.prev.set(None);
+        slab.next.set(*place);
+        if let Some(first) = *place {
+            first.prev.set(Some(slab));
+        }
+        *place = Some(slab);
+        self.empties += u32::from(usize::from(bucket) == EMPTY);
+        self.listed += 1;
+    }
+
+    /// Takes a slab out of its list.
+    #[inline]
+    pub(super) fn unlink(&mut self, slab: SlabRef) {
+        let (prev, next) = (slab.prev.get(), slab.next.get());
+        let bucket = usize::from(slab.bucket.get());
+        match prev {
+            None => self.buckets[bucket] = next,
+            Some(prev) => prev.next.set(next),
+        }
+        if let Some(next) = next {
+            next.prev.set(prev);
+        }
+        self.empties -= u32::from(bucket == EMPTY);
+        self.low = self.low.min(self.empties);
+        self.listed -= 1;
+    }
+}
+
+/// The list for a slab: the fullest first, [`EMPTY`] where all blocks are free.
+#[inline]
+fn bucket_of(slab: SlabRef) -> u8 {
+    let free = u32::from(slab.free.get()) * SHARES as u32;
+    (free / u32::from(slab.class().geometry().blocks)) as u8
+}
+
+/// How many blocks may not be free for the slab to stay in its list: the least number that belongs
+/// into the next one, or all.
+fn settled_of(slab: SlabRef, bucket: u8) -> u16 {
+    let blocks = u32::from(slab.class().geometry().blocks);
+    ((u32::from(bucket) + 1) * blocks).div_ceil(SHARES as u32) as u16
+}

@@ -1,0 +1,21 @@
+use core::mem::forget;
+
+use heapdrome_pages::Simulated;
+
+use super::*;
+
+#[test]
+fn in_the_child_of_a_fork_every_lock_is_free() {
+    let shards = Shards::new(Simulated::new(1 << 20));
+    let common = shards.common_bin(SizeClass::of(64));
+    // Threads of the parent held them, each in its order.
+    forget((shards.purging.lock(), shards.list.lock(), common.lock()));
+    let memory = &shards.memory;
+    forget((memory.pool.lock(), memory.structures.lock()));
+    // SAFETY: the guards are forgotten, nothing was being changed, and there is no other thread.
+    unsafe { shards.free_locks() };
+    assert!(shards.purging.try_lock().is_some());
+    assert!(shards.list.try_lock().is_some());
+    assert!(common.try_lock().is_some());
+    assert!(memory.pool.try_lock().is_some() && memory.structures.try_lock().is_some());
+}

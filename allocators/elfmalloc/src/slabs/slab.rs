@@ -1,0 +1,400 @@
+//! Slabs and their bitmaps of free blocks. They lie out of band: no byte of a block is read or written by the
+//! allocator.
+//!
+//! All but the head and the bin belongs to the thread that holds the lock of the slab's bin. Code outside of this
+//! folder sees the head only; within it, a [`SlabRef`] comes from what a bin's lock guards, or is compared with the
+//! bin under that lock ([`LockedBin::has`](crate::slabs::bin::LockedBin::has)).
+
+use core::cell::Cell;
+use core::mem::offset_of;
+use core::ops::Deref;
+use core::ptr::{NonNull, null_mut};
+use heapdrome_pages::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use crate::misuse::Misuse;
+use crate::size_class::{Geometry, SizeClass, UNIT};
+use crate::slabs::bit_runs::{bits_of, fill, only_run, run_of};
+use crate::units::descriptor::{DESCRIPTOR, DescriptorRef, Head};
+
+/// Words of bitmap that a descriptor holds itself: enough for blocks from 128 bytes on.
+const INLINE_WORDS: usize = 8;
+
+/// Words of the largest bitmap: that of a unit of the smallest blocks.
+pub(super) const MOST_WORDS: usize = UNIT / 16 / 64;
+
+/// When blocks of a slab were last taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Drawn {
+    /// Before free blocks of it were last purged.
+    NotSincePurge = 0,
+    /// Since then, but before the last look of whoever purges.
+    BeforeLook,
+    /// Since that look.
+    SinceLook,
+}
+
+/// Where a slab stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Place {
+    /// In no bin: the unit is free, or lies within a slab or run that begins elsewhere.
+    Nowhere = 0,
+    /// No block is free. In no list.
+    Full,
+    /// Being refilled from. In no list.
+    Active,
+    /// In one of its bin's lists.
+    Listed,
+    /// Taken out of the lists by the thread that purges its free pages. Still its bin's, so that blocks come
+    /// back to it; none are taken, and it does not leave the bin even when it is empty.
+    Claimed,
+}
+
+/// Stands for the bin that a slab belongs to. What a bin is, is known above.
+#[derive(Debug)]
+pub(super) struct Owner(());
+
+/// A slab: a descriptor in use.
+///
+/// Invariants (see [`check`](Self::check)): `free` is the number of set bits, and `least` no larger; bits from
+/// the number of blocks on are clear; no word before `hint` has a set bit.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Slab {
+    head: Head,
+    bin: AtomicPtr<Owner>,
+    /// Neighbours in a list.
+    pub(super) next: Cell<Option<SlabRef>>,
+    pub(super) prev: Cell<Option<SlabRef>>,
+    /// One bit per block, set where it is free.
+    bits: Cell<*mut Cell<u64>>,
+    /// Number of free blocks.
+    pub(super) free: Cell<u16>,
+    /// While fewer are free, giving one back changes nothing but the bitmap and the counts: the
+    /// slab stays where it stands.
+    pub(super) settled: Cell<u16>,
+    /// The first word of the bitmap that may have a set bit.
+    hint: Cell<u16>,
+    /// Which list.
+    pub(super) bucket: Cell<u8>,
+    /// Where the slab stands.
+    pub(super) place: Cell<Place>,
+    /// When blocks were last taken, for the thread that purges.
+    pub(super) drawn: Cell<Drawn>,
+    /// Fewest blocks that were free since then: blocks are taken lowest first, so that the last ones lay idle.
+    pub(super) least: Cell<u16>,
+    /// Number of the last free blocks that were purged. Exact where none was taken since: what comes back behind them is
+    /// taken for one of them.
+    pub(super) purged: Cell<u16>,
+    /// Number of the last free blocks that are to be purged.
+    pub(super) due: Cell<u16>,
+    inline: [Cell<u64>; INLINE_WORDS],
+}
+
+const _: () = assert!(size_of::<Slab>() == DESCRIPTOR && offset_of!(Slab, head) == 0);
+
+/// Handle of a slab's descriptor, which stays for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct SlabRef(DescriptorRef);
+
+impl From<DescriptorRef> for SlabRef {
+    #[inline]
+    fn from(descriptor: DescriptorRef) -> Self {
+        Self(descriptor)
+    }
+}
+
+impl Deref for SlabRef {
+    type Target = Slab;
+
+    #[inline]
+    fn deref(&self) -> &Slab {
+        // SAFETY: a descriptor is committed, stays, and begins as zeros, which are a slab; all of it is cells.
+        unsafe { self.as_ptr().as_ref() }
+    }
+}
+
+impl SlabRef {
+    /// Descriptor of the first unit.
+    pub(super) const fn descriptor(self) -> DescriptorRef {
+        self.0
+    }
+
+    #[inline]
+    const fn as_ptr(self) -> NonNull<Slab> {
+        self.0.as_ptr().cast()
+    }
+
+    /// Makes the descriptor that of an empty slab: a run of units, described by its head. `external` holds the bitmap
+    /// if the descriptor's own words do not suffice.
+    ///
+    /// # Safety
+    ///
+    /// The run is the caller's and in no bin; `external` is null or has as many words as the class wants, the
+    /// caller's as well.
+    pub(super) unsafe fn start(self, class: SizeClass, external: *mut u64) {
+        let shape = class.geometry();
+        let bits = if external.is_null() {
+            self.inline.as_ptr().cast_mut()
+        } else {
+            external.cast()
+        };
+        self.bits.set(bits);
+        self.free.set(shape.blocks);
+        self.hint.set(0);
+        self.drawn.set(Drawn::NotSincePurge);
+        self.least.set(0);
+        self.purged.set(0);
+        self.due.set(0);
+        for word in 0..shape.words() {
+            let valid = usize::from(shape.blocks) - word * 64;
+            self.word(word).set(!0 >> (64 - valid.min(64)));
+        }
+    }
+
+    /// The bitmap, where the descriptor does not hold it itself; else null.
+    pub(super) fn external_bits(self) -> *mut u64 {
+        let bits = self.bits.get();
+        let is_own = core::ptr::eq(bits, self.inline.as_ptr());
+        if is_own { null_mut() } else { bits.cast() }
+    }
+}
+
+impl Slab {
+    /// Units, class and base.
+    #[inline]
+    pub const fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Class of the blocks.
+    #[inline]
+    pub fn class(&self) -> SizeClass {
+        self.head.class()
+    }
+
+    /// True where the class's bitmap does not fit into a descriptor.
+    pub(super) const fn needs_external(shape: &Geometry) -> bool {
+        shape.words() > INLINE_WORDS
+    }
+
+    /// The bin. It may be another one as soon as it has been read, until its lock is held.
+    #[inline]
+    pub(super) fn owner(&self) -> *mut Owner {
+        // Relaxed: the reader takes the bin's lock and looks again.
+        self.bin.load(Relaxed)
+    }
+
+    /// Says to which bin the slab belongs.
+    pub(super) fn set_owner(&self, bin: *mut Owner) {
+        // Relaxed: readers take the bin's lock.
+        self.bin.store(bin, Relaxed);
+    }
+
+    /// Whether all blocks are free.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.get() == self.class().geometry().blocks
+    }
+
+    /// Notes that the slab is in no list, and in no bin.
+    pub(super) fn leave(&self) {
+        self.place.set(Place::Nowhere);
+        self.settled.set(0);
+    }
+
+    /// A word of the bitmap.
+    #[inline(always)]
+    pub(super) fn word(&self, index: usize) -> &Cell<u64> {
+        debug_assert!(index < self.class().geometry().words());
+        // SAFETY: the bitmap has a bit for every block of the class, and callers pass the word of one.
+        unsafe { &*self.bits.get().add(index) }
+    }
+
+    /// Takes free blocks, lowest address first, into the slots, last slot first: a magazine gives its last slot first, so
+    /// the program gets ascending addresses. Returns how many; they lie in the first slots.
+    #[inline(always)]
+    pub(super) fn take(&self, slots: &mut [*mut u8]) -> usize {
+        let taken = slots.len().min(usize::from(self.free.get()));
+        let size = self.class().size();
+        let base = self.head.base();
+        // What is filled next is the end of the rest: so no index has to be checked.
+        let mut rest = &mut slots[..taken];
+        let mut word = usize::from(self.hint.get());
+        while !rest.is_empty() {
+            let mut free = self.word(word).get();
+            let first = base.wrapping_add(word * 64 * size);
+            if let Some(run) = only_run(free) {
+                let count = run.length.min(rest.len());
+                let fewer = rest.len() - count;
+                let (others, places) = core::mem::take(&mut rest).split_at_mut(fewer);
+                fill(places, first.wrapping_add(run.first * size), size);
+                rest = others;
+                free &= !bits_of(run.first, count);
+            }
+            while free != 0
+                && let Some((place, others)) = core::mem::take(&mut rest).split_last_mut()
+            {
+                *place = first.wrapping_add(free.trailing_zeros() as usize * size);
+                rest = others;
+                free &= free - 1;
+            }
+            self.word(word).set(free);
+            word += usize::from(free == 0);
+        }
+        self.note_taken(taken, word);
+        self.checked();
+        taken
+    }
+
+    /// Takes the free block with the lowest address, of which there is one.
+    #[inline(always)]
+    pub(super) fn take_one(&self) -> *mut u8 {
+        let mut word = usize::from(self.hint.get());
+        while self.word(word).get() == 0 {
+            word += 1;
+        }
+        let free = self.word(word).get();
+        let index = word * 64 + free.trailing_zeros() as usize;
+        let left = free & (free - 1);
+        self.word(word).set(left);
+        self.note_taken(1, word + usize::from(left == 0));
+        self.checked();
+        self.head.base().wrapping_add(index * self.class().size())
+    }
+
+    /// Notes that blocks were taken, and the first word of the bitmap that may have a bit set now.
+    #[inline(always)]
+    fn note_taken(&self, taken: usize, hint: usize) {
+        let free = self.free.get() - taken as u16;
+        self.hint.set(hint as u16);
+        self.free.set(free);
+        self.least.set(self.least.get().min(free));
+        self.drawn.set(Drawn::SinceLook);
+    }
+
+    /// Takes back one block, if that leaves the slab where it stands; else, or if the pointer is no
+    /// block in use, does nothing and returns false. This is the whole way of a block that is freed
+    /// in no order.
+    #[inline(always)]
+    pub(super) fn give_one(&self, block: *mut u8) -> bool {
+        let free = self.free.get() + 1;
+        let shape = self.class().geometry();
+        let offset = block.addr().wrapping_sub(self.head.base().addr());
+        if free >= self.settled.get() {
+            return false;
+        }
+        let Some(index) = shape.block_at(offset) else {
+            return false;
+        };
+        let word = self.word(index / 64);
+        let bit = 1 << (index % 64);
+        if word.get() & bit != 0 {
+            return false;
+        }
+        word.set(word.get() | bit);
+        self.free.set(free);
+        self.hint.set(self.hint.get().min((index / 64) as u16));
+        self.checked();
+        true
+    }
+
+    /// Takes back the blocks at the start of `blocks` that lie in this slab. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// A pointer at which no block in use begins. Those before it were taken back, but for neighbours in descending order.
+    pub(super) fn give(&self, blocks: &[*mut u8]) -> Result<usize, Misuse> {
+        let (base, shape) = (self.head.base().addr(), self.class().geometry());
+        let length = usize::from(shape.units) * UNIT;
+        let mut lowest = usize::MAX;
+        let mut done = 0;
+        let mut outcome = Ok(());
+        while let Some(block) = blocks.get(done) {
+            let offset = block.addr().wrapping_sub(base);
+            if offset >= length {
+                break;
+            }
+            let Some(index) = shape.block_at(offset) else {
+                outcome = Err(Misuse::NotABlock(block.addr()));
+                break;
+            };
+            let run = run_of(&blocks[done..], shape, index);
+            if let Err(index) = self.set_range(run.first, run.length) {
+                outcome = Err(Misuse::DoubleFree(base + index * shape.size as usize));
+                break;
+            }
+            lowest = lowest.min(run.first / 64);
+            done += run.length;
+        }
+        self.free.set(self.free.get() + done as u16);
+        let lowest = lowest.min(u16::MAX as usize) as u16;
+        self.hint.set(self.hint.get().min(lowest));
+        outcome?;
+        self.checked();
+        Ok(done)
+    }
+
+    /// Sets the bits of `count` blocks from `first` on.
+    ///
+    /// # Errors
+    ///
+    /// The lowest that was set before. Those below it are set then, and maybe others.
+    #[inline]
+    fn set_range(&self, first: usize, count: usize) -> Result<(), usize> {
+        let mut index = first;
+        let mut left = count;
+        while left != 0 {
+            let shift = index % 64;
+            let here = left.min(64 - shift);
+            let mask = bits_of(shift, here);
+            let word = self.word(index / 64);
+            let set = word.get() & mask;
+            if set != 0 {
+                return Err(index - shift + set.trailing_zeros() as usize);
+            }
+            word.set(word.get() | mask);
+            index += here;
+            left -= here;
+        }
+        Ok(())
+    }
+
+    /// Asserts the invariants in debug builds.
+    #[inline(always)]
+    fn checked(&self) {
+        if cfg!(debug_assertions) {
+            self.check();
+        }
+    }
+
+    /// Asserts the invariants. The lock of the slab's bin is held.
+    ///
+    /// # Panics
+    ///
+    /// Where one does not hold.
+    pub(super) fn check(&self) {
+        let shape = self.class().geometry();
+        let mut free = 0;
+        for word in 0..shape.words() {
+            let bits = self.word(word).get();
+            free += bits.count_ones();
+            assert!(
+                bits == 0 || word >= usize::from(self.hint.get()),
+                "a free block before the hint"
+            );
+            let valid = usize::from(shape.blocks) - word * 64;
+            assert!(
+                valid >= 64 || bits >> valid == 0,
+                "a free block beyond the last"
+            );
+        }
+        assert_eq!(free, u32::from(self.free.get()), "the count of free blocks");
+        assert!(
+            self.least.get() <= self.free.get(),
+            "fewer are free than ever were"
+        );
+    }
+}

@@ -1,0 +1,382 @@
+//! Arenas: stretches of address space that are cut into units.
+//!
+//! There is one arena of up to a terabyte, which takes addresses only as it grows: they count against a limit on
+//! address space, which a program may set for itself at any time.
+//!
+//! ```text
+//!  | states ...      | descriptors ...      | units ...                                        |
+//!  ^ each part grows from its start, in a range of addresses that other mappings reach last
+//! ```
+//!
+//! If the system cannot place mappings, there are up to [`MOST`] small arenas instead, each reserved as a whole.
+
+use core::ptr::NonNull;
+use heapdrome_pages::system::Usage;
+use heapdrome_pages::{Access, Advice, Pages, Placed};
+
+use crate::size_class::{UNIT, UNIT_SHIFT};
+use crate::units::descriptor::{DESCRIPTOR, Descriptor, DescriptorRef};
+use crate::units::unit_map::UnitMap;
+
+/// How many arenas there can be. Under Miri few: with every use of the back-end it looks at each.
+pub const MOST: usize = if cfg!(miri) { 8 } else { 64 };
+/// Largest run that arenas are made for: 32 MiB. A longer one is served only from those that are there.
+pub const LARGEST_RUN: usize = 512;
+/// Units of a huge page.
+pub const HUGE: usize = (2 << 20) / UNIT;
+/// Descriptors are committed by this many bytes.
+const DESCRIPTOR_STEP: usize = UNIT;
+/// Blocks begin at multiples of this, and each multiple may have a byte of state.
+pub(crate) const GRAIN: usize = 16;
+
+/// What was last committed of an arena.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// What the process had used before.
+    pub(super) before: Usage,
+    pub(super) units: usize,
+}
+
+/// An arena; the pool's lock guards it.
+#[derive(Debug)]
+pub struct Arena {
+    pub(crate) base: *mut u8,
+    units: usize,
+    /// Number of units from the start that may be read and written, or are skipped.
+    pub committed: usize,
+    /// Number of units before [`committed`](Self::committed) that are left out, since other mappings occupy them.
+    pub skipped: usize,
+    /// Whether the parts are reserved only as far as committed.
+    grows: bool,
+    pub(crate) descriptors: *mut Descriptor,
+    descriptor_bytes: usize,
+    state_bytes: usize,
+    /// A byte for each [`GRAIN`] of the units; null where there are none.
+    pub(crate) states: *mut u8,
+    /// Committed units that are in no use.
+    pub free: UnitMap,
+    /// Those of them that may hold old contents.
+    pub dirty: UnitMap,
+    /// The first unit that may be part of a huge page.
+    pub huge_from: usize,
+    /// What was last committed, while that may still decide whether huge pages are asked for.
+    pub last_step: Option<Step>,
+}
+
+impl Arena {
+    /// No arena.
+    pub const NONE: Self = Self {
+        base: core::ptr::null_mut(),
+        units: 0,
+        committed: 0,
+        skipped: 0,
+        grows: false,
+        descriptors: core::ptr::null_mut(),
+        descriptor_bytes: 0,
+        state_bytes: 0,
+        states: core::ptr::null_mut(),
+        free: UnitMap::none(),
+        dirty: UnitMap::none(),
+        huge_from: usize::MAX,
+        last_step: None,
+    };
+
+    /// Reserves an arena of `bytes`, a multiple of the unit, with everything that describes it;
+    /// `with_states` says whether the states of blocks belong to that.
+    pub fn reserve(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
+        let mut arena = Self {
+            units: bytes / UNIT,
+            ..Self::NONE
+        };
+        if arena.reserve_parts(pages, with_states).is_none() {
+            // SAFETY: no other thread knows the arena yet.
+            unsafe { arena.release(pages) };
+            return None;
+        }
+        Some(arena)
+    }
+
+    /// Finds room for an arena of up to `bytes` that grows, a multiple of the unit; otherwise as
+    /// [`reserve`](Self::reserve). `None` also where the system cannot place mappings.
+    pub fn find(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
+        let mut arena = Self {
+            units: bytes / UNIT,
+            grows: true,
+            ..Self::NONE
+        };
+        let [_, descriptor_bytes, state_bytes] = bytes_of_parts(arena.units);
+        let room = pages.find_room(state_bytes + descriptor_bytes + bytes, HUGE * UNIT)?;
+        // SAFETY: the room has these parts.
+        unsafe {
+            let descriptors = room.add(state_bytes);
+            arena.descriptors = descriptors.as_ptr().cast();
+            arena.base = descriptors.add(descriptor_bytes).as_ptr();
+        }
+        if with_states {
+            arena.states = room.as_ptr();
+        }
+        // The first descriptors show whether mappings can be placed.
+        if arena.commit_descriptors(pages, 1) != Placed::Done {
+            return None;
+        }
+        if arena.reserve_maps(pages).is_none() {
+            // SAFETY: no other thread knows the arena yet.
+            unsafe { arena.release(pages) };
+            return None;
+        }
+        Some(arena)
+    }
+
+    /// Reserves all parts; `None` after the first that is refused.
+    fn reserve_parts(&mut self, pages: &impl Pages, with_states: bool) -> Option<()> {
+        let [_, descriptor_bytes, state_bytes] = bytes_of_parts(self.units);
+        let addresses = |bytes| pages.reserve(bytes, UNIT, Access::None);
+        self.base = addresses(self.units << UNIT_SHIFT)?.as_ptr();
+        if with_states {
+            self.states = addresses(state_bytes)?.as_ptr();
+        }
+        let descriptors = addresses(descriptor_bytes)?;
+        self.descriptors = descriptors.as_ptr().cast();
+        // SAFETY: the range was just reserved.
+        unsafe { pages.advise(descriptors, descriptor_bytes, Advice::NoHugePages) };
+        self.reserve_maps(pages)
+    }
+
+    fn reserve_maps(&mut self, pages: &impl Pages) -> Option<()> {
+        let [map_bytes, ..] = bytes_of_parts(self.units);
+        let maps = pages.reserve(map_bytes, UNIT, Access::ReadWrite)?;
+        let words: *mut u64 = maps.as_ptr().cast();
+        // SAFETY: the memory is zero, large enough for both maps, and nobody else's.
+        unsafe {
+            pages.advise(maps, map_bytes, Advice::NoHugePages);
+            self.free = UnitMap::new(words, self.units);
+            let second = words.add(UnitMap::memory_words(self.units));
+            self.dirty = UnitMap::new(second, self.units);
+        }
+        Some(())
+    }
+
+    /// Gives back what was reserved.
+    ///
+    /// # Safety
+    ///
+    /// No other thread knows the arena, and none of its units is committed.
+    pub unsafe fn release(self, pages: &impl Pages) {
+        let [map_bytes, mut descriptor_bytes, mut state_bytes] = bytes_of_parts(self.units);
+        let mut unit_bytes = self.units << UNIT_SHIFT;
+        if self.grows {
+            (unit_bytes, descriptor_bytes, state_bytes) = (0, self.descriptor_bytes, 0);
+        }
+        let parts = [
+            (self.base, unit_bytes),
+            (self.free.memory().cast(), map_bytes),
+            (self.descriptors.cast(), descriptor_bytes),
+            (self.states, state_bytes),
+        ];
+        for (start, bytes) in parts {
+            if let Some(start) = NonNull::new(start)
+                && bytes != 0
+            {
+                // SAFETY: the arena reserved each with this size. Where the system refuses, only
+                // addresses are lost.
+                unsafe { pages.release(start, bytes) };
+            }
+        }
+    }
+
+    /// The memory of a unit.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such unit.
+    #[must_use]
+    pub fn address(&self, unit: usize) -> NonNull<u8> {
+        assert!(unit < self.units);
+        // SAFETY: the unit lies within the reservation, which is not at null.
+        unsafe { NonNull::new_unchecked(self.base.add(unit << UNIT_SHIFT)) }
+    }
+
+    /// How many units before the arena's first the huge page begins that it lies in.
+    #[must_use]
+    pub fn skew(&self) -> usize {
+        (self.base.addr() >> UNIT_SHIFT) % HUGE
+    }
+
+    /// The descriptor of a committed unit.
+    ///
+    /// # Panics
+    ///
+    /// If the unit is not committed.
+    #[must_use]
+    pub fn descriptor(&self, unit: usize) -> DescriptorRef {
+        assert!(unit < self.committed);
+        // SAFETY: as many descriptors are committed as units, and they are not at null.
+        unsafe { DescriptorRef::new(NonNull::new_unchecked(self.descriptors.add(unit))) }
+    }
+
+    /// The unit at `address`, if it lies here.
+    #[must_use]
+    pub fn unit_of(&self, address: usize) -> Option<usize> {
+        let unit = address.wrapping_sub(self.base.addr()) >> UNIT_SHIFT;
+        (unit < self.units).then_some(unit)
+    }
+
+    /// Whether blocks have states.
+    #[must_use]
+    pub const fn has_states(&self) -> bool {
+        !self.states.is_null()
+    }
+
+    /// How many units there are.
+    #[must_use]
+    pub const fn units(&self) -> usize {
+        self.units
+    }
+
+    /// Units that are not committed yet.
+    #[must_use]
+    pub const fn uncommitted(&self) -> usize {
+        self.units - self.committed
+    }
+
+    /// Commits `count` more units, at most [`uncommitted`](Self::uncommitted), and their descriptors; they are free
+    /// and clean then.
+    pub fn commit(&mut self, pages: &impl Pages, count: usize) -> Placed {
+        let (units, bytes) = (self.committed + count, count << UNIT_SHIFT);
+        let start = self.part(self.base, self.committed << UNIT_SHIFT);
+        // First what is most, and most likely to be refused.
+        let placed = self.open(pages, start, bytes);
+        if placed != Placed::Done {
+            return placed;
+        }
+        let described = self.describe(pages, units);
+        if described != Placed::Done {
+            // What may be written counts against a limit.
+            // SAFETY: the range was opened above, and no thread uses it yet.
+            unsafe { self.close(pages, start, bytes) };
+            return described;
+        }
+        self.free.change(self.committed, count, true);
+        self.committed = units;
+        Placed::Done
+    }
+
+    /// Leaves out the next `count` units, where others have mappings. Returns false if fewer units remain, or their
+    /// descriptors cannot be committed.
+    pub fn skip(&mut self, pages: &impl Pages, count: usize) -> bool {
+        let units = self.committed + count;
+        let possible = count < self.uncommitted() && self.describe(pages, units) == Placed::Done;
+        if possible {
+            self.committed = units;
+            self.skipped += count;
+        }
+        possible
+    }
+
+    /// Gives the addresses of clean, free units at the end back to the system, `kept` of them aside. Returns how many
+    /// units went.
+    pub fn shrink(&mut self, pages: &impl Pages, kept: usize) -> usize {
+        let end = self.committed;
+        let after_dirty = self.dirty.last_before(end).map_or(0, |unit| unit + 1);
+        let free = self.free.run_before(end, end - after_dirty);
+        let gone = free.saturating_sub(kept);
+        if !self.grows || gone == 0 {
+            return 0;
+        }
+        let first = end - gone;
+        // SAFETY: the units are free, and from now on the arena does not have them.
+        if !unsafe { pages.release(self.address(first), gone << UNIT_SHIFT) } {
+            return 0;
+        }
+        self.free.change(first, gone, false);
+        self.committed = first;
+        self.last_step = None;
+        gone
+    }
+
+    /// The place at `offset` in a part of the arena.
+    fn part<T>(&self, part: *mut T, offset: usize) -> NonNull<u8> {
+        // SAFETY: every part has an address, and the offset lies within it.
+        unsafe { NonNull::new_unchecked(part.cast::<u8>().add(offset)) }
+    }
+
+    /// Makes a range of the arena's addresses readable and writable.
+    fn open(&self, pages: &impl Pages, start: NonNull<u8>, bytes: usize) -> Placed {
+        if self.grows {
+            return pages.reserve_at(start, bytes, Access::ReadWrite);
+        }
+        // SAFETY: the arena reserved the range. No thread uses it yet, or relies on its being inaccessible.
+        if unsafe { pages.protect(start, bytes, Access::ReadWrite) } {
+            Placed::Done
+        } else {
+            Placed::Refused
+        }
+    }
+
+    /// Takes back what [`open`](Self::open) did.
+    ///
+    /// # Safety
+    ///
+    /// The range was opened, and no thread uses it.
+    unsafe fn close(&self, pages: &impl Pages, start: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise. A range that cannot be closed costs addresses, or what may be written.
+        unsafe {
+            if self.grows {
+                pages.release(start, bytes);
+            } else {
+                pages.protect(start, bytes, Access::None);
+            }
+        }
+    }
+
+    /// Commits descriptors and states for the first `units` units.
+    fn describe(&mut self, pages: &impl Pages, units: usize) -> Placed {
+        match self.commit_descriptors(pages, units) {
+            Placed::Done => self.commit_states(pages, units),
+            not => not,
+        }
+    }
+
+    fn commit_states(&mut self, pages: &impl Pages, units: usize) -> Placed {
+        if self.states.is_null() {
+            return Placed::Done;
+        }
+        let needed = (units * UNIT / GRAIN).next_multiple_of(pages.page_size());
+        let opened = self.state_bytes;
+        let placed = self.open_part(pages, self.states, opened, needed);
+        if placed == Placed::Done {
+            self.state_bytes = opened.max(needed);
+        }
+        placed
+    }
+
+    fn commit_descriptors(&mut self, pages: &impl Pages, units: usize) -> Placed {
+        let needed = (units * DESCRIPTOR).next_multiple_of(DESCRIPTOR_STEP);
+        let opened = self.descriptor_bytes;
+        let placed = self.open_part(pages, self.descriptors.cast(), opened, needed);
+        if placed == Placed::Done && opened < needed {
+            self.descriptor_bytes = needed;
+            if self.grows {
+                let start = self.part(self.descriptors, opened);
+                // SAFETY: the range was just reserved.
+                unsafe { pages.advise(start, needed - opened, Advice::NoHugePages) };
+            }
+        }
+        placed
+    }
+
+    /// Opens a part, of which `opened` bytes are open, up to `needed` bytes.
+    fn open_part(&self, pages: &impl Pages, part: *mut u8, opened: usize, needed: usize) -> Placed {
+        if needed <= opened {
+            return Placed::Done;
+        }
+        self.open(pages, self.part(part, opened), needed - opened)
+    }
+}
+
+/// Bytes of what describes so many units: both maps, the descriptors, the states of blocks.
+fn bytes_of_parts(units: usize) -> [usize; 3] {
+    let maps = 2 * UnitMap::memory_words(units) * size_of::<u64>();
+    let states = units * UNIT / GRAIN;
+    [maps, units * DESCRIPTOR, states].map(|bytes| bytes.next_multiple_of(UNIT))
+}

@@ -1,0 +1,127 @@
+//! Descriptors: what is known of each unit of an arena. They lie out of band.
+//!
+//! This layer knows the head of a descriptor, which says what run of units begins here. The rest belongs to whoever
+//! uses the run.
+
+use core::cell::Cell;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use crate::size_class::SizeClass;
+
+/// Bytes of a descriptor.
+pub const DESCRIPTOR: usize = 128;
+
+/// Run of units that begins at a unit.
+///
+/// It changes only while the program has no block of the run. So the owner of a block reads it without a lock.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Head {
+    /// First byte of the run.
+    pub base: Cell<*mut u8>,
+    /// Number of units.
+    pub units: Cell<u32>,
+    /// Number of units between the one that the run begins with and this one.
+    pub distance: Cell<u16>,
+    /// Class of the blocks.
+    pub class: Cell<SizeClass>,
+}
+
+impl Head {
+    /// First byte of the run, if one began here.
+    #[inline]
+    pub fn base(&self) -> *mut u8 {
+        self.base.get()
+    }
+
+    /// Number of units of the run.
+    #[inline]
+    pub fn units(&self) -> usize {
+        self.units.get() as usize
+    }
+
+    /// Class of the blocks; [`NONE`](SizeClass::NONE) while the unit is free.
+    #[inline]
+    pub fn class(&self) -> SizeClass {
+        self.class.get()
+    }
+
+    /// Makes this the head of a run.
+    pub fn set(&self, base: NonNull<u8>, units: usize, class: SizeClass) {
+        self.base.set(base.as_ptr());
+        self.units.set(units as u32);
+        self.distance.set(0);
+        self.class.set(class);
+    }
+
+    /// Notes that no run is here.
+    pub fn clear(&self) {
+        self.distance.set(0);
+        self.class.set(SizeClass::NONE);
+    }
+}
+
+/// Memory of a descriptor. Zeros are one of a free unit.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Descriptor {
+    head: Head,
+    rest: [Cell<u64>; (DESCRIPTOR - size_of::<Head>()) / 8],
+}
+
+const _: () = assert!(size_of::<Descriptor>() == DESCRIPTOR);
+
+/// Descriptor of a unit that was committed. Its memory stays, also when the unit goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct DescriptorRef(NonNull<Descriptor>);
+
+impl DescriptorRef {
+    /// Handle of a descriptor.
+    ///
+    /// # Safety
+    ///
+    /// The pointer leads into the descriptors of an arena, to one that is committed, and may be used for all of them.
+    #[inline]
+    pub(super) const unsafe fn new(descriptor: NonNull<Descriptor>) -> Self {
+        Self(descriptor)
+    }
+
+    /// Memory of the descriptor.
+    #[inline]
+    pub const fn as_ptr(self) -> NonNull<Descriptor> {
+        self.0
+    }
+
+    /// Address of the descriptor.
+    #[inline]
+    pub fn addr(self) -> usize {
+        self.0.addr().get()
+    }
+
+    /// Descriptor of the unit with which the run begins that this unit lies in.
+    #[inline]
+    pub fn head_of_run(self) -> Self {
+        let distance = usize::from(self.distance.get());
+        // SAFETY: a distance never leads out of the arena's descriptors: whoever starts a run writes it.
+        Self(unsafe { self.0.sub(distance) })
+    }
+
+    /// Descriptors of `units` units, at most as many as the run has of which this is the first.
+    pub fn each(self, units: usize) -> impl Iterator<Item = Self> {
+        debug_assert!(units != 0);
+        // SAFETY: a run's units are committed, and so are their descriptors.
+        (0..units).map(move |unit| Self(unsafe { self.0.add(unit) }))
+    }
+}
+
+impl Deref for DescriptorRef {
+    type Target = Head;
+
+    #[inline]
+    fn deref(&self) -> &Head {
+        // SAFETY: the descriptor is committed and stays. Of the rest no reference is made.
+        unsafe { &(*self.0.as_ptr()).head }
+    }
+}

@@ -1,0 +1,138 @@
+//! Where the arenas are, for threads that do not hold the pool's lock.
+
+use core::ptr::NonNull;
+use heapdrome_pages::atomic::{
+    AtomicPtr, AtomicU8, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use crate::size_class::UNIT_SHIFT;
+use crate::units::arena::{Arena, GRAIN, MOST};
+use crate::units::descriptor::{Descriptor, DescriptorRef};
+
+/// Where an arena is, for those that do not hold the pool's lock.
+#[derive(Debug)]
+struct Extent {
+    base: AtomicUsize,
+    bytes: AtomicUsize,
+    descriptors: AtomicPtr<Descriptor>,
+    states: AtomicPtr<u8>,
+}
+
+impl Extent {
+    /// Distance of `address` from the start, if it lies in the committed part. The address need not be that of a
+    /// block: it may never have been one.
+    #[inline(always)]
+    fn offset(&self, address: usize) -> Option<usize> {
+        // Acquire: pairs with the releases in `add` and `extend`: who sees bytes sees where they are, and
+        // that they are described.
+        let bytes = self.bytes.load(Acquire);
+        let offset = address.wrapping_sub(self.base.load(Relaxed));
+        (offset < bytes).then_some(offset)
+    }
+
+    /// The descriptor of the slab or run that `address` lies in.
+    #[inline(always)]
+    fn run_of(&self, address: usize) -> Option<DescriptorRef> {
+        let offset = self.offset(address)?;
+        // SAFETY: the unit is committed, and so is its descriptor, which is not at null.
+        unsafe {
+            let unit = self.descriptors.load(Relaxed).add(offset >> UNIT_SHIFT);
+            Some(DescriptorRef::new(NonNull::new_unchecked(unit)).head_of_run())
+        }
+    }
+
+    /// The state of the block at `address`, where the arena has states.
+    #[inline(always)]
+    fn state_of(&self, address: usize) -> Option<*const AtomicU8> {
+        let offset = self.offset(address)?;
+        let states = self.states.load(Relaxed);
+        // SAFETY: the unit is committed, and so are its states.
+        (!states.is_null()).then(|| unsafe { states.add(offset / GRAIN) }.cast_const().cast())
+    }
+}
+
+/// Where the arenas are: finds descriptors without a lock.
+#[derive(Debug)]
+pub struct Directory {
+    extents: [Extent; MOST],
+    count: AtomicUsize,
+}
+
+impl Directory {
+    /// No arenas.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            extents: [const {
+                Extent {
+                    base: AtomicUsize::new(0),
+                    bytes: AtomicUsize::new(0),
+                    descriptors: AtomicPtr::new(core::ptr::null_mut()),
+                    states: AtomicPtr::new(core::ptr::null_mut()),
+                }
+            }; MOST],
+            count: AtomicUsize::new(0),
+        }
+    }
+
+    /// Adds the arena with the next number. The caller holds the pool's lock.
+    pub fn add(&self, arena: &Arena) {
+        let count = self.count.load(Relaxed);
+        let extent = &self.extents[count];
+        extent.base.store(arena.base.addr(), Relaxed);
+        extent.descriptors.store(arena.descriptors, Relaxed);
+        extent.states.store(arena.states, Relaxed);
+        // Release: pairs with the acquire in `Extent::offset`.
+        extent.bytes.store(arena.committed << UNIT_SHIFT, Release);
+        // Release: pairs with the acquire in `run_of_other`.
+        self.count.store(count + 1, Release);
+    }
+
+    /// Notes how much of arena `index` is committed now. The caller holds the pool's lock.
+    pub fn extend(&self, index: usize, arena: &Arena) {
+        // Release: as in `add`.
+        self.extents[index]
+            .bytes
+            .store(arena.committed << UNIT_SHIFT, Release);
+    }
+
+    /// Returns the descriptor of the slab or run that holds `address`, `None` outside of all arenas. An
+    /// address in an unused unit has a descriptor of class [`NONE`](crate::SizeClass::NONE).
+    #[inline]
+    pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
+        self.extents[0]
+            .run_of(address)
+            .or_else(|| self.run_of_other(address))
+    }
+
+    /// The state of the block that begins at `address`; null where no arena with states is there.
+    #[inline(always)]
+    #[must_use]
+    pub fn state_of(&self, address: usize) -> *const AtomicU8 {
+        self.extents[0]
+            .state_of(address)
+            .unwrap_or_else(|| self.state_of_other(address))
+    }
+
+    #[cold]
+    fn state_of_other(&self, address: usize) -> *const AtomicU8 {
+        // Acquire: pairs with the release in `add`.
+        let extents = &self.extents[..self.count.load(Acquire)];
+        let found = extents.iter().find_map(|extent| extent.state_of(address));
+        found.unwrap_or(core::ptr::null())
+    }
+
+    #[cold]
+    fn run_of_other(&self, address: usize) -> Option<DescriptorRef> {
+        // Acquire: pairs with the release in `add`.
+        let extents = &self.extents[..self.count.load(Acquire)];
+        extents.iter().find_map(|extent| extent.run_of(address))
+    }
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,233 @@
+//! The frontier of an arena: what is committed next, and huge pages there.
+
+use core::ops::Range;
+
+use heapdrome_pages::system::{Usage, usage};
+use heapdrome_pages::{Advice, Pages, Placed};
+
+use crate::size_class::UNIT_SHIFT;
+use crate::units::arena::{Arena, HUGE, LARGEST_RUN, Step};
+
+/// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
+/// used of the last one is then little of the whole.
+const HUGE_FROM: usize = 512;
+/// The same for a heap that grows fast, 8 MiB: page faults are much of what it does, and it is likely to go on.
+const HUGE_FROM_FAST: usize = 128;
+/// The same where blocks have states, 4 MiB: the hardened variant touches every block, and so every page.
+const HUGE_FROM_TOUCHED: usize = 64;
+/// Growth is fast where the process takes fewer microseconds of processor time than this for each unit, a
+/// millisecond for a MiB. The faults of small pages are a half of that.
+const FAST: u64 = 64;
+/// A run of so many units is for blocks above 2 KiB: buffers, which a program may allocate first and fill later.
+const FILLED_LATER: usize = 2;
+/// Number of units that an arena first leaves out where it meets another mapping, 64 MiB; then twice as many.
+const LEAST_GAP: usize = 1024;
+
+/// Whether what is committed next, for a run of `count` units, is to be of huge pages. Once that was so, it stays so:
+/// which units may be part of one is known by the first.
+fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
+    let from = arena.committed;
+    if arena.huge_from != usize::MAX || arena.has_states() && from >= HUGE_FROM_TOUCHED {
+        return true;
+    }
+    if from < HUGE_FROM_FAST {
+        return false;
+    }
+    let Some((step, now)) = arena.last_step.zip(usage()) else {
+        return from >= HUGE_FROM;
+    };
+    (from >= HUGE_FROM || step.went_fast(now))
+        && (count >= FILLED_LATER || step.was_touched(now, pages.page_size()))
+}
+
+impl Step {
+    /// Whether its units were used up fast.
+    fn went_fast(self, now: Usage) -> bool {
+        now.microseconds.saturating_sub(self.before.microseconds) < self.units as u64 * FAST
+    }
+
+    /// Whether since then the process has touched memory for an eighth of its size: of slabs just begun little is
+    /// touched, of blocks that nobody uses next to nothing. Where most blocks are not, the few that are would make whole huge
+    /// pages resident.
+    ///
+    /// Faults tell it where they are of small pages. Where the system makes huge pages unasked, what is resident tells
+    /// it, as long as that is a new maximum.
+    fn was_touched(self, now: Usage, page_size: usize) -> bool {
+        let faults = now.faults.saturating_sub(self.before.faults);
+        let resident = now.most_resident.saturating_sub(self.before.most_resident);
+        // A system that counts no faults says nothing.
+        now.faults == 0 || resident.max(faults * page_size) * 8 >= self.units << UNIT_SHIFT
+    }
+}
+
+/// Commits enough of an arena for a run of `count` units. Returns the number of units.
+///
+/// # Errors
+///
+/// `Occupied` if the arena has no room, `Refused` if the system has none.
+pub(crate) fn commit(
+    arena: &mut Arena,
+    pages: &impl Pages,
+    huge: bool,
+    count: usize,
+    slack: usize,
+) -> Result<usize, Placed> {
+    let mut gap = LEAST_GAP;
+    loop {
+        match commit_at_frontier(arena, pages, huge, count, slack) {
+            Err(Placed::Occupied) if arena.skip(pages, gap) => gap *= 2,
+            done => return done,
+        }
+    }
+}
+
+fn commit_at_frontier(
+    arena: &mut Arena,
+    pages: &impl Pages,
+    huge: bool,
+    count: usize,
+    slack: usize,
+) -> Result<usize, Placed> {
+    let at_end = arena.free.run_before(arena.committed, count);
+    let needed = count + slack - at_end.min(count);
+    if needed > arena.uncommitted() {
+        return Err(Placed::Occupied);
+    }
+    let from = arena.committed;
+    let regular = (from / 8).clamp(16, LARGEST_RUN);
+    let mut step = regular;
+    let now_huge = huge && wants_huge(arena, pages, count);
+    if now_huge {
+        let skew = arena.skew();
+        step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;
+    }
+    let mut units = step.min(arena.uncommitted()).max(needed);
+    let mut placed = arena.commit(pages, units);
+    if placed != Placed::Done && units > needed {
+        units = needed;
+        placed = arena.commit(pages, units);
+    }
+    if placed != Placed::Done {
+        return Err(placed);
+    }
+    if now_huge {
+        advise_huge(pages, arena, from, units);
+    }
+    let is_open = huge && !arena.has_states() && arena.huge_from == usize::MAX;
+    arena.last_step = is_open.then(usage).flatten().map(|before| Step {
+        before,
+        // What a large block takes at once may never be touched: it does not show how fast the heap grows.
+        units: units.min(regular),
+    });
+    Ok(units)
+}
+
+/// Asks for huge pages in as much of what was just committed as they fit into.
+fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize) {
+    let (first, count) = huge_pages_in(arena.skew(), from, units);
+    if count != 0 {
+        arena.huge_from = arena.huge_from.min(first);
+        // SAFETY: the range was just committed.
+        unsafe { pages.advise(arena.address(first), count << UNIT_SHIFT, Advice::HugePages) };
+    }
+}
+
+/// What of a run may be purged without splitting a huge page: as much as lies before the first, or the
+/// whole ones in it.
+pub(crate) fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, usize) {
+    if first < arena.huge_from {
+        return (first, count.min(arena.huge_from - first));
+    }
+    huge_pages_in(arena.skew(), first, count)
+}
+
+/// The units of the huge pages that some units lie in; none where huge pages were not asked for.
+pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Range<usize> {
+    let skew = arena.skew();
+    let begin = ((skew + first) / HUGE * HUGE).saturating_sub(skew);
+    let end = (skew + first + count).next_multiple_of(HUGE) - skew;
+    begin.max(arena.huge_from)..end.min(arena.committed)
+}
+
+/// How many units become resident along with those of a run as soon as these are touched: the rest of huge pages of
+/// which nothing may be resident yet. The run is still free.
+pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
+    let is_untouched = |page: usize| {
+        let dirty = arena.dirty.first_from(page);
+        arena.free.run_from(page, HUGE) == HUGE && dirty.is_none_or(|unit| unit >= page + HUGE)
+    };
+    huge_pages_around(arena, first, count)
+        .step_by(HUGE)
+        .filter(|&page| is_untouched(page))
+        .map(|page| HUGE - ((first + count).min(page + HUGE) - first.max(page)))
+        .sum()
+}
+
+/// Notes what may become resident along with units that are put to use: the free ones in the same huge
+/// pages. Returns how many of those counted as clean.
+pub(crate) fn soil_huge_pages(arena: &mut Arena, first: usize, count: usize) -> usize {
+    let Range { start, end } = huge_pages_around(arena, first, count);
+    let mut soiled = 0;
+    let mut from = start;
+    while let Some(free) = arena.free.first_from(from).filter(|&free| free < end) {
+        let length = arena.free.run_from(free, end - free);
+        soiled += arena.dirty.change(free, length, true);
+        from = free + length;
+    }
+    soiled
+}
+
+/// The part of some units that whole huge pages make up; `skew` is how far into one unit 0 lies.
+fn huge_pages_in(skew: usize, first: usize, count: usize) -> (usize, usize) {
+    let start = (skew + first).next_multiple_of(HUGE);
+    let end = (skew + first + count) / HUGE * HUGE;
+    (start - skew, end.saturating_sub(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Step = Step {
+        before: Usage {
+            microseconds: 1000,
+            faults: 500,
+            most_resident: 8 << 20,
+        },
+        units: 16,
+    };
+
+    fn after(faults: usize, resident: usize) -> Usage {
+        Usage {
+            microseconds: 1000,
+            faults: 500 + faults,
+            most_resident: (8 << 20) + resident,
+        }
+    }
+
+    #[test]
+    fn a_step_was_touched_where_faults_or_resident_memory_say_so() {
+        let touched = |faults, resident| STEP.was_touched(after(faults, resident), 4096);
+        assert!(!touched(0, 0));
+        assert!(!touched(31, 31 * 4096));
+        assert!(touched(32, 0));
+        assert!(touched(0, 32 * 4096));
+        assert!(
+            STEP.was_touched(Usage::default(), 4096),
+            "nothing is counted"
+        );
+        assert!(STEP.was_touched(after(2, 0), 65536), "larger pages");
+    }
+
+    #[test]
+    fn a_step_went_fast_where_it_took_less_than_a_millisecond_for_a_mebibyte() {
+        let fast = |microseconds: u64| {
+            STEP.went_fast(Usage {
+                microseconds: 1000 + microseconds,
+                ..after(0, 0)
+            })
+        };
+        assert!(fast(1023));
+        assert!(!fast(1024));
+    }
+}

@@ -1,0 +1,330 @@
+//! Blocks larger than any class: runs of units, and mappings of their own.
+
+use core::ptr::NonNull;
+
+use heapdrome_pages::{Access, Lock, Pages, Remap};
+
+use crate::misuse::Misuse;
+use crate::size_class::{SizeClass, UNIT, UNIT_SHIFT};
+use crate::units::arena::LARGEST_RUN;
+use crate::units::descriptor::DescriptorRef;
+use crate::units::mapped::{Mapped, MappedTable};
+use crate::units::memory::Memory;
+use crate::units::pool::{Pool, Run};
+
+/// From this size on a block that has to move to grow gets its own mapping, which the system can
+/// move without copying.
+pub const GROWS_BY_REMAP: usize = 1 << 20;
+
+/// A new large block.
+#[derive(Clone, Copy, Debug)]
+pub struct Large {
+    /// Where it begins.
+    pub block: NonNull<u8>,
+    /// True where it reads as zero.
+    pub clean: bool,
+}
+
+/// Makes a new run one block.
+pub fn start_large<P: Pages>(memory: &Memory<P>, run: Run) -> Large {
+    run.descriptor.set(run.base, run.units, SizeClass::LARGE);
+    memory.map.set(run.base, 1, SizeClass::LARGE);
+    Large {
+        block: run.base,
+        clean: run.clean,
+    }
+}
+
+/// Whether a block of so many units at such an alignment may be a run of an arena that is made for it.
+#[must_use]
+pub const fn fits_in_run(units: usize, alignment: usize) -> bool {
+    units <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT
+}
+
+/// Bytes that a large block may hold, if there is one at the address.
+pub fn usable<P: Pages>(memory: &Memory<P>, address: usize) -> Option<usize> {
+    Some(large_at(memory, address)?.units() << UNIT_SHIFT)
+}
+
+/// The run that is the block which `address` lies in.
+fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRef> {
+    let run = memory.run_of(address)?;
+    (run.class() == SizeClass::LARGE).then_some(run)
+}
+
+/// Gives a run back that was a block.
+///
+/// # Errors
+///
+/// The address is not that of a large block.
+///
+/// # Safety
+///
+/// If there is such a block, nobody uses it any longer.
+pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result<(), Misuse> {
+    let run = large_at(memory, address).filter(|run| run.base().addr() == address);
+    let Some((run, base)) = run.and_then(|run| Some((run, NonNull::new(run.base())?))) else {
+        return Err(Misuse::NotABlock(address));
+    };
+    let units = run.units();
+    forget(memory, run, base);
+    // SAFETY: the units were the block's, which nobody uses.
+    memory.with_pool(|pool| unsafe { pool.free(base.as_ptr(), units, true) });
+    Ok(())
+}
+
+fn forget<P: Pages>(memory: &Memory<P>, run: DescriptorRef, base: NonNull<u8>) {
+    memory.map.set(base, 1, SizeClass::NONE);
+    run.clear();
+}
+
+/// Changes the size of a large block without moving it; false where that cannot be done, and then it was to grow.
+///
+/// # Safety
+///
+/// If there is a large block at `block`, it is the caller's, and of what lies behind `size` bytes nothing is used.
+pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, size: usize) -> bool {
+    let Some(bytes) = size.max(1).checked_next_multiple_of(UNIT) else {
+        return false;
+    };
+    let Some(run) = large_at(memory, block.addr().get()) else {
+        return false;
+    };
+    let (wanted, units) = (bytes >> UNIT_SHIFT, run.units());
+    if wanted < units {
+        run.units.set(wanted as u32);
+        // SAFETY: the tail lies in the block, which is the caller's and has no use for it.
+        unsafe {
+            let tail = block.as_ptr().add(wanted << UNIT_SHIFT);
+            memory.with_pool(|pool| pool.free(tail, units - wanted, true));
+        }
+        return true;
+    }
+    if wanted == units {
+        return true;
+    }
+    let extend = |pool: &mut Pool| pool.extend(block.as_ptr(), units, wanted);
+    if wanted > LARGEST_RUN || !memory.with_pool(extend) {
+        return false;
+    }
+    run.units.set(wanted as u32);
+    true
+}
+
+/// Blocks with mappings of their own.
+#[derive(Debug)]
+pub struct MappedBlocks {
+    /// Where they are. Its lock comes before the pool's.
+    pub table: Lock<MappedTable>,
+}
+
+impl MappedBlocks {
+    /// No blocks.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            table: Lock::new(MappedTable::new()),
+        }
+    }
+
+    /// The entry of the block that begins at `address`.
+    #[must_use]
+    pub fn find(&self, address: usize) -> Option<Mapped> {
+        self.table.lock().find(address)
+    }
+
+    /// A block with its own mapping.
+    pub fn map(&self, pages: &impl Pages, size: usize, alignment: usize) -> Option<Large> {
+        let page = pages.page_size();
+        let bytes = size.max(1).checked_next_multiple_of(page)?;
+        let base = pages.reserve(bytes, alignment.max(page), Access::ReadWrite)?;
+        let entry = Mapped::whole(base, bytes);
+        if !self.table.lock().insert(pages, entry) {
+            // SAFETY: the mapping was just made.
+            unsafe { pages.release(base, bytes) };
+            return None;
+        }
+        Some(Large {
+            block: base,
+            clean: true,
+        })
+    }
+
+    /// A block with its own mapping between pages that cannot be touched. It ends as near to the one
+    /// behind it as its alignment allows for.
+    pub fn map_guarded(
+        &self,
+        pages: &impl Pages,
+        size: usize,
+        alignment: usize,
+    ) -> Option<NonNull<u8>> {
+        let page = pages.page_size();
+        let front = alignment.max(page);
+        let inner = size.max(1).checked_next_multiple_of(page)?;
+        let bytes = inner.checked_add(front)?.checked_add(page)?;
+        let base = pages.reserve(bytes, front, Access::None)?;
+        // SAFETY: the mapping was just made: a front, the inner pages, and one page behind them.
+        unsafe {
+            let start = base.add(front);
+            let skip = inner - size.max(1).next_multiple_of(alignment.min(page));
+            let entry = Mapped {
+                block: start.as_ptr().add(skip),
+                base: base.as_ptr(),
+                bytes,
+                size,
+            };
+            let done = pages.protect(start, inner, Access::ReadWrite)
+                && self.table.lock().insert(pages, entry);
+            if !done {
+                pages.release(base, bytes);
+                return None;
+            }
+            NonNull::new(entry.block)
+        }
+    }
+
+    /// Leaves a block between guard pages `size` bytes, which are fewer than it has: the pages behind them go back, and
+    /// cannot be touched either from now on.
+    ///
+    /// # Safety
+    ///
+    /// There is such a block at the address, and it is the caller's.
+    pub unsafe fn shrink_guarded(&self, pages: &impl Pages, address: usize, size: usize) {
+        let mut mapped = self.table.lock();
+        let Some(entry) = mapped.remove(address) else {
+            return;
+        };
+        // An entry has just become free, so that there is room for this one.
+        mapped.insert(pages, Mapped { size, ..entry });
+        drop(mapped);
+        let page = pages.page_size();
+        let end = (address + size).next_multiple_of(page);
+        let rest = entry.base.addr() + entry.bytes - page - end;
+        if rest != 0 {
+            // SAFETY: the pages lie in the block's mapping, behind what is left of it. Where the system refuses, they
+            // are resident, or can be touched.
+            unsafe {
+                let start = NonNull::new_unchecked(entry.block.add(end - address));
+                pages.purge(start, rest);
+                pages.protect(start, rest, Access::None);
+            }
+        }
+    }
+
+    /// Gives a block with its own mapping back; false if there is none at `address`.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the block any more.
+    pub unsafe fn free(&self, pages: &impl Pages, address: usize) -> bool {
+        let entry = self.table.lock().remove(address);
+        let Some(entry) = entry else { return false };
+        if let Some(base) = NonNull::new(entry.base) {
+            // SAFETY: the mapping was the block's. Where the system refuses to unmap, at least the
+            // memory goes back.
+            unsafe {
+                if !pages.release(base, entry.bytes) {
+                    pages.purge(base, entry.bytes);
+                }
+            }
+        }
+        true
+    }
+
+    /// Changes the size of a block that no slab holds without copying it; it may move. `None` leaves it as it was.
+    ///
+    /// # Safety
+    ///
+    /// The block at `block` is the caller's, if there is one.
+    pub unsafe fn resize<P: Pages>(
+        &self,
+        memory: &Memory<P>,
+        block: NonNull<u8>,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: if there is a block at the address, run or mapping, it is the caller's, who wants `size` bytes of it.
+        unsafe {
+            if large_at(memory, block.addr().get()).is_none() {
+                return self.remap(&memory.pages, block, size);
+            }
+            if resize_large(memory, block, size) {
+                return Some(block);
+            }
+            self.move_to_mapping(memory, block, size)
+        }
+    }
+
+    /// Moves a block with its own mapping to another size, or leaves it where that is a little smaller; `None` leaves
+    /// it as it was.
+    ///
+    /// # Safety
+    ///
+    /// If there is such a block, it is the caller's.
+    unsafe fn remap(
+        &self,
+        pages: &impl Pages,
+        block: NonNull<u8>,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
+        let bytes = size.max(1).checked_next_multiple_of(pages.page_size())?;
+        let mut mapped = self.table.lock();
+        let entry = mapped
+            .find(block.addr().get())
+            .filter(|entry| entry.block == entry.base)?;
+        if size <= entry.size && size > entry.size.saturating_sub(UNIT) {
+            return Some(block);
+        }
+        // SAFETY: the mapping is the block's, and the caller's.
+        let moved = unsafe { pages.remap(block, entry.bytes, bytes, Remap::MayMove)? };
+        mapped.remove(block.addr().get());
+        let entry = Mapped::whole(moved, bytes);
+        // An entry has just become free, so that there is room for this one.
+        mapped.insert(pages, entry);
+        Some(moved)
+    }
+
+    /// Gives a large block a mapping of its own, with room for `size` bytes, without copying it; `None`
+    /// leaves it as it was. Blocks that are to stay small have no use for that.
+    ///
+    /// # Safety
+    ///
+    /// There is a large block at `block`, which is the caller's and smaller.
+    pub unsafe fn move_to_mapping<P: Pages>(
+        &self,
+        memory: &Memory<P>,
+        block: NonNull<u8>,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
+        let pages = &memory.pages;
+        if size < GROWS_BY_REMAP {
+            return None;
+        }
+        let bytes = size.checked_next_multiple_of(pages.page_size())?;
+        let run = large_at(memory, block.addr().get())?;
+        let units = run.units();
+        // SAFETY: the block's units are the caller's; what was detached is this function's, and whole again where it was
+        // copied back.
+        unsafe {
+            let old = units << UNIT_SHIFT;
+            let moved = pages.detach(block, old)?;
+            let grown = pages.remap(moved, old, bytes, Remap::MayMove);
+            let base = grown.unwrap_or(moved);
+            let entry = Mapped::whole(base, bytes);
+            if grown.is_none() || !self.table.lock().insert(pages, entry) {
+                block.copy_from_nonoverlapping(base, old);
+                let held = if grown.is_none() { old } else { bytes };
+                pages.release(base, held);
+                return None;
+            }
+            forget(memory, run, block);
+            memory.with_pool(|pool| pool.free(block.as_ptr(), units, false));
+            Some(base)
+        }
+    }
+}
+
+impl Default for MappedBlocks {
+    fn default() -> Self {
+        Self::new()
+    }
+}

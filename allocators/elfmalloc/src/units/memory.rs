@@ -1,0 +1,182 @@
+//! The memory of the process: units of arenas, the class of every address, memory for structures.
+//!
+//! Order of locks: pool, then structures.
+
+use core::ptr::NonNull;
+use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use heapdrome_pages::{Lock, Pages};
+
+use crate::settings::Settings;
+use crate::size_class::{SizeClass, UNIT, UNIT_SHIFT};
+use crate::units::class_map::ClassMap;
+use crate::units::descriptor::DescriptorRef;
+use crate::units::directory::Directory;
+use crate::units::metadata::Metadata;
+use crate::units::pool::{Pool, Run};
+
+/// Units, and what describes them.
+#[derive(Debug)]
+pub struct Memory<P> {
+    /// Class of every address.
+    pub map: ClassMap,
+    /// Door to the system.
+    pub pages: P,
+    directory: Directory,
+    /// Free units.
+    pub pool: Lock<Pool>,
+    /// Memory for structures.
+    pub structures: Lock<Metadata>,
+    /// Units in use, as of the last change.
+    live: AtomicUsize,
+    /// Number of times that memory was given back to the system, and its bytes.
+    purges: AtomicU64,
+    purged: AtomicU64,
+    started: AtomicBool,
+}
+
+impl<P: Pages> Memory<P> {
+    /// No memory yet.
+    pub const fn new(pages: P) -> Self {
+        Self {
+            map: ClassMap::new(),
+            pages,
+            directory: Directory::new(),
+            pool: Lock::new(Pool::new()),
+            structures: Lock::new(Metadata::new()),
+            live: AtomicUsize::new(0),
+            purges: AtomicU64::new(0),
+            purged: AtomicU64::new(0),
+            started: AtomicBool::new(false),
+        }
+    }
+
+    /// Finds room for the arena, once; later calls do nothing, and ask for no settings. Everything works without, but
+    /// slower.
+    pub fn start(&self, settings: impl FnOnce() -> Settings) {
+        let mut pool = self.pool.lock();
+        // Relaxed: read and written under the pool's lock.
+        if self.started.swap(true, Relaxed) {
+            return;
+        }
+        let arena = pool.start(&self.pages, &self.directory, &settings());
+        if let Some((base, size)) = arena {
+            pool.single = self.map.start(&self.pages, base, size);
+        }
+    }
+
+    /// Returns the descriptor of the slab or run that `address` lies in; see [`Directory::run_of`].
+    #[inline]
+    pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
+        self.directory.run_of(address)
+    }
+
+    /// Finds arenas without a lock.
+    #[inline]
+    pub const fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Takes a run of units from the pool.
+    pub fn allocate_run(&self, units: usize, alignment: usize) -> Option<Run> {
+        self.with_pool(|pool| pool.allocate(&self.pages, &self.directory, units, alignment))
+    }
+
+    /// Does something with the pool, and notes for those without its lock how much lives.
+    pub fn with_pool<R>(&self, action: impl FnOnce(&mut Pool) -> R) -> R {
+        let mut pool = self.pool.lock();
+        let result = action(&mut pool);
+        // Relaxed: a number that stands alone.
+        self.live.store(pool.live, Relaxed);
+        result
+    }
+
+    /// Units in use, as of the last change.
+    #[inline]
+    pub fn live_units(&self) -> usize {
+        // Relaxed: a number that stands alone.
+        self.live.load(Relaxed)
+    }
+
+    /// Bytes of the units in use, as of the last change.
+    #[inline]
+    pub fn live_bytes(&self) -> usize {
+        self.live_units() * UNIT
+    }
+
+    /// Number of times that memory was given back to the system, and its bytes.
+    pub fn purges(&self) -> (u64, u64) {
+        // Relaxed: numbers that stand alone.
+        (self.purges.load(Relaxed), self.purged.load(Relaxed))
+    }
+
+    pub(super) fn count_purge(&self, bytes: usize) {
+        // Relaxed: numbers that stand alone.
+        self.purges.fetch_add(1, Relaxed);
+        self.purged.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// Returns zero memory for a structure without which no block can be served. If the system has no more for
+    /// structures, since blocks had it all, a unit that no block has any longer serves for good.
+    pub fn structure(&self, bytes: usize) -> Option<NonNull<u8>> {
+        let found = self.structures.lock().allocate(&self.pages, bytes);
+        if found.is_some() {
+            return found;
+        }
+        let run = self.allocate_run(bytes.div_ceil(UNIT), UNIT)?;
+        let lent = run.units << UNIT_SHIFT;
+        // SAFETY: the run was just taken from the pool, so that no other code has it; its descriptor and its class say
+        // that no block is there.
+        unsafe {
+            if !run.clean {
+                run.base.as_ptr().write_bytes(0, lent);
+            }
+            let mut structures = self.structures.lock();
+            // Two threads may come here at once: what is left of the first one's unit is lost then.
+            structures.add(run.base, lent);
+            structures.allocate(&self.pages, bytes)
+        }
+    }
+
+    /// Asserts that the pool's counts fit its maps, and that the class map says of each unit what its descriptor does. No
+    /// thread is making or giving back a run.
+    ///
+    /// # Panics
+    ///
+    /// Where this does not hold.
+    pub fn check(&self) {
+        let pool = self.pool.lock();
+        pool.check();
+        for (address, is_free) in pool.units() {
+            let class = self
+                .run_of(address)
+                .map_or(SizeClass::NONE, |run| run.class());
+            assert!(
+                !is_free || class == SizeClass::NONE,
+                "a free unit has a class"
+            );
+            let mapped = self.map.window().find(address);
+            assert!(mapped.is_none_or(|mapped| mapped == class), "the class map");
+        }
+    }
+
+    /// Gives addresses of purged units back to the system, `kept` units aside. True if any went.
+    pub fn release_addresses(&self, kept: usize) -> bool {
+        let mut pool = self.pool.lock();
+        pool.shrink(&self.pages, &self.directory, kept)
+    }
+
+    /// Frees every lock in the child of a fork.
+    ///
+    /// # Safety
+    ///
+    /// There is only the calling thread, it has no guard of a lock, and no thread of the parent was changing what one
+    /// guards.
+    pub unsafe fn free_locks(&self) {
+        // SAFETY: the conditions are those of `free_in_child`.
+        unsafe {
+            self.structures.free_in_child();
+            self.pool.free_in_child();
+        }
+    }
+}

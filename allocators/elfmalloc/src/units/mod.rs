@@ -1,0 +1,15 @@
+//! Units: the memory of the process in pieces of 64 KiB. Arenas, the pool of free units, the class map, memory for
+//! structures, and blocks that are runs of units or mappings of their own.
+
+pub mod arena;
+pub mod class_map;
+pub mod descriptor;
+pub mod directory;
+pub(crate) mod growth;
+pub mod large;
+pub mod mapped;
+pub mod memory;
+pub mod metadata;
+pub mod pool;
+pub(crate) mod purge;
+pub mod unit_map;

@@ -1,0 +1,379 @@
+//! The pool of free units, shared by all classes and threads.
+//!
+//! Units that may still be resident are handed out first, lowest address first; what is given back
+//! to the system is taken from the other end. So memory is reused before new pages are touched, and
+//! what lies idle gathers where it can be given back in large pieces.
+
+mod check;
+
+use core::ops::Range;
+use core::ptr::NonNull;
+
+use heapdrome_pages::{Pages, Placed};
+
+use crate::settings::Settings;
+use crate::size_class::UNIT_SHIFT;
+use crate::units::arena::{Arena, LARGEST_RUN, MOST};
+use crate::units::descriptor::DescriptorRef;
+use crate::units::directory::Directory;
+use crate::units::growth::{
+    commit, huge_pages_around, resident_along, soil_huge_pages, whole_pages,
+};
+use crate::units::unit_map::UnitMap;
+
+/// The memory of some units that follow one another, and their number. They are out of the pool, so that nobody uses
+/// them.
+pub(crate) type Taken = (NonNull<u8>, usize);
+
+/// Some units that follow one another.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// The memory.
+    pub base: NonNull<u8>,
+    /// The descriptor of the first unit.
+    pub descriptor: DescriptorRef,
+    /// How many units.
+    pub units: usize,
+    /// True where the memory reads as zero.
+    pub clean: bool,
+    /// How many units may become resident that were not: these, and what becomes so with them.
+    pub fresh: usize,
+}
+
+/// The units of all arenas; a lock guards it.
+#[derive(Debug)]
+pub struct Pool {
+    arenas: [Arena; MOST],
+    count: usize,
+    /// `None` until somebody decides, which means yes.
+    huge: Option<bool>,
+    with_states: bool,
+    /// The class map, and what is known of blocks' states, describe the first arena only.
+    pub single: bool,
+    /// Units in use.
+    pub live: usize,
+    /// Free units that may be resident.
+    pub dirty: usize,
+    /// The fewest dirty units since the last epoch.
+    pub dirty_low: usize,
+    /// Units that threads are purging, which are out of the maps meanwhile.
+    purging: usize,
+    /// Units that were put to use since the last epoch.
+    pub taken: usize,
+    /// Units that may be read and written.
+    pub committed: usize,
+    /// The most units ever in use.
+    pub peak: usize,
+}
+
+// SAFETY: the pointers within may be used by any thread that holds the pool's lock.
+unsafe impl Send for Pool {}
+
+impl Pool {
+    /// A pool without memory.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            arenas: [const { Arena::NONE }; MOST],
+            count: 0,
+            huge: None,
+            with_states: false,
+            single: false,
+            live: 0,
+            dirty: 0,
+            dirty_low: 0,
+            purging: 0,
+            taken: 0,
+            committed: 0,
+            peak: 0,
+        }
+    }
+
+    /// Finds room for an arena as large as the settings say; else the pool makes do with small arenas.
+    /// Returns the first address and the size of the large one.
+    pub fn start(
+        &mut self,
+        pages: &impl Pages,
+        directory: &Directory,
+        settings: &Settings,
+    ) -> Option<(NonNull<u8>, usize)> {
+        self.huge = settings.huge_pages;
+        self.with_states = settings.states;
+        let wanted = (settings.arena != 0).then_some(settings.arena);
+        let arena = wanted.and_then(|bytes| Arena::find(pages, bytes, settings.states))?;
+        directory.add(&arena);
+        let base = arena.address(0);
+        self.arenas[0] = arena;
+        self.count = 1;
+        Some((base, settings.arena))
+    }
+
+    /// Says whether huge pages are asked for, unless the settings say.
+    pub const fn prefer_huge_pages(&mut self, huge: bool) {
+        if self.huge.is_none() {
+            self.huge = Some(huge);
+        }
+    }
+
+    /// Whether an arena has so many units, free or not.
+    #[must_use]
+    pub fn may_hold(&self, count: usize) -> bool {
+        let arenas = &self.arenas[..self.count];
+        arenas.iter().any(|arena| arena.units() >= count)
+    }
+
+    /// A run of `count` units whose address is a multiple of `alignment` bytes.
+    pub fn allocate(
+        &mut self,
+        pages: &impl Pages,
+        directory: &Directory,
+        count: usize,
+        alignment: usize,
+    ) -> Option<Run> {
+        let found = self.find(count, alignment);
+        let found = found.or_else(|| self.grow(pages, directory, count, alignment));
+        let (arena, unit) = found?;
+        Some(self.take(arena, unit, count))
+    }
+
+    /// Gives a run back. Its descriptors are unused then.
+    ///
+    /// # Safety
+    ///
+    /// The units belong to the caller, who uses them no more.
+    pub unsafe fn free(&mut self, base: *mut u8, count: usize, dirty: bool) {
+        let Some((arena, unit)) = self.locate(base.addr()) else {
+            debug_assert!(false, "a run of no arena");
+            return;
+        };
+        let arena = &mut self.arenas[arena];
+        arena.free.change(unit, count, true);
+        if dirty {
+            arena.dirty.change(unit, count, true);
+            self.dirty += count;
+        }
+        self.live -= count;
+    }
+
+    /// Makes a run longer at its end; true if the units there were free. `clean` says of those added
+    /// whether they read as zero.
+    pub fn extend(&mut self, base: *mut u8, count: usize, new_count: usize) -> bool {
+        let Some((index, unit)) = self.locate(base.addr()) else {
+            return false;
+        };
+        let more = new_count - count;
+        let arena = &self.arenas[index];
+        let end = unit + count;
+        if end + more > arena.committed || arena.free.run_from(end, more) < more {
+            return false;
+        }
+        self.take(index, end, more);
+        true
+    }
+
+    /// Takes up to `most` dirty units that lie together out of the pool, those last to be handed out
+    /// again, so that they can be purged without the lock. Where huge pages were asked for, only whole
+    /// ones: the rest of one that is purged in part would be split into small pages.
+    pub fn take_dirty(&mut self, most: usize) -> Option<Taken> {
+        self.take_dirty_run(most, true, &(0..0))
+    }
+
+    /// The same for parts of huge pages too, but for nothing at the addresses in `spared`.
+    pub fn take_any_dirty(&mut self, most: usize, spared: &Range<usize>) -> Option<Taken> {
+        self.take_dirty_run(most, false, spared)
+    }
+
+    fn take_dirty_run(&mut self, most: usize, whole: bool, spared: &Range<usize>) -> Option<Taken> {
+        for arena in self.arenas[..self.count].iter_mut().rev() {
+            let mut below = usize::MAX;
+            while let Some(last) = arena.dirty.last_before(below) {
+                let address = arena.address(last).addr().get();
+                if spared.contains(&address) {
+                    below = last - ((address - spared.start) >> UNIT_SHIFT);
+                    continue;
+                }
+                let above = address.checked_sub(spared.end);
+                let room = above.map_or(most, |above| most.min((above >> UNIT_SHIFT) + 1));
+                let run = arena.dirty.run_before(last + 1, room);
+                below = last + 1 - run;
+                let (first, count) = if whole {
+                    whole_pages(arena, below, run)
+                } else {
+                    (below, run)
+                };
+                if count == 0 {
+                    continue;
+                }
+                arena.free.change(first, count, false);
+                arena.dirty.change(first, count, false);
+                self.dirty -= count;
+                self.dirty_low = self.dirty_low.min(self.dirty);
+                self.purging += count;
+                return Some((arena.address(first), count));
+            }
+        }
+        None
+    }
+
+    /// The addresses of the huge pages that a run lies in, and how many of their units are dirty.
+    pub(crate) fn huge_pages_of(&self, run: &Run) -> (Range<usize>, usize) {
+        let Some((index, first)) = self.locate(run.base.addr().get()) else {
+            return (0..0, 0);
+        };
+        let arena = &self.arenas[index];
+        let pages = huge_pages_around(arena, first, run.units);
+        if pages.is_empty() {
+            return (0..0, 0);
+        }
+        let base = arena.address(0).addr().get();
+        let addresses = base + (pages.start << UNIT_SHIFT)..base + (pages.end << UNIT_SHIFT);
+        let dirty = pages.filter(|&unit| arena.dirty.contains(unit)).count();
+        (addresses, dirty)
+    }
+
+    /// Puts back what [`take_dirty`](Self::take_dirty) took.
+    pub fn put_purged(&mut self, base: NonNull<u8>, count: usize, clean: bool) {
+        self.purging -= count;
+        if let Some((index, unit)) = self.locate(base.addr().get()) {
+            let arena = &mut self.arenas[index];
+            arena.free.change(unit, count, true);
+            if !clean {
+                arena.dirty.change(unit, count, true);
+                self.dirty += count;
+            }
+        }
+    }
+
+    /// Gives addresses of free units that are clean back to the system, `kept` units of each arena aside. True if any
+    /// went.
+    pub fn shrink(&mut self, pages: &impl Pages, directory: &Directory, kept: usize) -> bool {
+        let before = self.committed;
+        for (index, arena) in self.arenas[..self.count].iter_mut().enumerate() {
+            let gone = arena.shrink(pages, kept);
+            if gone != 0 {
+                directory.extend(index, arena);
+                self.committed -= gone;
+            }
+        }
+        self.committed != before
+    }
+
+    /// Forgets how fast the arenas grew.
+    pub(crate) fn forget_steps(&mut self) {
+        for arena in &mut self.arenas[..self.count] {
+            arena.last_step = None;
+        }
+    }
+
+    fn find(&self, count: usize, alignment: usize) -> Option<(usize, usize)> {
+        let arenas = &self.arenas[..self.count];
+        let dirty = arenas
+            .iter()
+            .map(|arena| find_in(arena, &arena.dirty, count, alignment));
+        if self.dirty >= count
+            && let Some(found) = with_index(dirty)
+        {
+            return Some(found);
+        }
+        let in_free = |arena: &Arena| find_in(arena, &arena.free, count, alignment);
+        with_index(arenas.iter().map(in_free))
+    }
+
+    fn take(&mut self, index: usize, unit: usize, count: usize) -> Run {
+        let arena = &mut self.arenas[index];
+        let along = resident_along(arena, unit, count);
+        arena.free.change(unit, count, false);
+        let soiled = arena.dirty.change(unit, count, false);
+        self.dirty = self.dirty + soil_huge_pages(arena, unit, count) - soiled;
+        self.dirty_low = self.dirty_low.min(self.dirty);
+        self.taken += count;
+        self.live += count;
+        self.peak = self.peak.max(self.live);
+        Run {
+            base: arena.address(unit),
+            descriptor: arena.descriptor(unit),
+            units: count,
+            clean: soiled == 0,
+            fresh: count - soiled + along,
+        }
+    }
+
+    /// Commits more of an arena, the newest that has room, or makes another where there may be several, and finds the
+    /// run there.
+    fn grow(
+        &mut self,
+        pages: &impl Pages,
+        directory: &Directory,
+        count: usize,
+        alignment: usize,
+    ) -> Option<(usize, usize)> {
+        let slack = (alignment >> UNIT_SHIFT).saturating_sub(1);
+        let huge = self.huge != Some(false);
+        let mut is_full = false;
+        for (index, arena) in self.arenas[..self.count].iter_mut().enumerate().rev() {
+            match commit(arena, pages, huge, count, slack) {
+                Ok(units) => {
+                    directory.extend(index, arena);
+                    self.committed += units;
+                    return self.find(count, alignment);
+                }
+                Err(reason) => is_full |= reason == Placed::Occupied,
+            }
+        }
+        // A large arena has no others beside it unless it cannot grow: blocks elsewhere take the slow path.
+        let alone = self.single && (self.with_states || !is_full);
+        if alone || self.count == MOST || count.max(slack) > LARGEST_RUN {
+            return None;
+        }
+        let mut arena = self.reserve_small(pages, count + slack)?;
+        let Ok(units) = commit(&mut arena, pages, huge, count, slack) else {
+            // SAFETY: it is in no list yet.
+            unsafe { arena.release(pages) };
+            return None;
+        };
+        directory.add(&arena);
+        self.arenas[self.count] = arena;
+        self.count += 1;
+        self.committed += units;
+        self.find(count, alignment)
+    }
+
+    /// One more small arena with room for `wanted` units, larger the more there is already.
+    fn reserve_small(&self, pages: &impl Pages, wanted: usize) -> Option<Arena> {
+        let wanted = wanted.next_power_of_two();
+        let mut units = wanted
+            .max((self.committed / 2).next_power_of_two())
+            .max(128);
+        loop {
+            match Arena::reserve(pages, units << UNIT_SHIFT, self.with_states) {
+                None if units > wanted => units = (units / 2).max(wanted),
+                reserved => return reserved,
+            }
+        }
+    }
+
+    fn locate(&self, address: usize) -> Option<(usize, usize)> {
+        let arenas = self.arenas[..self.count].iter();
+        with_index(arenas.map(|arena| arena.unit_of(address)))
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The first answer, and the number of the arena that gave it.
+fn with_index(answers: impl Iterator<Item = Option<usize>>) -> Option<(usize, usize)> {
+    answers
+        .enumerate()
+        .find_map(|(index, answer)| Some((index, answer?)))
+}
+
+/// The first of `count` units of a map of the arena's that follow one another, at a multiple of `alignment` bytes.
+fn find_in(arena: &Arena, map: &UnitMap, count: usize, alignment: usize) -> Option<usize> {
+    // Alignment is one of addresses, not of the arena's own numbers.
+    let before = arena.address(0).addr().get() >> UNIT_SHIFT;
+    map.find_run(count, (alignment >> UNIT_SHIFT).max(1), before)
+}

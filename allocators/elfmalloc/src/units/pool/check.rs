@@ -1,0 +1,34 @@
+//! What must hold of the pool.
+
+use super::Pool;
+
+impl Pool {
+    /// Asserts that the counts fit the maps.
+    ///
+    /// # Panics
+    ///
+    /// Where they do not.
+    pub fn check(&self) {
+        let (mut free, mut dirty, mut committed) = (0, 0, 0);
+        for arena in &self.arenas[..self.count] {
+            committed += arena.committed - arena.skipped;
+            for unit in 0..arena.committed {
+                free += usize::from(arena.free.contains(unit));
+                dirty += usize::from(arena.dirty.contains(unit));
+                assert!(arena.free.contains(unit) || !arena.dirty.contains(unit));
+            }
+        }
+        assert_eq!(dirty, self.dirty, "the count of dirty units");
+        assert_eq!(committed, self.committed, "the count of committed units");
+        let known = free + self.live + self.purging;
+        assert_eq!(known, committed, "free, in use, or being purged");
+    }
+
+    /// Addresses of all units, and whether each is free.
+    pub(in crate::units) fn units(&self) -> impl Iterator<Item = (usize, bool)> {
+        self.arenas[..self.count].iter().flat_map(|arena| {
+            let unit = |unit| (arena.address(unit).addr().get(), arena.free.contains(unit));
+            (0..arena.committed).map(unit)
+        })
+    }
+}

@@ -1,0 +1,20 @@
+//! Blocks that go back to their slabs without a magazine.
+
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::misuse::Misuse;
+use heapdrome_elfmalloc::slabs::bin::ClassBin;
+use heapdrome_elfmalloc::slabs::free_blocks::FreeBlocks;
+use heapdrome_pages::Pages;
+
+/// Gives blocks back that the test allocated, maybe twice; nobody follows the pointers afterwards.
+pub fn give<P: Pages>(
+    heaps: &Heaps<P>,
+    home: Option<ClassBin<'_>>,
+    class: SizeClass,
+    blocks: &mut [*mut u8],
+) -> Result<(), Misuse> {
+    // SAFETY: the blocks are the test's own, and given up.
+    let blocks = unsafe { FreeBlocks::new(class, blocks) };
+    heaps.shards.give(home, blocks).map(drop)
+}

@@ -1,0 +1,142 @@
+//! The tables of mechanisms in `docs/elfmalloc.md` name every constant of the sources, and count right.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PAGE: &str = include_str!("../../../docs/elfmalloc.md");
+/// The heading of the tables.
+const SECTION: &str = "\n## Mechanisms\n";
+
+/// A constant: the file that defines it, below `src`, and its name.
+type Constant = (String, String);
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// Path below `src`, and text, of every source file.
+fn sources() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(root()).expect("it is below");
+            let text = fs::read_to_string(&path).expect("a text");
+            found.insert(name.display().to_string(), text);
+        }
+    }
+    found
+}
+
+/// The part of a source file that is no test.
+fn shipped(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or(text)
+}
+
+/// The name of the numeric constant that a line defines.
+fn constant(line: &str) -> Option<&str> {
+    let (visibility, definition) = line.trim_start().split_once("const ")?;
+    let (name, rest) = definition.split_once(": ")?;
+    let (kind, _) = rest.split_once(" =")?;
+    let is_number = kind.parse::<NumberKind>().is_ok();
+    let is_item = visibility.is_empty() || visibility.starts_with("pub");
+    (is_item && is_number).then_some(name)
+}
+
+struct NumberKind;
+
+impl std::str::FromStr for NumberKind {
+    type Err = ();
+
+    fn from_str(kind: &str) -> Result<Self, ()> {
+        let size = kind.strip_prefix(['u', 'i']).ok_or(())?;
+        let known = size == "size" || size.parse::<u8>().is_ok();
+        known.then_some(Self).ok_or(())
+    }
+}
+
+fn constants(sources: &BTreeMap<String, String>) -> BTreeSet<Constant> {
+    let mut all = BTreeSet::new();
+    for (file, text) in sources
+        .iter()
+        .filter(|(file, _)| !file.ends_with("tests.rs"))
+    {
+        let names = shipped(text).lines().filter_map(constant);
+        all.extend(names.map(|name| (file.clone(), name.to_owned())));
+    }
+    all
+}
+
+/// What stands between backquotes.
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// Cells of the rows of all tables in the section.
+fn rows() -> Vec<Vec<&'static str>> {
+    let (_, section) = PAGE.split_once(SECTION).expect("the section");
+    let section = section.split("\n## ").next().unwrap_or(section);
+    let cells = |line: &'static str| {
+        let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
+        Some(row.split(" | ").map(str::trim).collect::<Vec<_>>())
+    };
+    section.lines().filter_map(cells).collect()
+}
+
+/// Constants of the rows with three cells: names in the second, files in the third.
+fn documented(known: &BTreeSet<Constant>) -> Vec<Constant> {
+    let mut all = Vec::new();
+    for row in rows() {
+        let [_, names, files] = row[..] else { continue };
+        for name in quoted(names) {
+            let file = quoted(files)
+                .find(|file| known.contains(&((*file).to_owned(), name.to_owned())))
+                .unwrap_or_else(|| panic!("{name} is in none of {files}"));
+            all.push((file.to_owned(), name.to_owned()));
+        }
+    }
+    all
+}
+
+/// The number that the page says now.
+fn counted(what: &str) -> usize {
+    let row = rows().into_iter().find(|row| row[0] == what);
+    let row = row.unwrap_or_else(|| panic!("no row: {what}"));
+    row[2].parse().expect("a number")
+}
+
+#[test]
+fn the_page_names_every_constant_once() {
+    let known = constants(&sources());
+    let documented = documented(&known);
+    let distinct: BTreeSet<Constant> = documented.iter().cloned().collect();
+    assert_eq!(distinct.len(), documented.len(), "one is named twice");
+    assert_eq!(distinct, known);
+}
+
+#[test]
+fn the_page_counts_right() {
+    let sources = sources();
+    let shipped_files = sources.keys().filter(|file| !file.ends_with("tests.rs"));
+    assert_eq!(counted("source files"), shipped_files.count());
+    let longest = sources.values().map(|text| text.lines().count()).max();
+    assert_eq!(Some(counted("lines of the longest")), longest);
+    assert_eq!(counted("numeric constants"), constants(&sources).len());
+    let is_block = |line: &&str| {
+        let code = line.split('/').next().unwrap_or(line);
+        code.split("unsafe {").nth(1).is_some()
+    };
+    let blocks = sources
+        .values()
+        .flat_map(|text| text.lines())
+        .filter(is_block);
+    assert_eq!(counted("unsafe blocks"), blocks.count());
+}

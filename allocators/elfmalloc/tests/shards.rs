@@ -1,0 +1,290 @@
+//! Threads beyond the number of shards share them, over simulated pages.
+
+mod giving;
+
+use std::iter::repeat_with;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use giving::give;
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::heap::heaps::Heaps;
+use heapdrome_elfmalloc::heap::maintenance::look_around;
+use heapdrome_elfmalloc::heap::refill::refill;
+use heapdrome_elfmalloc::heap::threads::detach;
+use heapdrome_elfmalloc::heap::threads::trim;
+use heapdrome_elfmalloc::process::statistics::Snapshot;
+use heapdrome_elfmalloc::settings::Settings;
+use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_elfmalloc::slabs::bin::Bin;
+use heapdrome_pages::Simulated;
+
+/// Far more than it takes, for machines with much else to do.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A back-end with so many shards.
+fn backend_with(shards: usize) -> Heaps<Simulated> {
+    let backend = Heaps::new(Simulated::new(1 << 30));
+    backend.start(|| Settings {
+        arena: 0,
+        shards,
+        ..Settings::DEFAULT
+    });
+    backend
+}
+
+#[test]
+fn threads_of_one_shard_take_blocks_from_one_slab() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
+    let blocks = heaps.map(|heap| refill(&backend, heap, class).addr());
+    assert!(blocks.iter().all(|block| block / UNIT == blocks[0] / UNIT));
+    assert_eq!(backend.shards.slabs(), 1);
+    backend.check();
+}
+
+#[test]
+fn each_shard_has_as_many_threads() {
+    let backend = backend_with(2);
+    let class = SizeClass::of(64);
+    let heaps = [(); 4].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are such.
+    let mut bins = heaps.map(|heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class)));
+    bins.sort();
+    assert!(bins[0] == bins[1] && bins[1] != bins[2] && bins[2] == bins[3]);
+    // SAFETY: the heaps are this thread's, which uses these two no more.
+    unsafe {
+        for heap in heaps {
+            if ptr::eq(&*backend.bin(heap, class), bins[0]) {
+                detach(&backend, heap);
+            }
+        }
+    }
+    let next = backend.attach().expect("there is memory");
+    // SAFETY: the heap is one.
+    assert!(ptr::eq(&*backend.bin(next, class), bins[0]));
+}
+
+#[test]
+fn slabs_stay_until_the_last_thread_leaves() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let [first, second] = [(); 2].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are this thread's until they are detached.
+    unsafe {
+        refill(&backend, first, class);
+        let bin = backend.bin(second, class);
+        detach(&backend, first);
+        assert!(!bin.lock().idle);
+        assert_eq!(bin.lock().slabs, 1, "its block is in use");
+        detach(&backend, second);
+        assert!(bin.lock().idle);
+        assert_eq!(bin.lock().slabs, 0, "others find it in the common bin");
+    }
+    backend.check();
+    let third = backend.attach().expect("there is memory");
+    assert!(!backend.bin(third, class).lock().idle);
+    refill(&backend, third, class);
+    assert_eq!(backend.shards.slabs(), 1);
+    backend.check();
+}
+
+#[test]
+fn in_the_child_of_a_fork_the_shard_keeps_its_one_thread() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let [_gone, own] = [(); 2].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heap is this thread's, and there is no other thread.
+    unsafe {
+        refill(&backend, own, class);
+        backend.disown(Some(own));
+        let bin = backend.bin(own, class);
+        assert!(!bin.lock().idle);
+        assert_eq!(bin.lock().slabs, 1);
+        detach(&backend, own);
+        assert!(bin.lock().idle);
+    }
+    backend.check();
+}
+
+#[test]
+fn a_thread_moves_to_a_shard_that_others_left() {
+    let backend = backend_with(2);
+    let class = SizeClass::of(64);
+    let heaps = [(); 4].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are this thread's, which uses two of them no more.
+    unsafe {
+        let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
+        let first = bin_of(heaps[0]);
+        let (gone, left): (Vec<_>, Vec<_>) = heaps.iter().partition(|heap| bin_of(**heap) == first);
+        assert_eq!((gone.len(), left.len()), (2, 2));
+        for heap in gone {
+            detach(&backend, heap);
+        }
+        assert_eq!(bin_of(left[0]), bin_of(left[1]));
+        for heap in &left {
+            heap.looked.set(u64::MAX / 2);
+            look_around(&backend, *heap);
+        }
+        assert_ne!(bin_of(left[0]), bin_of(left[1]));
+        assert!(
+            left.iter()
+                .all(|heap| !backend.bin(*heap, class).lock().idle)
+        );
+    }
+    backend.check();
+}
+
+#[test]
+fn more_processors_make_more_shards_and_fewer_take_none_away() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let first = backend.attach().expect("there is memory");
+    backend.shards.widen(2);
+    backend.shards.widen(1);
+    let second = backend.attach().expect("there is memory");
+    let bins = [first, second].map(|heap| backend.bin(heap, class));
+    assert!(bins[0] != bins[1]);
+    assert!(!bins[1].lock().idle);
+    backend.check();
+}
+
+#[test]
+fn threads_beyond_the_number_of_shards_use_the_shard_of_their_processor() {
+    let backend = backend_with(2);
+    let class = SizeClass::of(64);
+    let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are such.
+    let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
+    let own = heaps.map(bin_of);
+    // To which shard a thread is attached does not matter; each processor has one of the shards, and keeps it.
+    let mut on = [0, 1, 2, 3, 0].map(|processor| {
+        backend.memory().pages.set_processor(processor);
+        let [first, second, third] = heaps.map(bin_of);
+        assert!(first == second && second == third);
+        first
+    });
+    assert_eq!(on[0], on[4]);
+    on[..4].sort();
+    assert!(on[0] == on[1] && on[1] != on[2] && on[2] == on[3]);
+    // As many threads as shards have what is theirs.
+    // SAFETY: the heap is this thread's, which uses it no more.
+    unsafe { detach(&backend, heaps[2]) };
+    for processor in 0..2 {
+        backend.memory().pages.set_processor(processor);
+        assert_eq!(heaps.map(bin_of)[..2], own[..2]);
+    }
+    backend.check();
+}
+
+#[test]
+fn a_shard_without_threads_serves_no_processor() {
+    let backend = backend_with(2);
+    let class = SizeClass::of(64);
+    let heaps = [(); 5].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: the heaps are such.
+    let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
+    let own = heaps.map(bin_of);
+    for processor in 0..2 {
+        backend.memory().pages.set_processor(processor);
+        bin_of(heaps[0]);
+    }
+    // The shard with three threads keeps them all, the other none.
+    let many = heaps
+        .iter()
+        .zip(own)
+        .filter(|(_, bin)| own.iter().filter(|other| *other == bin).count() == 3);
+    let many: Vec<_> = many.map(|(heap, bin)| (*heap, bin)).collect();
+    assert_eq!(many.len(), 3);
+    for (heap, bin) in heaps.iter().zip(own) {
+        if bin != many[0].1 {
+            // SAFETY: the heap is this thread's, which uses it no more.
+            unsafe { detach(&backend, *heap) };
+        }
+    }
+    for processor in 0..2 {
+        backend.memory().pages.set_processor(processor);
+        assert!(many.iter().all(|(heap, bin)| bin_of(*heap) == *bin));
+    }
+    backend.check();
+}
+
+#[test]
+fn processors_get_their_shards_anew_when_there_is_one_more() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let attach = || backend.attach().expect("there is memory");
+    let mut heaps = vec![attach(), attach()];
+    let served = |heap, processor| {
+        backend.memory().pages.set_processor(processor);
+        // SAFETY: the heap is one.
+        ptr::from_ref::<Bin>(&*backend.bin(heap, class))
+    };
+    assert_eq!(served(heaps[0], 0), served(heaps[0], 1));
+    backend.shards.widen(2);
+    heaps.push(attach());
+    assert_ne!(served(heaps[0], 0), served(heaps[0], 1));
+    backend.check();
+}
+
+#[test]
+fn a_slab_that_is_added_when_the_last_thread_has_left_goes_where_others_find_it() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let heap = backend.attach().expect("there is memory");
+    let mut block = ptr::null_mut();
+    let bin = backend.bin(heap, class);
+    bin.lock().set_idle(true);
+    assert_eq!(backend.take(bin, std::slice::from_mut(&mut block)), 1);
+    assert_eq!(bin.lock().slabs, 0);
+    assert_eq!(backend.shards.common_bin(class).lock().slabs, 1);
+    backend.check();
+}
+
+#[test]
+fn where_memory_is_used_up_a_block_of_another_shard_serves() {
+    let backend = Heaps::new(Simulated::new(4 << 20));
+    backend.start(|| Settings {
+        arena: 0,
+        shards: 2,
+        ..Settings::DEFAULT
+    });
+    let class = SizeClass::of(if cfg!(miri) { 4096 } else { 1024 });
+    let [first, second] = [(); 2].map(|()| backend.attach().expect("there is memory"));
+    let bin = backend.bin(first, class);
+    let blocks = repeat_with(|| backend.take_one(bin));
+    let mut blocks: Vec<_> = blocks.take_while(|block| !block.is_null()).collect();
+    assert!(refill(&backend, second, class).is_null());
+    assert_eq!(give(&backend, Some(bin), class, &mut blocks[..1]), Ok(()));
+    assert!(!refill(&backend, second, class).is_null());
+    backend.check();
+}
+
+#[test]
+fn nobody_looks_for_slabs_where_there_is_no_shard() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
+    // SAFETY: heaps live for ever, and any thread may use bins.
+    let own = heaps.map(|heap| &heap.attachment().own().get().bins[class.number()]);
+    let listed = backend.bin(heaps[0], class);
+    // Whoever looked there would have to wait.
+    let unlisted = own.iter().filter(|bin| !ptr::eq(**bin, &*listed));
+    let held: Vec<_> = unlisted.map(|bin| bin.lock()).collect();
+    assert_eq!(held.len(), 2);
+    std::thread::scope(|scope| {
+        let looks = scope.spawn(|| {
+            assert_eq!(Snapshot::of(&backend).all.live, 0);
+            trim(&backend, None, 0)
+        });
+        let begin = Instant::now();
+        while !looks.is_finished() && begin.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
+        let has_waited = !looks.is_finished();
+        drop(held);
+        assert!(!has_waited);
+    });
+    backend.check();
+}
