@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 
 use crate::WitnessError;
 
-/// What tells two states of a file apart without reading it: device, inode, size, times of the last writing and of the
-/// last change of any kind. Nobody can set the latter.
+/// Device, inode, size, and times of the last writing and of the last change of any kind: they differ between two states
+/// of a file. No program can set the last of them.
 type State = (u64, u64, u64, (i64, i64), (i64, i64));
 
 /// Hashes of files. Each file is read once as long as it stays as it is: a program may have a hundred megabytes, and

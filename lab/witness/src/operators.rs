@@ -2,7 +2,7 @@
 //!
 //! A program that defines `operator new` calls it past the counting library. If that passes on to malloc, as most do,
 //! each call counts there. If it keeps a pool, no allocator that is raced serves what comes from it. So the processor stops
-//! the program's first thread at the beginning of that function (a hardware breakpoint), some hundred times: a call
+//! the program's first thread at the beginning of that function (a hardware breakpoint), a thousand times at most: a call
 //! after which the library has counted nothing until the next one reached no malloc.
 
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::layout::{FUNCTIONS, Function, Record};
 use crate::ledger::takes_memory;
 
-/// Calls that are watched; each takes about 10 µs.
+/// Calls that are watched; each stops the thread.
 const MOST: u32 = 1_000;
 
 /// Fewer calls than this say nothing.
