@@ -115,7 +115,7 @@ fn hideable(label: &str, drawings: &Markup) -> Markup {
 /// A drawing by itself.
 fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
     let figure = drawn.figure(plot, None);
-    match plot.has_curves() {
+    match plot.has_curves {
         true => hideable(drawn::brief(plot), &figure),
         false => figure,
     }
