@@ -33,7 +33,7 @@ mod write;
 
 pub use changes::{Change, Changes, ComparedResult, Factor, Judged, Outcome, RacePair};
 pub use collection::{
-    Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Scale, Table,
+    Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Purpose, Scale, Table,
 };
 pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role, merged_setting};

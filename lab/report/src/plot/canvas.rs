@@ -67,8 +67,16 @@ fn sized(
         .in_file("fill", INK)
         .in_file("color", INK)
         .with_some("data-rows", rows.map(n))
-        .holding(element("title").with("id", title).holding(label.title.as_str()))
-        .holding(element("desc").with("id", text).holding(label.description.as_str()))
+        .holding(
+            element("title")
+                .with("id", title)
+                .holding(label.title.as_str()),
+        )
+        .holding(
+            element("desc")
+                .with("id", text)
+                .holding(label.description.as_str()),
+        )
         .holding(paper)
         .holding(body)
         .into()

@@ -42,13 +42,13 @@ struct Drawing<'a> {
 /// had memory enough, which are much alike, have a drawing of their own.
 fn drawings(collection: &Collection) -> Vec<Drawing<'_>> {
     let mut kinds: Vec<&str> = Vec::new();
-    for ccdf in &collection.ccdfs {
+    for ccdf in collection.ccdfs() {
         if !kinds.contains(&ccdf.kind.as_str()) {
             kinds.push(&ccdf.kind);
         }
     }
     let of_kind = |kind: &str| {
-        let known = collection.ccdfs.iter();
+        let known = collection.ccdfs().iter();
         let known = known.filter(|ccdf| ccdf.kind == kind && !ccdf.points.is_empty());
         let curves: Vec<_> = known.map(|ccdf| (ccdf.cell.as_str(), ccdf)).collect();
         let kind = foreign::line(kind).replace('_', " ").replace(": ", ", ");
@@ -158,7 +158,11 @@ fn axes(kind: &str, paper: &Paper) -> Node {
         canvas::faint([x.at(*tick), UP[0] + 17.0], Anchor::Middle, &time)
     };
     let beside = |tick: &f64| {
-        canvas::faint([ACROSS[0] - 6.0, y.at(*tick) + 4.0], Anchor::End, &share(*tick))
+        canvas::faint(
+            [ACROSS[0] - 6.0, y.at(*tick) + 4.0],
+            Anchor::End,
+            &share(*tick),
+        )
     };
     let middle = [(ACROSS[0] + right) / 2.0, HEIGHT - 14.0];
     Node::from([
@@ -203,7 +207,11 @@ fn curve((name, look): (&str, Look), ccdf: &Ccdf, paper: &Paper, beside: f64) ->
         );
     }
     let marker = |point: &CcdfPoint| {
-        let says = format!("{name}: {} of times over {}", share(point.above), point.time);
+        let says = format!(
+            "{name}: {} of times over {}",
+            share(point.above),
+            point.time
+        );
         look.marker([at(point.time), y.at(point.above)], 3.5, Some(&says))
     };
     let rest = Node::from([

@@ -205,7 +205,11 @@ fn axes(on: &Across, title: &str, paper: &Paper) -> Node {
     let columns: Vec<f64> = on.ticks.iter().map(|(place, _)| x.at(*place)).collect();
     let lines: Vec<f64> = ticks.iter().map(|tick| y.at(*tick)).collect();
     let below = |((_, label), at): (&(f64, String), &f64)| {
-        canvas::faint([*at, UP[0] + 17.0], Anchor::Middle, &foreign::shorten(label, 10))
+        canvas::faint(
+            [*at, UP[0] + 17.0],
+            Anchor::Middle,
+            &foreign::shorten(label, 10),
+        )
     };
     let beside = |tick: &f64| {
         let told = match *unit == Unit::Number && *tick < 1000.0 {
@@ -216,8 +220,16 @@ fn axes(on: &Across, title: &str, paper: &Paper) -> Node {
     };
     let middle = [(ACROSS[0] + right) / 2.0, HEIGHT - 14.0];
     Node::from([
-        canvas::text([ACROSS[0], 16.0], Anchor::Start, &format!("{title} (log scale)")),
-        canvas::faint([ACROSS[0], 34.0], Anchor::Start, &foreign::shorten(&on.name, LONGEST_LINE)),
+        canvas::text(
+            [ACROSS[0], 16.0],
+            Anchor::Start,
+            &format!("{title} (log scale)"),
+        ),
+        canvas::faint(
+            [ACROSS[0], 34.0],
+            Anchor::Start,
+            &foreign::shorten(&on.name, LONGEST_LINE),
+        ),
         canvas::frame([[ACROSS[0], *right], UP], &columns, &lines),
         on.ticks.iter().zip(&columns).map(below).collect(),
         ticks.iter().map(beside).collect(),

@@ -1,6 +1,5 @@
 //! The ranking as a forest plot: one row for each entrant, its ratio to the baseline and the interval.
 
-use heapdrome_schema::{Role, WALL};
 use super::canvas::{self, Anchor, BAND, Label, NAMES, NARROW, WIDTH};
 use super::coordinate::n;
 use super::look::{Look, Ranking};
@@ -11,6 +10,7 @@ use super::{Plot, stem};
 use crate::entrant::versus;
 use crate::foreign;
 use crate::words;
+use heapdrome_schema::{Role, WALL};
 
 /// Between words and the edge of the paper.
 const EDGE: f64 = 4.0;
@@ -142,7 +142,11 @@ impl Forest<'_> {
                 canvas::faint([EDGE, 34.0], Anchor::Start, &to),
             ],
             false => [
-                canvas::text([layout.plot[0], 16.0], Anchor::Start, &format!("{title}, {to}")),
+                canvas::text(
+                    [layout.plot[0], 16.0],
+                    Anchor::Start,
+                    &format!("{title}, {to}"),
+                ),
                 self.key(up),
             ],
         };
@@ -158,10 +162,17 @@ impl Forest<'_> {
     /// What bars and band are, above the names, since a file has no caption.
     fn key(&self, up: f64) -> Node {
         let bars = |level: &String| {
-            canvas::faint([EDGE, 16.0], Anchor::Start, &format!("bars: {level} intervals"))
+            canvas::faint(
+                [EDGE, 16.0],
+                Anchor::Start,
+                &format!("bars: {level} intervals"),
+            )
         };
         let band = |_| canvas::faint([EDGE, up], Anchor::Start, "grey band: noise");
-        Node::from([self.level.as_ref().map(bars).into(), self.noise.map(band).into()])
+        Node::from([
+            self.level.as_ref().map(bars).into(),
+            self.noise.map(band).into(),
+        ])
     }
 
     fn row(&self, place: usize, ratio: Option<&Ratio>, scale: &Scale, layout: &Layout) -> Node {

@@ -206,9 +206,9 @@ impl Looks {
 
     /// What has a curve without having raced.
     fn curves(&mut self, collection: &Collection) {
-        self.searches(&collection.survival);
+        self.searches(collection.searches());
         collection.tables.iter().for_each(|table| self.table(table));
-        for ccdf in &collection.ccdfs {
+        for ccdf in collection.ccdfs() {
             self.learn(who(&ccdf.cell));
         }
     }

@@ -137,7 +137,7 @@ fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
         .collect();
     // No places in these names: they would be others as soon as a table comes before.
     plots.extend(ccdf::plots(collection, |_| "ccdf-".to_owned(), looks));
-    plots.extend(searches(&collection.survival, "", looks));
+    plots.extend(searches(collection.searches(), "", looks));
     let tables = collection.tables.iter();
     plots.extend(tables.filter_map(|table| of_table(table, "table-", looks)));
     for (place, race) in collection.races.iter().enumerate() {

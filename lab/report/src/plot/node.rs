@@ -192,7 +192,9 @@ mod tests {
             .with("class", "c1")
             .in_file("color", "#123456")
             .with("d", "M0 0");
-        let name = element("text").with("x", "1").holding(Node::from("a < \"b\" & c"));
+        let name = element("text")
+            .with("x", "1")
+            .holding(Node::from("a < \"b\" & c"));
         let drawn = Node::from([paper.into(), curve.into(), name.into()]);
         assert_eq!(
             drawn.text(Target::File),

@@ -125,12 +125,24 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     };
     let row = |place: usize| {
         let top = TOP + height * place as f64;
-        canvas::row(place, sheet.look(place), top, height, row(sheet, place, &scale))
+        canvas::row(
+            place,
+            sheet.look(place),
+            top,
+            height,
+            row(sheet, place, &scale),
+        )
     };
     let rows = sheet.rows.len();
     let body = Node::from([head(&scale), (0..rows).map(row).collect()]);
     let whole = TOP + height * rows as f64 + 8.0;
-    Some(Plot::new(label, caption(sheet, idle), whole, Some(TOP), body))
+    Some(Plot::new(
+        label,
+        caption(sheet, idle),
+        whole,
+        Some(TOP),
+        body,
+    ))
 }
 
 /// What is drawn; only what is there is told.

@@ -102,7 +102,12 @@ fn dots(
     };
     let height = TOP + ROW * rows.len() as f64 + 8.0;
     let drawn = |(place, row): (usize, &Row)| {
-        dot(row, looks.get(&row.name), &scale, TOP + ROW * (place as f64 + 0.5))
+        dot(
+            row,
+            looks.get(&row.name),
+            &scale,
+            TOP + ROW * (place as f64 + 0.5),
+        )
     };
     let body = Node::from([
         head(title, &scale, height),
@@ -156,7 +161,11 @@ fn head(title: &str, scale: &Scale, height: f64) -> Node {
     };
     let what = "operations per second (log scale; higher is better)";
     Node::from([
-        canvas::faint([4.0, 14.0], Anchor::Start, &foreign::shorten(title, LONGEST_LINE)),
+        canvas::faint(
+            [4.0, 14.0],
+            Anchor::Start,
+            &foreign::shorten(title, LONGEST_LINE),
+        ),
         canvas::text([PLOT[0], 34.0], Anchor::Start, what),
         ticks.iter().zip(&places).map(label).collect(),
         canvas::grid(&grid),

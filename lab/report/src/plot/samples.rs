@@ -174,7 +174,9 @@ fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Node {
         .holding(usual.iter().map(dot).collect::<Node>());
     let marks = (!odd.is_empty()).then(|| {
         let group = element("g").with("fill", "none");
-        let group = group.with("stroke", "currentColor").with("stroke-width", "1.5");
+        let group = group
+            .with("stroke", "currentColor")
+            .with("stroke-width", "1.5");
         group.holding(odd.iter().map(mark).collect::<Node>()).into()
     });
     Node::from([dots.into(), marks.into()])

@@ -129,7 +129,10 @@ fn axes(sheet: &Ranking<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Node {
     let across = [(ACROSS[0] + ACROSS[1]) / 2.0, HEIGHT - 14.0];
     let up = format!("{} {relative}", memory.title);
     let up = element("g")
-        .with("transform", format!("translate(16 {}) rotate(-90)", n(middle)))
+        .with(
+            "transform",
+            format!("translate(16 {}) rotate(-90)", n(middle)),
+        )
         .holding(canvas::text([0.0, 0.0], Anchor::Middle, &up));
     Node::from([
         canvas::frame([ACROSS, UP], &at(x, &columns), &at(y, &lines)),

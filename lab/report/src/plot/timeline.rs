@@ -81,7 +81,13 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     };
     let row = |(place, lines): (usize, &Lines)| {
         let body = row(sheet, place, lines, [&across, &up]);
-        canvas::row(place, sheet.look(place), TOP + ROW * place as f64, ROW, body)
+        canvas::row(
+            place,
+            sheet.look(place),
+            TOP + ROW * place as f64,
+            ROW,
+            body,
+        )
     };
     let body = Node::from([
         head(&across),
