@@ -24,7 +24,6 @@ mod preload;
 mod process;
 mod published;
 mod resume;
-mod rights;
 mod rounds;
 mod schedule;
 mod setting;

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use heapdrome_schema::Bytes;
+use rustix::process::{Resource, getrlimit};
 
 use crate::group::{self, Group, Version};
 
@@ -53,13 +54,7 @@ fn address_space() -> Option<Room> {
 
 /// The limit of address space of this process (`ulimit -v`); `None` where there is none.
 pub fn address_space_limit() -> Option<Bytes> {
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
-    };
-    // SAFETY: the pointer is to a whole rlimit that outlives the call.
-    let status = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
-    (status == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(Bytes(limit.rlim_cur))
+    getrlimit(Resource::As).current.map(Bytes)
 }
 
 /// The least room in a group and the groups above it.
