@@ -50,7 +50,7 @@ pub use ledger::{Ledger, Leftovers, Made};
 pub use limit::{Attempt, Enclosure, Mechanism};
 pub use resume::take_up;
 pub use schedule::{Rounds, Schedule, Turn, last_round};
-pub use setting::{HUGE_PAGES, Setting, huge_pages};
+pub use setting::Setting;
 pub use survive::{STEP, Search, patience, told_trial};
 pub use swap::{Swap, SwapKind, SwapRequest, free_swap};
 pub use verdicts::{claims, open_cells, targets};

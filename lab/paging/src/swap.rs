@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::FileError;
+use heapdrome_system::kernel::keyed;
 use heapdrome_system::rights::is_root;
 use rustix::param::page_size;
 
@@ -262,9 +263,7 @@ fn header(page: Bytes, pages: u64) -> Vec<u8> {
 #[must_use]
 pub fn free_swap() -> Bytes {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("SwapFree:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    Bytes::from_kib(kib.unwrap_or(0))
+    Bytes::from_kib(keyed(&text, "SwapFree:").unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod companion;
 mod file;
 pub mod group;
 pub mod interrupt;
+pub mod kernel;
 pub mod lock;
 pub mod rights;
 pub mod room;

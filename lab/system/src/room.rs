@@ -7,6 +7,7 @@ use heapdrome_schema::Bytes;
 use rustix::process::{Resource, getrlimit};
 
 use crate::group::{self, Group, Version};
+use crate::kernel::keyed;
 
 /// An amount of memory, and what sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub fn available() -> Option<Room> {
 fn machine() -> Option<Room> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     Some(Room {
-        bytes: Bytes::from_kib(group::keyed(&text, "MemAvailable:")?),
+        bytes: Bytes::from_kib(keyed(&text, "MemAvailable:")?),
         limit: "free memory of the machine",
     })
 }
@@ -45,7 +46,7 @@ fn groups() -> Option<Room> {
 /// What a limit of address space leaves.
 fn address_space() -> Option<Room> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let mapped = Bytes::from_kib(group::keyed(&status, "VmSize:")?);
+    let mapped = Bytes::from_kib(keyed(&status, "VmSize:")?);
     Some(Room {
         bytes: Bytes(address_space_limit()?.0.saturating_sub(mapped.0)),
         limit: "ulimit -v",
