@@ -191,7 +191,10 @@ fn parse_status(text: &str) -> Option<(libc::pid_t, Footprint)> {
         size_kib: keyed(text, "VmSize:")?,
         data_kib: keyed(text, "VmData:")?,
     };
-    Some((libc::pid_t::try_from(keyed(text, "PPid:")?).ok()?, footprint))
+    Some((
+        libc::pid_t::try_from(keyed(text, "PPid:")?).ok()?,
+        footprint,
+    ))
 }
 
 #[cfg(test)]

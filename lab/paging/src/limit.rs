@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use heapdrome_schema::Limit;
-use heapdrome_system::rights::is_root;
 use heapdrome_system::FileError;
 use heapdrome_system::group::{Group, Version};
+use heapdrome_system::rights::is_root;
 
 use crate::group::{limits_of, tally_of};
 use crate::item::PREFIX;

@@ -95,10 +95,7 @@ mod tests {
 
     #[test]
     fn a_setting_is_applicable_where_all_that_it_requires_is_there() {
-        assert_eq!(
-            on("glibc 2.36 (libc6 2.36-9)", Some("madvise")),
-            None
-        );
+        assert_eq!(on("glibc 2.36 (libc6 2.36-9)", Some("madvise")), None);
         assert_eq!(on("glibc 2.35", Some("madvise")), None);
         assert_eq!(on("glibc 3.0", Some("madvise")), None);
     }

@@ -4,6 +4,7 @@
 
 pub mod child;
 pub mod companion;
+mod digest;
 mod file;
 pub mod group;
 pub mod interrupt;
@@ -12,4 +13,5 @@ pub mod lock;
 pub mod rights;
 pub mod room;
 
+pub use digest::{sha256_of_bytes, sha256_of_file};
 pub use file::FileError;
