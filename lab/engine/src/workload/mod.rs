@@ -50,7 +50,7 @@ impl Workload {
             return Ok(*found);
         }
         let names: Vec<_> = all.iter().map(Self::name).collect();
-        let advice = nearest_or_all(name, names.into_iter());
+        let advice = nearest_or_all(name, names);
         Err(Failure::Usage(format!(
             "there is no workload named {name}; {advice}"
         )))
