@@ -92,7 +92,6 @@ fn suite() -> Collection {
             reason: "in no package registry".to_owned(),
         }],
         remarks: words(&["rpmalloc: what a reader should know"]),
-        ..Collection::default()
     }
 }
 
