@@ -1,9 +1,9 @@
 //! The plots of a result: drawn once as SVG, for the page and as files.
 //!
-//! The drawings are written by hand as markup whose text is escaped, because what the page does with
-//! them needs classes, groups and descriptions that a plotting library's SVG has not: rows that are
-//! sorted and hidden, colours of a dark page, text for a screen reader. In a file the same drawing
-//! stands on its own presentation attributes.
+//! The drawings are trees of elements (`node`), because what the page does with them needs classes,
+//! groups and descriptions that a plotting library's SVG has not: rows that are sorted and hidden,
+//! colours of a dark page, text for a screen reader. In a file the same drawing stands on its own
+//! presentation attributes.
 
 mod canvas;
 mod ccdf;
