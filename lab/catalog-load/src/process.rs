@@ -1,6 +1,7 @@
 //! What this process has used so far.
 
 use heapdrome_schema::Bytes;
+use heapdrome_system::kernel::keyed;
 
 /// Processor time of all threads, in seconds.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +41,7 @@ fn seconds(time: libc::timeval) -> f64 {
 /// The peak of resident memory. From `/proc`, since `ru_maxrss` counts what the parent had.
 pub(crate) fn peak_resident() -> Option<Bytes> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    let kib = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(Bytes::from_kib(kib))
+    keyed(&status, "VmHWM:").map(Bytes::from_kib)
 }
 
 #[cfg(test)]

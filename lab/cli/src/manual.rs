@@ -2,8 +2,8 @@
 
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
-use heapdrome_engine::nearest::nearest;
 use heapdrome_schema::make_folder;
+use heapdrome_schema::nearest_or_all;
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
 use crate::destinations::refuse_stdout;
@@ -62,7 +62,10 @@ fn find<'a>(whole: &'a Command, words: &[String]) -> Result<&'a Command, Failure
     words.iter().try_fold(whole, |command, word| {
         command.find_subcommand(word).ok_or_else(|| {
             let known = command.get_subcommands().map(Command::get_name);
-            let told = format!("there is no subcommand {word}; {}", nearest(word, known));
+            let told = format!(
+                "there is no subcommand {word}; {}",
+                nearest_or_all(word, known)
+            );
             Failure::Usage(told)
         })
     })

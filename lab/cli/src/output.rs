@@ -165,13 +165,13 @@ pub fn save_collection(
 /// When the file cannot be written.
 pub fn save_cells(collection: &Collection, path: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
-    let bytes = serde_json::to_vec(&collection.paging_cells).map_err(Failure::machine)?;
+    let bytes = serde_json::to_vec(collection.paging_cells()).map_err(Failure::machine)?;
     write(path, &bytes)
 }
 
 /// The samples of a collection: those of its races, or the limits of a search.
 fn samples(collection: &Collection) -> Result<Vec<u8>, ReportError> {
-    match collection.survival.as_slice() {
+    match collection.searches() {
         [] => Csv.export(collection),
         rows => Csv.export(&survive::samples(rows)),
     }

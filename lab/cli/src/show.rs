@@ -26,7 +26,7 @@ pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     Destinations::of(output).check(&[&arguments.result])?;
     if let Saved::Collection(one) = &saved
         && one.races.is_empty()
-        && one.survival.is_empty()
+        && one.searches().is_empty()
     {
         output::refuse_csv(output, &program::one_line(&one.name))?;
     }

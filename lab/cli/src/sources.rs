@@ -75,7 +75,7 @@ fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
             let empty = races.races.iter().all(|race| race.result.rounds == 0);
             // A search such as that for the least memory, which tests no sentences of a document.
             let tables_alone = races.claims.is_empty() && !races.tables.is_empty();
-            empty && races.misuse.is_empty() && races.ccdfs.is_empty() && !tables_alone
+            empty && races.misuse().is_empty() && races.ccdfs().is_empty() && !tables_alone
         }
     };
     if nothing {

@@ -101,7 +101,7 @@ fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     let collection = suite::misuse(&request(arguments), &engine)?;
     let redaction = engine.folders.redaction();
     output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
-    match collection.misuse.is_empty() {
+    match collection.misuse().is_empty() {
         true => Err(Failure::Entrant("nothing could be tried".to_owned())),
         false => Ok(()),
     }

@@ -28,5 +28,5 @@ pub fn survive(arguments: &SurviveArguments) -> Result<(), Failure> {
     let (collection, ran) = engine::survive(&request, &site)?;
     let redaction = site.folders.redaction();
     let published = output::publish_collection(&collection, output, Some(&redaction));
-    ran.and(published.and_then(|()| outcome(&collection.survival)))
+    ran.and(published.and_then(|()| outcome(collection.searches())))
 }

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use heapdrome_schema::{Collection, SCHEMA, Scale, compressed_if_named, to_json, write_atomically};
+use heapdrome_schema::{
+    Collection, Purpose, SCHEMA, compressed_if_named, to_json, write_atomically,
+};
 
 use crate::engine::Engine;
 use crate::event::Event;
@@ -11,7 +13,7 @@ use crate::failure::Failure;
 
 /// A collection of nothing yet.
 #[must_use]
-pub fn started(name: &str, scale: Scale, asked: Vec<String>) -> Collection {
+pub fn started(name: &str, purpose: Purpose, asked: Vec<String>) -> Collection {
     let now = std::time::SystemTime::now();
     Collection {
         schema: SCHEMA,
@@ -19,7 +21,7 @@ pub fn started(name: &str, scale: Scale, asked: Vec<String>) -> Collection {
         started: humantime::format_rfc3339_seconds(now).to_string(),
         asked,
         name: name.to_owned(),
-        scale: Some(scale),
+        purpose,
         ..Collection::default()
     }
 }

@@ -10,7 +10,6 @@ pub mod failure;
 pub mod folders;
 pub mod interrupt;
 pub mod kept;
-pub mod nearest;
 pub mod paging;
 pub mod placement;
 pub mod program;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use heapdrome_schema::Condition;
 
 use crate::memory;
-use crate::tell::{good, keyed, note, read, unreadable, warning};
+use heapdrome_system::kernel::keyed;
+
+use crate::tell::{good, note, read, unreadable, warning};
 
 /// How long the machine is watched.
 const WINDOW: Duration = Duration::from_millis(500);
@@ -82,7 +84,7 @@ fn times(stat: &str) -> Option<Times> {
 
 /// Pages swapped in and out since the start of the machine.
 fn swapped(vmstat: &str) -> Option<u64> {
-    Some(keyed(vmstat, "pswpin ")? + keyed(vmstat, "pswpout ")?)
+    Some(keyed(vmstat, "pswpin")? + keyed(vmstat, "pswpout")?)
 }
 
 /// Name and processor ticks of every process but this one.

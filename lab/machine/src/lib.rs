@@ -33,7 +33,7 @@ pub fn describe_with(conditions: &[Condition]) -> Machine {
         processor: processor::name(&text("/proc/cpuinfo")),
         processors: system::usable_processors(),
         memory_bytes: memory::total(&text("/proc/meminfo")),
-        kernel: system::kernel_release().map_or_else(String::new, |name| format!("Linux {name}")),
+        kernel: format!("Linux {}", system::kernel_release()),
         libc: system::c_library(),
         distribution: distribution.unwrap_or_default(),
         fault_s: faults::cost(),

@@ -2,13 +2,15 @@
 
 use heapdrome_schema::{Bytes, Condition};
 
-use crate::tell::{chosen, good, keyed, note, read, unreadable, warning};
+use heapdrome_system::kernel::{HUGE_PAGES, chosen, keyed};
+
+use crate::tell::{good, note, read, unreadable, warning};
 
 /// All conditions of memory that one look shows.
 pub(crate) fn examine() -> Vec<Condition> {
     let meminfo = read("/proc/meminfo").unwrap_or_default();
     vec![
-        huge_pages(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref()),
+        huge_pages(read(HUGE_PAGES).as_deref()),
         free_memory(&meminfo),
         overcommit(read("/proc/sys/vm/overcommit_memory").as_deref()),
         address_space(heapdrome_system::room::address_space_limit()),
@@ -23,16 +25,16 @@ pub(crate) fn total(meminfo: &str) -> u64 {
 /// Transparent huge pages.
 fn huge_pages(enabled: Option<&str>) -> Condition {
     const NAME: &str = "transparent huge pages";
-    const PATH: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
     const ALWAYS: &str = "the kernel gives huge pages unasked: faster, but peaks grow by chance";
     const MADVISE: &str = "only allocators that ask for huge pages get them";
     const NEVER: &str = "allocators that ask for huge pages do not get them, so may lose here only";
-    let mend = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
+    let mend = format!("echo madvise | sudo tee {HUGE_PAGES}");
+    let mend = Some(mend.as_str());
     match enabled.and_then(chosen) {
-        Some("always") => note(NAME, "always", ALWAYS, Some(mend)),
+        Some("always") => note(NAME, "always", ALWAYS, mend),
         Some("madvise") => good(NAME, "madvise", MADVISE),
-        Some(other) => note(NAME, other, NEVER, Some(mend)),
-        None => unreadable(NAME, PATH, ALWAYS),
+        Some(other) => note(NAME, other, NEVER, mend),
+        None => unreadable(NAME, HUGE_PAGES, ALWAYS),
     }
 }
 

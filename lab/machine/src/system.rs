@@ -1,46 +1,31 @@
 //! Questions to the kernel that no file answers. All `unsafe` of this crate is here.
 
-use std::ffi::CString;
 use std::io::Error;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use perf_event::Builder;
+use perf_event::events::Hardware;
+use rustix::fs;
+use rustix::system::uname;
+use rustix::thread::sched_getaffinity;
+
 /// How many processors the scheduler may use for this process; at least one.
 pub(crate) fn usable_processors() -> usize {
-    // SAFETY: an all-zero cpu_set_t is a valid, empty set, and the kernel writes at most the size
-    // that it is told.
-    let count = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        match libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) {
-            0 => libc::CPU_COUNT(&set),
-            _ => 0,
-        }
-    };
-    match usize::try_from(count) {
-        Ok(count) if count > 0 => count,
+    match sched_getaffinity(None).map(|set| set.count()) {
+        Ok(count) if count > 0 => count as usize,
         _ => std::thread::available_parallelism().map_or(1, usize::from),
     }
 }
 
 /// Whether this process may write into `path`.
 pub(crate) fn may_write(path: &Path) -> bool {
-    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
-        return false;
-    };
-    // SAFETY: the path ends with a zero byte and outlives the call.
-    unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), libc::W_OK, libc::AT_EACCESS) == 0 }
+    fs::accessat(fs::CWD, path, fs::Access::WRITE_OK, fs::AtFlags::EACCESS).is_ok()
 }
 
 /// Bytes that this user may still write into the file system of `path`.
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
-    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-    // SAFETY: an all-zero statvfs is valid, the path ends with a zero byte, and both outlive the
-    // call.
-    let found = unsafe {
-        let mut found: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(path.as_ptr(), &raw mut found) == 0).then_some(found)
-    }?;
+    let found = fs::statvfs(path).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
@@ -52,16 +37,8 @@ pub(crate) fn layout_is_fixed() -> Option<bool> {
 }
 
 /// The kernel's release, such as `6.1.0-18-amd64`.
-pub(crate) fn kernel_release() -> Option<String> {
-    // SAFETY: an all-zero utsname is valid, and the kernel ends each field with a zero byte.
-    unsafe {
-        let mut names: libc::utsname = std::mem::zeroed();
-        (libc::uname(&raw mut names) == 0).then(|| {
-            std::ffi::CStr::from_ptr(names.release.as_ptr())
-                .to_string_lossy()
-                .into_owned()
-        })
-    }
+pub(crate) fn kernel_release() -> String {
+    uname().release().to_string_lossy().into_owned()
 }
 
 /// The C library of this process and its version.
@@ -78,57 +55,14 @@ pub(crate) fn c_library() -> String {
     }
 }
 
-/// The start of the kernel's `perf_event_attr`, in its first published size.
-#[repr(C)]
-struct CounterRequest {
-    kind: u32,
-    size: u32,
-    config: u64,
-    period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    breakpoint_kind: u32,
-    config1: u64,
-}
-
 /// Opens a counter of retired instructions in user mode on this thread, and closes it again.
 ///
 /// # Errors
 /// The kernel's reason for not giving one.
 pub(crate) fn try_hardware_counter() -> Result<(), Error> {
-    const HARDWARE: u32 = 0;
-    const INSTRUCTIONS: u64 = 1;
-    const DISABLED: u64 = 1;
-    const CLOSE_ON_EXEC: libc::c_ulong = 8;
-    const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = (1 << 5) | (1 << 6);
-    let request = CounterRequest {
-        kind: HARDWARE,
-        size: size_of::<CounterRequest>() as u32,
-        config: INSTRUCTIONS,
-        period: 0,
-        sample_type: 0,
-        read_format: 0,
-        flags: DISABLED | EXCLUDE_KERNEL_AND_HYPERVISOR,
-        wakeup: 0,
-        breakpoint_kind: 0,
-        config1: 0,
-    };
-    // SAFETY: the request has the size that it names and outlives the call; the descriptor is
-    // closed once, by its owner.
-    unsafe {
-        let number = libc::SYS_perf_event_open;
-        let (this, any, none) = (0_i32, -1_i32, -1_i32);
-        let descriptor = libc::syscall(number, &raw const request, this, any, none, CLOSE_ON_EXEC);
-        match i32::try_from(descriptor) {
-            Ok(descriptor) if descriptor >= 0 => {
-                libc::close(descriptor);
-                Ok(())
-            }
-            _ => Err(Error::last_os_error()),
-        }
-    }
+    let mut counter = Builder::new(Hardware::INSTRUCTIONS);
+    counter.exclude_kernel(true).exclude_hv(true);
+    counter.build().map(drop)
 }
 
 /// Lets a child ask to be traced, as the witness's children do.
@@ -197,16 +131,11 @@ mod tests {
     #[test]
     fn the_kernel_answers_here() {
         assert!(usable_processors() >= 1);
-        assert!(kernel_release().is_some_and(|release| release.contains('.')));
+        assert!(kernel_release().contains('.'));
         assert!(free_bytes(Path::new("/")).is_some());
         assert_eq!(free_bytes(Path::new("/no/such/folder")), None);
         assert!(!may_write(Path::new("/no/such/folder")));
         assert!(clock_cost() < Duration::from_millis(1));
-    }
-
-    #[test]
-    fn the_request_for_a_counter_has_the_kernels_first_size() {
-        assert_eq!(size_of::<CounterRequest>(), 64);
     }
 
     #[test]

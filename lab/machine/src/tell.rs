@@ -60,15 +60,3 @@ pub(crate) fn read(path: &str) -> Option<String> {
         .ok()
         .map(|text| String::from_utf8_lossy(&text).trim_end().to_owned())
 }
-
-/// The word in brackets, as in `always [madvise] never`.
-pub(crate) fn chosen(text: &str) -> Option<&str> {
-    text.split_whitespace()
-        .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
-}
-
-/// The first word after `key` at the start of a line, as a number.
-pub(crate) fn keyed(text: &str, key: &str) -> Option<u64> {
-    let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
-    rest.split_whitespace().next()?.parse().ok()
-}

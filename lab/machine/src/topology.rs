@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rustix::thread::{CpuSet, sched_getaffinity};
+
 use crate::tell;
 
 /// Where a processor is.
@@ -27,18 +29,9 @@ pub fn processors_in_order() -> Vec<usize> {
 
 /// The processors that this process may use.
 fn allowed() -> Vec<usize> {
-    // SAFETY: a set of zeros is a valid one, and only a place to write to here.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    let size = std::mem::size_of::<libc::cpu_set_t>();
-    // SAFETY: `set` is as large as `size` says and outlives the call.
-    let told = unsafe { libc::sched_getaffinity(0, size, &raw mut set) };
-    if told != 0 {
-        return Vec::new();
-    }
-    let most = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
-    // SAFETY: CPU_ISSET reads one bit of `set`, and `processor` is below the number of its bits.
-    let is_set = |processor: &usize| unsafe { libc::CPU_ISSET(*processor, &set) };
-    (0..most).filter(is_set).collect()
+    let set = sched_getaffinity(None).unwrap_or_default();
+    let is_set = |processor: &usize| set.is_set(*processor);
+    (0..CpuSet::MAX_CPU).filter(is_set).collect()
 }
 
 fn place(folder: &Path, processor: usize) -> Option<Place> {

@@ -1,12 +1,12 @@
 //! Whether an entrant's library is still the file that was proven.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use heapdrome_schema::Entrant;
-use sha2::{Digest, Sha256};
+use heapdrome_system::sha256_of_file;
 
 use crate::MeasureError;
 
@@ -55,7 +55,7 @@ impl Libraries {
         if self.stamp == Some(now) {
             return Ok(());
         }
-        let hash = sha256_of(path).map_err(|error| self.changed(path, &error.to_string()))?;
+        let hash = sha256_of_file(path).map_err(|error| self.changed(path, &error.to_string()))?;
         if self
             .sha256
             .as_ref()
@@ -93,24 +93,6 @@ fn stamp_of(path: &Path) -> io::Result<Stamp> {
         modified: (data.mtime(), data.mtime_nsec()),
         changed: (data.ctime(), data.ctime_nsec()),
     })
-}
-
-/// The SHA-256 of a file in hexadecimal.
-pub(crate) fn sha256_of(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => break,
-            length => hash.update(&buffer[..length]),
-        }
-    }
-    Ok(hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use heapdrome_schema::{Metric, Options};
+use heapdrome_system::sha256_of_file;
 use regex::Regex;
 use sha2::{Digest, Sha256};
 
@@ -94,7 +95,7 @@ impl Masks {
     /// is masked.
     pub(crate) fn hash(&self, path: &Path) -> io::Result<String> {
         if self.0.is_empty() {
-            return crate::library::sha256_of(path);
+            return sha256_of_file(path);
         }
         let text = std::fs::read(path)?;
         let mut hash = Sha256::new();
@@ -173,7 +174,7 @@ mod tests {
         let plain = Masks::of(&Options::default()).expect("none");
         std::fs::write(&path, b"a").expect("written");
         let whole = plain.hash(&path).expect("readable");
-        assert_eq!(whole, crate::library::sha256_of(&path).expect("readable"));
+        assert_eq!(whole, sha256_of_file(&path).expect("readable"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use heapdrome_schema::{Bytes, MemoryParts, Nanoseconds};
+use heapdrome_system::kernel::keyed;
 
 use crate::tree::Process;
 
@@ -119,20 +120,15 @@ fn rollup_of(pid: libc::pid_t) -> Option<Rollup> {
 /// Sizes are proportional (`Pss`): a page that several processes map counts for its part in each.
 /// For huge and lazily freed pages the kernel has no such figure.
 fn parse(text: &str) -> Option<Rollup> {
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        let number = line.strip_prefix(':')?.split_whitespace().next()?;
-        number.parse::<u64>().ok()
-    };
     Some(Rollup {
-        anonymous: field("Pss_Anon")?,
-        huge: field("AnonHugePages")?,
+        anonymous: keyed(text, "Pss_Anon:")?,
+        huge: keyed(text, "AnonHugePages:")?,
         // A kernel before 4.12 has no such line, and its MADV_FREE pages are not told apart.
-        lazily_freed: field("LazyFree").unwrap_or(0),
-        file: field("Pss_File")?,
-        shared: field("Pss_Shmem")?,
-        swapped: field("SwapPss")?,
-        private: field("Private_Dirty")?,
+        lazily_freed: keyed(text, "LazyFree:").unwrap_or(0),
+        file: keyed(text, "Pss_File:")?,
+        shared: keyed(text, "Pss_Shmem:")?,
+        swapped: keyed(text, "SwapPss:")?,
+        private: keyed(text, "Private_Dirty:")?,
     })
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use heapdrome_schema::Bytes;
+use heapdrome_system::kernel::keyed;
 
 /// The id of this process.
 pub(crate) fn own_pid() -> libc::pid_t {
@@ -185,20 +186,15 @@ fn footprint_of(pid: libc::pid_t) -> Option<(libc::pid_t, Footprint)> {
 }
 
 fn parse_status(text: &str) -> Option<(libc::pid_t, Footprint)> {
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim_start_matches(':')
-            .split_whitespace()
-            .next()?
-            .parse::<u64>()
-            .ok()
-    };
     let footprint = Footprint {
-        anonymous_kib: field("RssAnon")?,
-        size_kib: field("VmSize")?,
-        data_kib: field("VmData")?,
+        anonymous_kib: keyed(text, "RssAnon:")?,
+        size_kib: keyed(text, "VmSize:")?,
+        data_kib: keyed(text, "VmData:")?,
     };
-    Some((libc::pid_t::try_from(field("PPid")?).ok()?, footprint))
+    Some((
+        libc::pid_t::try_from(keyed(text, "PPid:")?).ok()?,
+        footprint,
+    ))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use fs4::fs_std::FileExt;
+use heapdrome_system::lock;
 use tempfile::TempDir;
 
 use error::failed;
@@ -231,7 +231,7 @@ impl Cache {
     /// When the cache cannot be written to, or is being cleaned.
     pub fn hold(&self) -> Result<Hold, CacheError> {
         let file = self.open_lock_file(MAIN_LOCK)?;
-        match FileExt::try_lock_shared(&file) {
+        match lock::try_shared(&file) {
             Ok(true) => Ok(Hold { _file: file }),
             Ok(false) => Err(CacheError::InUse {
                 path: self.root.clone(),
@@ -248,7 +248,7 @@ impl Cache {
     pub fn lock(&self, what: &str) -> Result<Lock, CacheError> {
         let hold = self.hold()?;
         let file = self.open_lock_file(&format!("{what}.lock"))?;
-        while !FileExt::try_lock_exclusive(&file).map_err(failed("lock", &self.root))? {
+        while !lock::try_exclusive(&file).map_err(failed("lock", &self.root))? {
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(CacheError::Interrupted {
                     what: what.to_owned(),
@@ -296,7 +296,7 @@ impl Cache {
             });
         }
         let file = self.open_lock_file(MAIN_LOCK)?;
-        if !FileExt::try_lock_exclusive(&file).map_err(failed("lock", &self.root))? {
+        if !lock::try_exclusive(&file).map_err(failed("lock", &self.root))? {
             return Err(CacheError::InUse {
                 path: self.root.clone(),
             });

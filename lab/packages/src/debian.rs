@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use heapdrome_system::FileError;
+use heapdrome_system::{FileError, sha256_of_file};
 
 use crate::child::Job;
 use crate::fetch::{Fetcher, fetched};
-use crate::{Cache, FetchError, sha256_of_file};
+use crate::{Cache, FetchError};
 
 mod sources;
 

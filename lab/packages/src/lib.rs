@@ -21,14 +21,12 @@ mod cache;
 mod child;
 mod crates;
 mod debian;
-mod digest;
 mod fetch;
 
 pub use cache::{Cache, CacheError, Hold, Lock, Shelf};
 pub use child::{ChildError, Job, last_lines, quoted};
 pub use crates::{CratePin, fetch_crate};
 pub use debian::{DebianPin, fetch_debian_source};
-pub use digest::{sha256_of_bytes, sha256_of_file};
 
 use std::path::PathBuf;
 

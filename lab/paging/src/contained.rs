@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use heapdrome_system::child::{self, Limits, WaitError};
+use rustix::fs::{Mode, OFlags, open};
 
 use crate::{Enclosure, Error, Tally};
 
@@ -120,18 +121,10 @@ fn door(path: &Path) -> io::Result<CString> {
 
 /// Puts this process into the group whose list of processes this is.
 fn enter(door: &CString) -> io::Result<()> {
-    // SAFETY: the path ends with a zero and outlives the call.
-    let file = unsafe { libc::open(door.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
-    if file < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let file = open(door, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     // Zero is the process that writes.
-    // SAFETY: one byte is read from a string that stays.
-    let written = unsafe { libc::write(file, c"0".as_ptr().cast(), 1) };
-    let error = io::Error::last_os_error();
-    // SAFETY: the descriptor was opened above, and nobody else has it.
-    unsafe { libc::close(file) };
-    if written == 1 { Ok(()) } else { Err(error) }
+    rustix::io::write(file, b"0")?;
+    Ok(())
 }
 
 fn unwatched(error: WaitError) -> Error {

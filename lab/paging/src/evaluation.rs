@@ -1,7 +1,7 @@
 //! What a collection's cells show: tables, distributions to draw, sentences and targets. It is
 //! computed from what is kept, so that a result that is taken up again has one of all of it.
 
-use heapdrome_schema::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell};
+use heapdrome_schema::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell, Purpose};
 
 use crate::experiments::tables;
 use crate::tables::counters_table;
@@ -13,20 +13,29 @@ const MOST_CURVES: usize = 20;
 /// Makes the tables and the verdicts of a collection anew. The document's sentences are tested
 /// where `processors` tells on how many they may be.
 pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
-    let mut cells: Vec<&Cell> = collection.paging_cells.iter().collect();
+    let Purpose::Paging {
+        cells,
+        time,
+        ccdfs: exceeded,
+        ..
+    } = &mut collection.purpose
+    else {
+        return;
+    };
+    let mut cells: Vec<&Cell> = cells.iter().collect();
     cells.sort_by_key(|cell| cell.part);
     let mut judged = processors.map_or_else(Vec::new, |count| claims(&cells, count));
     judged.extend(targets(&cells));
     let mut made = tables(&cells);
     let mut counters = counters_table("Counters of each cell: medians of rounds", &cells);
-    if let Some(time) = collection.paging_time {
+    if let Some(time) = time {
         let minutes = time.as_seconds() / 60.0;
         counters
             .notes
             .push(format!("measured in {minutes:.1} minutes"));
     }
     made.push(counters);
-    collection.ccdfs = ccdfs(&cells);
+    *exceeded = ccdfs(&cells);
     collection.claims = judged;
     collection.tables = made;
 }

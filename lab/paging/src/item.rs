@@ -110,7 +110,7 @@ impl Item {
 /// Reads the choice that stands in brackets in a file of choices.
 pub(crate) fn current(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
-    let chosen = text.split(['[', ']']).nth(1).map(str::to_owned);
+    let chosen = heapdrome_system::kernel::chosen(&text).map(str::to_owned);
     chosen.ok_or_else(|| io::Error::other("no choice stands in brackets in it"))
 }
 

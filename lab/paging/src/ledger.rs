@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fs4::fs_std::FileExt;
+use heapdrome_system::lock;
 use serde::{Deserialize, Serialize};
 
 use heapdrome_system::FileError;
@@ -90,7 +90,7 @@ impl Ledger {
             .mode(0o600)
             .open(path)
             .map_err(FileError::of("write", path))?;
-        let locked = FileExt::try_lock_exclusive(&file).map_err(FileError::of("lock", path))?;
+        let locked = lock::try_exclusive(&file).map_err(FileError::of("lock", path))?;
         let same = |data: fs::Metadata| file.metadata().is_ok_and(|own| own.ino() == data.ino());
         if !locked || !fs::metadata(path).is_ok_and(same) {
             return Ok(None);
@@ -251,7 +251,7 @@ fn remove_leftovers(system: &System, folder: &Path) -> Result<Leftovers, Error> 
         };
         // A ledger that is locked belongs to a lab that lives. A child that a killed lab was starting has the
         // lock too, until it becomes its program.
-        if !FileExt::try_lock_exclusive(&file).unwrap_or(false) {
+        if !lock::try_exclusive(&file).unwrap_or(false) {
             leftovers.living += 1;
             continue;
         }
@@ -315,7 +315,8 @@ mod tests {
         assert!(leftovers.removed.is_empty() && folder.exists());
         assert_eq!(leftovers.living, 1);
         // As a kill would: the lock goes, and nobody cleans up.
-        FileExt::unlock(&*first.file.lock().expect("not poisoned")).expect("unlocked");
+        let file = || first.file.lock().expect("not poisoned");
+        rustix::fs::flock(&*file(), rustix::fs::FlockOperation::Unlock).expect("unlocked");
         std::mem::forget((made, first));
         let (_, leftovers) = Ledger::open(home.path()).expect("opened");
         assert_eq!(leftovers.removed, [item]);

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use heapdrome_schema::Limit;
 use heapdrome_system::FileError;
 use heapdrome_system::group::{Group, Version};
+use heapdrome_system::rights::is_root;
 
 use crate::group::{limits_of, tally_of};
 use crate::item::PREFIX;
 use crate::ledger::unique_name;
-use crate::rights::is_root;
 use crate::{Error, Item, Ledger, Made, Seen, Tally, members};
 
 /// How a limit is made.

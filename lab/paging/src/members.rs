@@ -1,11 +1,11 @@
 //! The processes in a control group that the lab made.
 
-use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
 /// For how long killed processes may take to go.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,9 +39,8 @@ pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
             return Err(io::Error::other(format!("{count} processes will not end")));
         }
         for process in there {
-            // SAFETY: kill takes plain numbers. The kernel has just named the process as a member of
-            // a group in which nobody but the lab puts any.
-            unsafe { libc::kill(process, libc::SIGKILL) };
+            // The kernel has just named it as a member of a group in which nobody but the lab puts any.
+            let _ = kill_process(process, Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -49,26 +48,20 @@ pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
 
 /// The processes that a list names. One of another name space reads as 0, which `kill` takes for this
 /// process's own group.
-fn members(text: &str) -> Vec<libc::pid_t> {
-    let own = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
+fn members(text: &str) -> Vec<Pid> {
     let numbers = text.lines().filter_map(|line| line.trim().parse().ok());
+    let others = [Pid::INIT, getpid()];
     numbers
-        .filter(|process| *process > 1 && *process != own)
+        .filter_map(Pid::from_raw)
+        .filter(|process| !others.contains(process))
         .collect()
 }
 
 /// Whether a folder lies in the kernel's own file system for groups, so that what stands in its files
 /// is true.
 fn is_control_group(folder: &Path) -> bool {
-    let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else {
-        return false;
-    };
-    // SAFETY: a statfs of zeros is a valid one, and only a place to write to here.
-    let mut data: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends with a zero; both it and `data` outlive the call.
-    let asked = unsafe { libc::statfs(path.as_ptr(), &raw mut data) };
     let kinds = [libc::CGROUP_SUPER_MAGIC, libc::CGROUP2_SUPER_MAGIC];
-    asked == 0 && kinds.contains(&data.f_type)
+    rustix::fs::statfs(folder).is_ok_and(|found| kinds.contains(&found.f_type))
 }
 
 #[cfg(test)]
@@ -93,6 +86,6 @@ mod tests {
     #[test]
     fn this_process_and_those_without_a_number_are_no_members() {
         let text = format!("0\n1\n{}\n4194304\nx\n", std::process::id());
-        assert_eq!(members(&text), [4_194_304]);
+        assert_eq!(members(&text), Vec::from_iter(Pid::from_raw(4_194_304)));
     }
 }

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use heapdrome_schema::{Bytes, Limit, PagingCell as Cell, PagingReport};
+use heapdrome_system::kernel::HUGE_PAGES;
 
 use crate::words::size;
-use crate::{Enclosure, Error, HUGE_PAGES, Lab, Mechanism, Setting};
+use crate::{Enclosure, Error, Lab, Mechanism, Setting};
 
 /// How often a cell is run again in a round whose report was rejected, or that ended for want of
 /// memory while there was swap.

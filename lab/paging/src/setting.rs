@@ -1,7 +1,7 @@
 //! A choice of the kernel's that is changed for one run and put back.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use heapdrome_system::FileError;
@@ -9,15 +9,12 @@ use heapdrome_system::FileError;
 use crate::item::current;
 use crate::{Error, Item, Ledger, Made};
 
-/// The kernel's choice about transparent huge pages.
-pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-
 /// A choice that holds until this is dropped.
 #[derive(Debug)]
 pub struct Setting(Option<Made>);
 
 impl Setting {
-    /// Makes `chosen` the choice of a file such as [`HUGE_PAGES`].
+    /// Makes `chosen` the choice of a file such as [`HUGE_PAGES`](heapdrome_system::kernel::HUGE_PAGES).
     ///
     /// # Errors
     /// When the file is no list of choices, or may not be written.
@@ -43,13 +40,6 @@ impl Setting {
     pub fn put_back(self) -> Result<(), Error> {
         self.0.map_or(Ok(()), Made::remove)
     }
-}
-
-/// What the kernel does now about transparent huge pages: `always`, `madvise` or `never`; `None` where
-/// it has none.
-#[must_use]
-pub fn huge_pages() -> Option<String> {
-    current(&PathBuf::from(HUGE_PAGES)).ok()
 }
 
 #[cfg(test)]

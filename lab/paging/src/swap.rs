@@ -1,10 +1,8 @@
 //! Swap that the lab makes for itself, and takes away.
 
-use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::str::FromStr;
@@ -12,10 +10,12 @@ use std::sync::Arc;
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::FileError;
+use heapdrome_system::kernel::keyed;
+use heapdrome_system::rights::is_root;
+use rustix::param::page_size;
 
 use crate::item::{PREFIX, SWAP_MARK};
 use crate::ledger::unique_name;
-use crate::rights::is_root;
 use crate::system::System;
 use crate::words::size;
 use crate::{Error, Item, Ledger, Made};
@@ -220,19 +220,12 @@ fn refused(error: &io::Error, who: &str, mend: &str) -> Error {
 }
 
 fn page() -> Bytes {
-    // SAFETY: asking for the page size has no preconditions.
-    Bytes(u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096))
+    Bytes(page_size() as u64)
 }
 
 fn free_disk(folder: &Path) -> io::Result<Bytes> {
-    let path = CString::new(folder.as_os_str().as_bytes())?;
-    // SAFETY: a statvfs of zeros is a valid one, and only a place to write to here.
-    let mut data: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends with a zero; both it and `data` outlive the call.
-    match unsafe { libc::statvfs(path.as_ptr(), &raw mut data) } {
-        0 => Ok(Bytes(data.f_bavail) * data.f_frsize),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let found = rustix::fs::statvfs(folder)?;
+    Ok(Bytes(found.f_bavail) * found.f_frsize)
 }
 
 /// A swap file must have no holes.
@@ -268,9 +261,7 @@ fn header(page: Bytes, pages: u64) -> Vec<u8> {
 #[must_use]
 pub fn free_swap() -> Bytes {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("SwapFree:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    Bytes::from_kib(kib.unwrap_or(0))
+    Bytes::from_kib(keyed(&text, "SwapFree:").unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use heapdrome_packages::{CacheError, FetchError};
+use heapdrome_schema::nearest_or_all;
 
 /// There is no program of this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -10,35 +11,15 @@ use heapdrome_packages::{CacheError, FetchError};
 pub struct Unknown {
     /// The name that was asked for.
     pub name: String,
-    /// The nearest names, best first; empty when none is near.
-    pub nearest: Vec<String>,
     advice: String,
 }
 
 impl Unknown {
     pub(crate) fn nearest_to(name: &str) -> Self {
-        let names: Vec<_> = crate::list()
-            .iter()
-            .map(|program| program.name.as_str())
-            .collect();
-        let mut near: Vec<_> = names
-            .iter()
-            .map(|known| (strsim::osa_distance(name, known), *known))
-            .filter(|(distance, known)| *distance <= known.len() / 2)
-            .collect();
-        near.sort_unstable();
-        let nearest: Vec<_> = near
-            .into_iter()
-            .map(|(_, known)| known.to_owned())
-            .collect();
-        let advice = match nearest.first() {
-            Some(first) => format!("did you mean {first}?"),
-            None => format!("there are: {}", names.join(", ")),
-        };
+        let names = crate::list().iter().map(|program| program.name.as_str());
         Self {
             name: name.to_owned(),
-            nearest,
-            advice,
+            advice: nearest_or_all(name, names),
         }
     }
 }
@@ -169,7 +150,6 @@ mod tests {
     #[test]
     fn a_name_that_is_nearly_right_is_guessed() {
         let unknown = crate::find("biuld").expect_err("no such program");
-        assert_eq!(unknown.nearest, ["build"]);
         assert_eq!(
             unknown.to_string(),
             "there is no program named biuld; did you mean build?"

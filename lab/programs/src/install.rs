@@ -1,7 +1,8 @@
 //! Installs what programs need, with the system's own package manager.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
+
+use heapdrome_system::rights::is_root;
 
 use crate::{Availability, Program, ProgramError};
 
@@ -86,11 +87,6 @@ impl Missing {
             Err(failed(status.to_string()))
         }
     }
-}
-
-/// Whether this process has root's rights: `/proc/self` belongs to the effective user.
-fn is_root() -> bool {
-    std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0)
 }
 
 #[cfg(test)]

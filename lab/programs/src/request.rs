@@ -7,7 +7,8 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use heapdrome_packages::{Cache, ChildError, Job, Lock, Shelf, last_lines, sha256_of_bytes};
+use heapdrome_packages::{Cache, ChildError, Job, Lock, Shelf, last_lines};
+use heapdrome_system::sha256_of_bytes;
 
 use crate::settings::Values;
 use crate::tools::Tool;

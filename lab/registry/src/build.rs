@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use heapdrome_packages::{Cache, Shelf, fetch_crate, fetch_debian_source, sha256_of_bytes};
+use heapdrome_packages::{Cache, Shelf, fetch_crate, fetch_debian_source};
+use heapdrome_system::sha256_of_bytes;
 
 use heapdrome_system::FileError;
 

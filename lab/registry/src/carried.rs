@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use heapdrome_packages::{Cache, Shelf, sha256_of_bytes};
+use heapdrome_packages::{Cache, Shelf};
+use heapdrome_system::sha256_of_bytes;
 
 use heapdrome_system::FileError;
 

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use heapdrome_packages::{Cache, sha256_of_file};
+use heapdrome_packages::Cache;
 use heapdrome_schema::{Entrant, Role};
+use heapdrome_system::sha256_of_file;
 
 use heapdrome_system::FileError;
 

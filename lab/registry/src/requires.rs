@@ -1,5 +1,6 @@
 //! Conditions under which a setting has an effect. Otherwise its entry is the same as its base.
 
+use heapdrome_system::kernel::{HUGE_PAGES as MODE, huge_pages};
 use serde::Deserialize;
 
 /// Conditions without which a setting changes nothing.
@@ -14,9 +15,6 @@ pub struct Requires {
     pub huge_pages_by_madvise: bool,
 }
 
-/// The kernel's mode, such as `always [madvise] never`.
-const MODE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-
 /// Properties of this system that conditions are about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Surroundings {
@@ -29,10 +27,9 @@ pub(crate) struct Surroundings {
 impl Surroundings {
     /// This system, with a text that begins with glibc's version.
     pub(crate) fn here(libc_version: &str) -> Self {
-        let text = std::fs::read_to_string(MODE).ok();
         Self {
             glibc: version(libc_version),
-            huge_pages: text.as_deref().and_then(chosen),
+            huge_pages: huge_pages(),
         }
     }
 }
@@ -77,12 +74,6 @@ impl Requires {
     }
 }
 
-/// The word in brackets.
-fn chosen(modes: &str) -> Option<String> {
-    let (_, rest) = modes.split_once('[')?;
-    rest.split_once(']').map(|(mode, _)| mode.to_owned())
-}
-
 /// The version in a text such as `glibc 2.36 (libc6 2.36-9)`.
 fn version(text: &str) -> Option<(u32, u32)> {
     let number = text.split_whitespace().nth(1)?;
@@ -94,38 +85,31 @@ fn version(text: &str) -> Option<(u32, u32)> {
 mod tests {
     use super::*;
 
-    fn on(libc: &str, modes: Option<&str>) -> Option<String> {
+    fn on(libc: &str, mode: Option<&str>) -> Option<String> {
         let requires = Requires {
             glibc: (2, 35),
             huge_pages_by_madvise: true,
         };
-        let mode = modes.and_then(chosen);
-        requires.unmet(&Surroundings::of(libc, mode.as_deref()))
+        requires.unmet(&Surroundings::of(libc, mode))
     }
 
     #[test]
     fn a_setting_is_applicable_where_all_that_it_requires_is_there() {
-        assert_eq!(
-            on(
-                "glibc 2.36 (libc6 2.36-9)",
-                Some("always [madvise] never\n")
-            ),
-            None
-        );
-        assert_eq!(on("glibc 2.35", Some("always [madvise] never")), None);
-        assert_eq!(on("glibc 3.0", Some("[madvise]")), None);
+        assert_eq!(on("glibc 2.36 (libc6 2.36-9)", Some("madvise")), None);
+        assert_eq!(on("glibc 2.35", Some("madvise")), None);
+        assert_eq!(on("glibc 3.0", Some("madvise")), None);
     }
 
     #[test]
     fn the_reason_names_what_is_missing() {
-        for (libc, modes, reason) in [
-            ("glibc 2.34", Some("[madvise]"), "glibc 2.35"),
-            ("glibc", Some("[madvise]"), "glibc 2.35"),
-            ("glibc 2.36", Some("[always] madvise never"), "already"),
-            ("glibc 2.36", Some("always madvise [never]"), "never"),
+        for (libc, mode, reason) in [
+            ("glibc 2.34", Some("madvise"), "glibc 2.35"),
+            ("glibc", Some("madvise"), "glibc 2.35"),
+            ("glibc 2.36", Some("always"), "already"),
+            ("glibc 2.36", Some("never"), "never"),
             ("glibc 2.36", None, "missing"),
         ] {
-            let why = on(libc, modes).expect("not applicable");
+            let why = on(libc, mode).expect("not applicable");
             assert!(why.contains(reason), "{why}");
         }
     }

@@ -4,7 +4,9 @@ mod claims;
 
 use std::collections::BTreeSet;
 
-use heapdrome_schema::{Collection, Member, MisuseRun, RaceResult, Role, Scale, Status, Table};
+use heapdrome_schema::{
+    Collection, Member, MisuseRun, Purpose, RaceResult, Role, Scale, Status, Table,
+};
 
 use claims::ORDER;
 pub(crate) use claims::{Kind, claims};
@@ -24,7 +26,7 @@ use crate::{Exporter, ReportError};
 /// A suite by its tables and claims, a sweep by its races.
 impl Exporter<Collection> for Terminal {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
-        let text = match collection.scale {
+        let text = match collection.scale() {
             Some(scale) => suite_text(collection, scale, *self),
             None => sweep_text(collection, *self),
         };
@@ -35,7 +37,7 @@ impl Exporter<Collection> for Terminal {
 /// In the same way.
 impl Exporter<Collection> for Markdown {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
-        let text = match collection.scale {
+        let text = match collection.scale() {
             Some(scale) => suite_markdown(collection, scale),
             None => sweep_markdown(collection),
         };
@@ -124,13 +126,13 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
         Scale::Published => "published counts",
     };
     let name = foreign::line(&collection.name);
-    if !collection.survival.is_empty() {
+    if let Purpose::Survival { .. } = collection.purpose {
         let command = collection.asked.iter().skip_while(|word| *word != "--");
         let command: Vec<String> = command.skip(1).cloned().collect();
         let command = foreign::shorten(&reproduce::for_the_eye(&command), LONGEST_COMMAND);
         return format!("The least memory for {command}");
     }
-    match speaks_of_a_document(collection) || !collection.misuse.is_empty() {
+    match speaks_of_a_document(collection) || !collection.misuse().is_empty() {
         true => format!("Suite {name}, {scale}"),
         false => format!("{name}, {scale}"),
     }
@@ -156,7 +158,7 @@ pub(crate) fn title(table: &Table) -> String {
 
 /// Who needs the least memory, of a search for it.
 pub(crate) fn survived(collection: &Collection) -> Option<String> {
-    if collection.survival.is_empty() {
+    if collection.searches().is_empty() {
         return None;
     }
     let notes = collection.tables.iter().flat_map(|table| &table.notes);
@@ -174,7 +176,7 @@ pub(crate) fn survived(collection: &Collection) -> Option<String> {
 /// How much the misuse suite tried.
 pub(crate) fn misused(collection: &Collection) -> String {
     let distinct = |name: fn(&MisuseRun) -> &str| {
-        let names: BTreeSet<&str> = collection.misuse.iter().map(name).collect();
+        let names: BTreeSet<&str> = collection.misuse().iter().map(name).collect();
         names.len()
     };
     format!(

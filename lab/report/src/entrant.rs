@@ -19,6 +19,12 @@ pub(crate) fn versus<'a>(entrant: &'a EntrantResult, metric: &str) -> Option<&'a
     entrant.versus_baseline.get(metric)
 }
 
+/// The median, where it is a number.
+pub(crate) fn median(series: Option<&Series>) -> Option<f64> {
+    let median = series?.median;
+    median.is_finite().then_some(median)
+}
+
 /// User and system time together: the sum of their medians, and the sums of their samples. A sum is called far from the
 /// rest where one of its parts is and it lies beyond every sum of which none is.
 pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {

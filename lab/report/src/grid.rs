@@ -54,76 +54,40 @@ impl Extent {
     /// From everything to very little, in the order in which things are given up. The figures of a
     /// workload take the place of others.
     pub(crate) fn shrinking(of_workload: bool) -> Vec<Self> {
-        let whole = Self {
+        let steps: &[fn(&mut Self)] = match of_workload {
+            true => &[
+                |one| one.memory_interval = false,
+                |one| one.calls = false,
+                |one| one.tree = false,
+                |one| one.operations_interval = false,
+                |one| one.rss_compared = false,
+                |one| (one.cpu, one.name) = (false, 18),
+                |one| (one.time_interval, one.name) = (false, 12),
+                |one| one.rss = false,
+            ],
+            false => &[
+                |one| one.memory_interval = false,
+                |one| one.calls = false,
+                |one| one.name = 14,
+                |one| (one.tree, one.name) = (false, 24),
+                |one| (one.cpu, one.name) = (false, 18),
+                |one| (one.time_interval, one.name) = (false, 12),
+                |one| one.rss = false,
+            ],
+        };
+        let mut now = Self {
             name: 24,
             cpu_compared: false,
             ..Self::WHOLE
         };
-        let brief = Self {
-            memory_interval: false,
-            ..whole
-        };
-        let uncounted = Self {
-            calls: false,
-            ..brief
-        };
-        if of_workload {
-            return Self::shrinking_workload(uncounted);
+        let mut all = vec![now];
+        for step in steps {
+            step(&mut now);
+            all.push(now);
         }
-        let named = Self {
-            name: 14,
-            ..uncounted
-        };
-        let untreed = Self {
-            tree: false,
-            ..uncounted
-        };
-        let bare = Self {
-            cpu: false,
-            name: 18,
-            ..untreed
-        };
-        let narrow = Self {
-            name: 12,
-            time_interval: false,
-            ..bare
-        };
-        let least = Self {
-            rss: false,
-            ..narrow
-        };
-        vec![whole, brief, uncounted, named, untreed, bare, narrow, least]
-    }
-
-    /// The rest of the way, where the table has the figures of a workload.
-    fn shrinking_workload(uncounted: Self) -> Vec<Self> {
-        let untreed = Self {
-            tree: false,
-            ..uncounted
-        };
-        let plain = Self {
-            operations_interval: false,
-            ..untreed
-        };
-        let uncompared = Self {
-            rss_compared: false,
-            ..plain
-        };
-        let bare = Self {
-            cpu: false,
-            name: 18,
-            ..uncompared
-        };
-        let narrow = Self {
-            name: 12,
-            time_interval: false,
-            ..bare
-        };
-        let least = Self {
-            rss: false,
-            ..narrow
-        };
-        vec![uncounted, untreed, plain, uncompared, bare, narrow, least]
+        // A workload's figures leave no room for all of it.
+        all.drain(..if of_workload { 2 } else { 0 });
+        all
     }
 }
 

@@ -6,11 +6,10 @@
 use std::fmt;
 
 use heapdrome_schema::{
-    Comparison, EntrantResult, Nanoseconds, PEAK_RSS, RaceResult, Role, Series, Status, Verdict,
-    WALL,
+    Comparison, EntrantResult, Nanoseconds, PEAK_RSS, RaceResult, Role, Status, Verdict, WALL,
 };
 
-use crate::entrant::{overhead, versus};
+use crate::entrant::{median, overhead, versus};
 use crate::foreign;
 use crate::words;
 
@@ -169,11 +168,6 @@ fn is_shown<'a>(row: &'a EntrantResult, figure: &str, verdict: Verdict) -> Optio
     versus(row, figure).filter(|compared| compared.verdict == verdict && compared.ratio > 0.0)
 }
 
-fn median(series: &Option<Series>) -> Option<f64> {
-    let median = series.as_ref()?.median;
-    median.is_finite().then_some(median)
-}
-
 /// Difference of a figure: the baseline's, which comes second, less the entrant's.
 fn more(of: impl Fn(&EntrantResult) -> Option<f64>, rows: [&EntrantResult; 2]) -> Option<f64> {
     Some(of(rows[1])? - of(rows[0])?)
@@ -188,7 +182,7 @@ fn of_time(result: &RaceResult, row: &EntrantResult, baseline: &EntrantResult) -
     if saved <= 0.0 {
         return None;
     }
-    let in_kernel = more(|row| median(&row.system_s), rows).unwrap_or(0.0);
+    let in_kernel = more(|row| median(row.system_s.as_ref()), rows).unwrap_or(0.0);
     let kernel_share = in_kernel / saved;
     page_faults(result, rows, saved, in_kernel)
         .or_else(|| system_calls(rows, kernel_share))
@@ -201,7 +195,7 @@ fn page_faults(
     saved: f64,
     in_kernel: f64,
 ) -> Option<Cause> {
-    let faults = |row: &EntrantResult| median(&row.minor_faults);
+    let faults = |row: &EntrantResult| median(row.minor_faults.as_ref());
     let fewer = more(faults, rows).filter(|fewer| *fewer > FEW)?;
     // A fault takes time in the kernel and nowhere else: the less of the two figures counts.
     let time = (fewer * result.machine.fault_s?).min(in_kernel);
@@ -223,7 +217,7 @@ fn is_huge(row: &EntrantResult) -> bool {
         .evidence
         .as_ref()
         .map(|seen| seen.huge_at_end_bytes as f64);
-    let peak = median(&row.peak_tree_bytes).unwrap_or(f64::INFINITY);
+    let peak = median(row.peak_tree_bytes.as_ref()).unwrap_or(f64::INFINITY);
     parts.any(|(huge, all)| reading(huge, all)) || at_end.is_some_and(|huge| reading(huge, peak))
 }
 
@@ -246,7 +240,7 @@ fn in_calls(row: &EntrantResult) -> Option<f64> {
 
 /// User and system time together.
 fn processor(row: &EntrantResult) -> Option<f64> {
-    Some(median(&row.user_s)? + median(&row.system_s)?)
+    Some(median(row.user_s.as_ref())? + median(row.system_s.as_ref())?)
 }
 
 /// Share of the processor time saved that less time in calls accounts for; `None` where it is nothing to speak of.

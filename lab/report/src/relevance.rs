@@ -3,10 +3,9 @@
 //! A program with an arena, a pool or a private allocator of its own is proven to be served, since its
 //! few calls are. That no allocator is faster or smaller then says nothing about allocators.
 
-use heapdrome_schema::{
-    Bytes, CPU, EntrantResult, ProofSummary, Role, Series, Status, Verdict, WALL,
-};
+use heapdrome_schema::{Bytes, CPU, EntrantResult, ProofSummary, Role, Status, Verdict, WALL};
 
+use crate::entrant::median;
 use crate::words::count;
 
 /// Seconds that a call takes at most, as a rule: allocators take 5 to 50 ns for a pair of malloc and
@@ -69,11 +68,11 @@ fn little_time(
     proof: &ProofSummary,
     rivals: &[&EntrantResult],
 ) -> Option<String> {
-    let cpu = median(&baseline.user_s)? + median(&baseline.system_s)?;
-    let faults = median(&baseline.minor_faults)?;
+    let cpu = median(baseline.user_s.as_ref())? + median(baseline.system_s.as_ref())?;
+    let faults = median(baseline.minor_faults.as_ref())?;
     let is_little = |seconds: f64| seconds < SHARE * cpu;
     let same_faults = |rival: &&EntrantResult| {
-        let theirs = median(&rival.minor_faults).unwrap_or(f64::INFINITY);
+        let theirs = median(rival.minor_faults.as_ref()).unwrap_or(f64::INFINITY);
         is_little((theirs - faults).abs() * FAULT)
     };
     let bytes = proof.requested_bytes;
@@ -99,7 +98,7 @@ fn little_time(
 
 /// Far more anonymous memory is resident than was ever requested from malloc.
 fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<String> {
-    let peak = median(&baseline.peak_tree_bytes)?;
+    let peak = median(baseline.peak_tree_bytes.as_ref())?;
     // An older heapdrome did not count them.
     let requested = Some(proof.requested_bytes).filter(|bytes| *bytes > 0)?;
     let explained = requested as f64 + proof.processes as f64 * AT_START;
@@ -112,10 +111,6 @@ fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<S
             Bytes(requested),
         )
     })
-}
-
-fn median(series: &Option<Series>) -> Option<f64> {
-    series.as_ref().map(|series| series.median)
 }
 
 /// Whether a difference in time was shown: then something of the allocator does matter.

@@ -21,7 +21,7 @@ type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
 /// The tables of a sweep: degradation, and degradation per processor where it is another figure.
 pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
-    let Some(sweep) = &collection.sweep else {
+    let Some(sweep) = collection.sweep() else {
         return Vec::new();
     };
     let mut tables = Vec::new();
@@ -150,7 +150,7 @@ fn knee(curve: &ScalingCurve) -> String {
 
 /// What a reader should know about these tables.
 pub(crate) fn notes(collection: &Collection) -> Vec<String> {
-    let Some(sweep) = &collection.sweep else {
+    let Some(sweep) = collection.sweep() else {
         return Vec::new();
     };
     if tables(collection, usize::MAX).is_empty() {

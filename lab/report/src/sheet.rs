@@ -1,9 +1,9 @@
 //! What every table and text says, before it is put into a form: who is ranked, in which order,
 //! who is not and why, and the numbered notes.
 
-use heapdrome_schema::{EntrantResult, RaceResult, Role, Series, Status, WALL};
+use heapdrome_schema::{EntrantResult, RaceResult, Role, Status, WALL};
 
-use crate::entrant::{OPERATIONS, OVERHEAD, versus};
+use crate::entrant::{OPERATIONS, OVERHEAD, median, versus};
 use crate::foreign;
 use crate::notes::{self, Note, Notes};
 
@@ -105,13 +105,6 @@ fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
     ratio
         .filter(|ratio| ratio.is_finite())
         .unwrap_or(f64::INFINITY)
-}
-
-/// The median, where it is a number.
-fn median(series: Option<&Series>) -> Option<f64> {
-    series
-        .map(|series| series.median)
-        .filter(|median| median.is_finite())
 }
 
 /// Why an entrant does not count: a headline, then details.

@@ -209,7 +209,10 @@ const THREADS: &str = "threads";
 
 /// The processors of each race.
 pub(crate) fn placements(collection: &Collection) -> Vec<String> {
-    let mut swept = collection.sweep.iter().flat_map(|sweep| &sweep.parameters);
+    let mut swept = collection
+        .sweep()
+        .into_iter()
+        .flat_map(|sweep| &sweep.parameters);
     let by_threads = swept.any(|parameter| parameter.name == THREADS);
     let told = |race: &Member| {
         let list: Vec<_> = race.processors.iter().map(usize::to_string).collect();

@@ -2,6 +2,8 @@
 
 use heapdrome_schema::{Better, Bytes, Comparison, Nanoseconds, Series, Verdict};
 
+use crate::entrant;
+
 /// What stands in a cell that has no figure.
 pub(crate) const NONE: &str = "-";
 
@@ -206,10 +208,7 @@ pub(crate) fn amount(name: &str, value: f64) -> String {
 
 /// The median in the words of `tell`, or a dash where there is no figure.
 fn median(series: Option<&Series>, tell: impl Fn(f64) -> String) -> String {
-    let known = series
-        .map(|series| series.median)
-        .filter(|value| value.is_finite());
-    known.map_or_else(|| NONE.to_owned(), tell)
+    entrant::median(series).map_or_else(|| NONE.to_owned(), tell)
 }
 
 /// A number in at most seven columns: `1.24k`, `62.8M`.

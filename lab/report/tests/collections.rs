@@ -9,7 +9,7 @@ mod watched;
 mod workload;
 
 use heapdrome_report::{Csv, Exporter, Markdown, Terminal};
-use heapdrome_schema::{Collection, SweepResult, SweptParameter, Verdict};
+use heapdrome_schema::{Collection, Purpose, SweepResult, SweptParameter, Verdict};
 use unicode_width::UnicodeWidthStr;
 
 fn plain(width: usize) -> Terminal {
@@ -91,7 +91,7 @@ fn threads_beyond_the_processors_are_told() {
     let mut sweep = workload::sweep();
     let told = "threads=8: all; the machine has fewer processors than threads";
     for (name, is_told) in [("threads", true), ("jobs", false)] {
-        sweep.sweep = Some(SweepResult {
+        sweep.purpose = Purpose::Sweep(Some(SweepResult {
             parameters: vec![SweptParameter {
                 name: name.to_owned(),
                 values: ["1", "2", "8"].map(str::to_owned).to_vec(),
@@ -101,7 +101,7 @@ fn threads_beyond_the_processors_are_told() {
             share: 0.25,
             paired: true,
             curves: Vec::new(),
-        });
+        }));
         let markdown = exported(&Markdown, &sweep);
         assert_eq!(markdown.contains(told), is_told, "{markdown}");
         assert!(markdown.contains("- threads=8: all"), "{markdown}");

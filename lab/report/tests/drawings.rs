@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use heapdrome_report::{Plot, Source, page, plots};
 use heapdrome_schema::{
-    Ccdf, CcdfPoint, Collection, Factor, Nanoseconds, Saved, ScalingCurve, ScalingPoint,
-    SweepResult, SweptParameter,
+    Ccdf, CcdfPoint, Collection, Factor, Nanoseconds, Purpose, Saved, Scale, ScalingCurve,
+    ScalingPoint, SweepResult, SweptParameter,
 };
 use scraper::{Html, Selector};
 
@@ -35,7 +35,7 @@ fn crossed(letters: usize) -> Collection {
         name: name.to_owned(),
         values: values.iter().map(|value| (*value).to_owned()).collect(),
     };
-    sweep.sweep = Some(SweepResult {
+    sweep.purpose = Purpose::Sweep(Some(SweepResult {
         parameters: vec![
             parameter("threads", &["1", "2", "8"]),
             parameter(&variable, &VALUES),
@@ -45,7 +45,7 @@ fn crossed(letters: usize) -> Collection {
         share: 0.25,
         paired: false,
         curves,
-    });
+    }));
     sweep
 }
 
@@ -174,7 +174,12 @@ fn many_curves_of_times_are_two_drawings_in_which_each_way_has_its_colour() {
     let mut experiment = workload::sweep();
     experiment.races.clear();
     let mut drawn = |count: usize| {
-        experiment.ccdfs = ways(count);
+        experiment.purpose = Purpose::Paging {
+            scale: Scale::Quick,
+            cells: Vec::new(),
+            time: None,
+            ccdfs: ways(count),
+        };
         plots(&Saved::Collection(Box::new(experiment.clone())))
     };
     assert_eq!(drawn(5).len(), 1);

@@ -334,7 +334,6 @@ fn a_sweep_has_its_curves() {
 #[test]
 fn a_curve_is_labelled_with_what_was_swept() {
     let mut collection = workload::sweep();
-    collection.sweep = None;
     for race in &mut collection.races {
         // It has the swept value in one of the races, by chance.
         race.parameters.insert(0, "distribution=1".to_owned());

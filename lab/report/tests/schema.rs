@@ -12,8 +12,8 @@ use heapdrome_report::{Exporter, Json};
 use heapdrome_schema::{
     Absent, Better, CallTime, Ccdf, CcdfPoint, Change, Changes, ClaimResult, Collection,
     ComparedResult, Ending, Evidence, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun,
-    MisuseStage, Multiple, Nanoseconds, Outcome, RacePair, RaceResult, Role, Series, Server,
-    SizeCount, Survival, SystemCalls, Table, Trial,
+    MisuseStage, Multiple, Nanoseconds, Outcome, Purpose, RacePair, RaceResult, Role, Scale,
+    Series, Server, SizeCount, Survival, SystemCalls, Table, Trial,
 };
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ fn whole() -> RaceResult {
     result
 }
 
-/// A collection in which no list is empty.
+/// A collection in which no list is empty but what its purpose has.
 fn collection() -> Collection {
     let text = |text: &str| text.to_owned();
     let mut collection = workload::sweep();
@@ -84,25 +84,6 @@ fn collection() -> Collection {
         name: text("n"),
         reason: text("r"),
     }];
-    collection.misuse = vec![MisuseRun {
-        allocator: text("a"),
-        kind: text("k"),
-        outcome: MisuseOutcome::Detected,
-        stage: Some(MisuseStage::Free),
-        ending: Ending::Killed(6),
-        said: Some(text("s")),
-        harm: Some(text("h")),
-    }];
-    collection.ccdfs = vec![Ccdf {
-        kind: text("k"),
-        cell: text("c"),
-        count: 1,
-        points: vec![CcdfPoint {
-            time: Nanoseconds(1),
-            above: 0.5,
-        }],
-    }];
-    collection.survival = vec![survival()];
     collection.tables = vec![Table {
         title: text("t"),
         published: None,
@@ -111,6 +92,45 @@ fn collection() -> Collection {
         notes: vec![text("n")],
     }];
     collection
+}
+
+/// What each purpose has, with no list empty.
+fn purposes() -> [Purpose; 4] {
+    let scale = Scale::Quick;
+    let text = |text: &str| text.to_owned();
+    let misuse = vec![MisuseRun {
+        allocator: text("a"),
+        kind: text("k"),
+        outcome: MisuseOutcome::Detected,
+        stage: Some(MisuseStage::Free),
+        ending: Ending::Killed(6),
+        said: Some(text("s")),
+        harm: Some(text("h")),
+    }];
+    let ccdfs = vec![Ccdf {
+        kind: text("k"),
+        cell: text("c"),
+        count: 1,
+        points: vec![CcdfPoint {
+            time: Nanoseconds(1),
+            above: 0.5,
+        }],
+    }];
+    let (cells, time) = (Vec::new(), Some(Nanoseconds(1)));
+    [
+        workload::sweep().purpose,
+        Purpose::Suite { scale, misuse },
+        Purpose::Paging {
+            scale,
+            cells,
+            time,
+            ccdfs,
+        },
+        Purpose::Survival {
+            scale,
+            searches: vec![survival()],
+        },
+    ]
 }
 
 fn survival() -> Survival {
@@ -220,8 +240,16 @@ fn every_field_is_described() {
     let value: Value = serde_json::from_slice(&text).expect("JSON");
     let mut found = BTreeSet::new();
     fields(&value, &mut found);
-    let sweep = serde_json::to_value(collection()).expect("JSON");
-    fields(&sweep, &mut found);
+    for purpose in purposes() {
+        let collection = Collection {
+            purpose,
+            ..collection()
+        };
+        let value = serde_json::to_value(&collection).expect("JSON");
+        fields(&value, &mut found);
+        let again: Collection = serde_json::from_value(value).expect("a collection");
+        assert_eq!(again, collection);
+    }
     let compared = serde_json::to_value(changes()).expect("JSON");
     fields(&compared, &mut found);
     assert!(found.len() > 90, "{}", found.len());

@@ -7,7 +7,7 @@ mod races;
 use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
 use heapdrome_schema::{
     Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Ending, Holds, Member, MisuseOutcome,
-    MisuseRun, Nanoseconds, SCHEMA, Saved, Scale, Status, Survival, Table, Trial,
+    MisuseRun, Nanoseconds, Purpose, SCHEMA, Saved, Scale, Status, Survival, Table, Trial,
 };
 use races::usual;
 use unicode_width::UnicodeWidthStr;
@@ -57,7 +57,7 @@ fn suite() -> Collection {
         started: "2026-11-21T08:00:00Z".to_owned(),
         asked: words(&["suite", "rpmalloc", "--quick"]),
         name: "rpmalloc".to_owned(),
-        scale: Some(Scale::Quick),
+        purpose: Purpose::suite(Scale::Quick),
         machine: result.machine.clone(),
         races: vec![Member {
             cell: "rpmalloc/16-1000".to_owned(),
@@ -69,7 +69,6 @@ fn suite() -> Collection {
             result,
         }],
         tables: tables(),
-        ccdfs: exceeded(),
         claims: vec![
             claim(
                 Holds::CannotBeTested,
@@ -93,7 +92,6 @@ fn suite() -> Collection {
             reason: "in no package registry".to_owned(),
         }],
         remarks: words(&["rpmalloc: what a reader should know"]),
-        ..Collection::default()
     }
 }
 
@@ -138,6 +136,12 @@ fn exceeded() -> Vec<Ccdf> {
 fn times_that_were_exceeded_are_drawn_without_a_race() {
     let mut experiment = suite();
     experiment.races.clear();
+    experiment.purpose = Purpose::Paging {
+        scale: Scale::Quick,
+        cells: Vec::new(),
+        time: None,
+        ccdfs: exceeded(),
+    };
     let saved = Saved::Collection(Box::new(experiment));
     let drawn = plots(&saved);
     assert_eq!(drawn.len(), 1);
@@ -183,7 +187,7 @@ fn a_page_draws_searches_for_the_least_memory() {
     let mut found = suite();
     found.races.clear();
     found.claims.clear();
-    found.survival = vec![Survival {
+    let searches = vec![Survival {
         allocator: "mine <b>".to_owned(),
         smallest_bytes: Some(10 << 20),
         unlimited_s: vec![1.0],
@@ -196,6 +200,10 @@ fn a_page_draws_searches_for_the_least_memory() {
         }],
         ..Survival::default()
     }];
+    found.purpose = Purpose::Survival {
+        scale: Scale::Usual,
+        searches,
+    };
     let source = Source {
         name: "survive.json".to_owned(),
         saved: Saved::Collection(Box::new(found)),
@@ -239,7 +247,7 @@ fn whoever_did_not_race_for_one_reason_is_told_in_one_line() {
 #[test]
 fn the_page_of_a_suite_with_misuse_begins_with_its_sentences() {
     let mut suite = suite();
-    suite.misuse = vec![MisuseRun {
+    let misuse = vec![MisuseRun {
         allocator: "rpmalloc".to_owned(),
         kind: "twice".to_owned(),
         outcome: MisuseOutcome::Unharmed,
@@ -248,6 +256,10 @@ fn the_page_of_a_suite_with_misuse_begins_with_its_sentences() {
         said: None,
         harm: None,
     }];
+    suite.purpose = Purpose::Suite {
+        scale: Scale::Quick,
+        misuse,
+    };
     let source = Source {
         name: "suite.json".to_owned(),
         saved: Saved::Collection(Box::new(suite)),

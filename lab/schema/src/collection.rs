@@ -112,8 +112,74 @@ pub struct Ccdf {
     pub points: Vec<CcdfPoint>,
 }
 
-/// Races that belong together.
+/// What a collection was made for, with what only such a collection has.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Purpose {
+    /// Races along the values of parameters, and what they show together.
+    Sweep(Option<SweepResult>),
+    /// Races in the cells of a suite, and misuse that its targets speak of.
+    Suite {
+        /// How much of it was run.
+        scale: Scale,
+        /// What came of each kind of misuse under each allocator.
+        misuse: Vec<MisuseRun>,
+    },
+    /// Experiments of the paging lab.
+    Paging {
+        /// How much of them was run.
+        scale: Scale,
+        /// Their settings, with what came of them.
+        cells: Vec<PagingCell>,
+        /// How long these were measured, over all times that they were taken up.
+        time: Option<Nanoseconds>,
+        /// How often times were exceeded, where an experiment counted them.
+        ccdfs: Vec<Ccdf>,
+    },
+    /// Misuse alone.
+    Misuse {
+        /// How much of it was tried.
+        scale: Scale,
+        /// What came of each kind under each allocator.
+        runs: Vec<MisuseRun>,
+    },
+    /// A search for the least memory.
+    Survival {
+        /// How much was asked for.
+        scale: Scale,
+        /// What was found under each allocator.
+        searches: Vec<Survival>,
+    },
+}
+
+impl Purpose {
+    /// A suite of which nothing has run yet.
+    pub fn suite(scale: Scale) -> Self {
+        Self::Suite {
+            scale,
+            misuse: Vec::new(),
+        }
+    }
+
+    /// Experiments of which none has run yet.
+    pub fn paging(scale: Scale) -> Self {
+        Self::Paging {
+            scale,
+            cells: Vec::new(),
+            time: None,
+            ccdfs: Vec::new(),
+        }
+    }
+}
+
+impl Default for Purpose {
+    fn default() -> Self {
+        Self::Sweep(None)
+    }
+}
+
+/// Measurements that belong together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Flat", into = "Flat")]
 pub struct Collection {
     /// The version of the schema, that of [`RaceResult`].
     pub schema: u32,
@@ -125,37 +191,196 @@ pub struct Collection {
     pub asked: Vec<String>,
     /// `sweep threads` or `sweep jobs and size`, or the name of the suite.
     pub name: String,
-    /// For a suite, how much of it was run.
-    pub scale: Option<Scale>,
     /// The machine.
     pub machine: Machine,
-    /// The races, in the order in which they were run.
+    /// The races, in the order in which they were run; only sweeps and suites have any.
     pub races: Vec<Member>,
-    /// The tables that a suite makes of them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// What it was made for.
+    pub purpose: Purpose,
+    /// The tables that are made of what was measured.
     pub tables: Vec<Table>,
-    /// How often times were exceeded, where an experiment counted them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ccdfs: Vec<Ccdf>,
-    /// The settings of the paging lab, with what came of them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub paging_cells: Vec<PagingCell>,
-    /// How long these were measured, over all times that the suite was taken up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paging_time: Option<Nanoseconds>,
-    /// What came of each kind of misuse under each allocator.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub misuse: Vec<MisuseRun>,
-    /// What a search for the least memory found.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub survival: Vec<Survival>,
-    /// What a sweep found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sweep: Option<SweepResult>,
     /// The published sentences, tested.
     pub claims: Vec<ClaimResult>,
     /// The document's allocators that did not race.
     pub absent: Vec<Absent>,
     /// What a reader should know about all of it.
     pub remarks: Vec<String>,
+}
+
+impl Collection {
+    /// How much was run of what can be run at several scales.
+    pub fn scale(&self) -> Option<Scale> {
+        match self.purpose {
+            Purpose::Sweep(_) => None,
+            Purpose::Suite { scale, .. }
+            | Purpose::Paging { scale, .. }
+            | Purpose::Misuse { scale, .. }
+            | Purpose::Survival { scale, .. } => Some(scale),
+        }
+    }
+
+    /// What a sweep found.
+    pub fn sweep(&self) -> Option<&SweepResult> {
+        match &self.purpose {
+            Purpose::Sweep(found) => found.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The cells of experiments.
+    pub fn paging_cells(&self) -> &[PagingCell] {
+        match &self.purpose {
+            Purpose::Paging { cells, .. } => cells,
+            _ => &[],
+        }
+    }
+
+    /// The cells of experiments, to run and to change.
+    pub fn paging_cells_mut(&mut self) -> &mut [PagingCell] {
+        match &mut self.purpose {
+            Purpose::Paging { cells, .. } => cells,
+            _ => &mut [],
+        }
+    }
+
+    /// How often times were exceeded.
+    pub fn ccdfs(&self) -> &[Ccdf] {
+        match &self.purpose {
+            Purpose::Paging { ccdfs, .. } => ccdfs,
+            _ => &[],
+        }
+    }
+
+    /// What came of misuse, beside races or alone.
+    pub fn misuse(&self) -> &[MisuseRun] {
+        match &self.purpose {
+            Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => runs,
+            _ => &[],
+        }
+    }
+
+    /// What came of misuse, to add to; of what commits none, nothing.
+    pub fn misuse_mut(&mut self) -> Option<&mut Vec<MisuseRun>> {
+        match &mut self.purpose {
+            Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => Some(runs),
+            _ => None,
+        }
+    }
+
+    /// The searches for the least memory.
+    pub fn searches(&self) -> &[Survival] {
+        match &self.purpose {
+            Purpose::Survival { searches, .. } => searches,
+            _ => &[],
+        }
+    }
+}
+
+/// A collection as its file has it: the parts of every purpose side by side.
+#[derive(Default, Serialize, Deserialize)]
+struct Flat {
+    schema: u32,
+    heapdrome: String,
+    started: String,
+    asked: Vec<String>,
+    name: String,
+    scale: Option<Scale>,
+    machine: Machine,
+    races: Vec<Member>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tables: Vec<Table>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ccdfs: Vec<Ccdf>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    paging_cells: Vec<PagingCell>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    paging_time: Option<Nanoseconds>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    misuse: Vec<MisuseRun>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    survival: Vec<Survival>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sweep: Option<SweepResult>,
+    claims: Vec<ClaimResult>,
+    absent: Vec<Absent>,
+    remarks: Vec<String>,
+}
+
+impl Flat {
+    /// Takes out what says the purpose: a file has parts of one alone.
+    fn purpose(&mut self) -> Purpose {
+        let Some(scale) = self.scale else {
+            return Purpose::Sweep(self.sweep.take());
+        };
+        if !self.survival.is_empty() {
+            let searches = std::mem::take(&mut self.survival);
+            return Purpose::Survival { scale, searches };
+        }
+        if !self.paging_cells.is_empty() || !self.ccdfs.is_empty() {
+            return Purpose::Paging {
+                scale,
+                cells: std::mem::take(&mut self.paging_cells),
+                time: self.paging_time,
+                ccdfs: std::mem::take(&mut self.ccdfs),
+            };
+        }
+        let runs = std::mem::take(&mut self.misuse);
+        match self.races.is_empty() && !runs.is_empty() {
+            true => Purpose::Misuse { scale, runs },
+            false => Purpose::Suite {
+                scale,
+                misuse: runs,
+            },
+        }
+    }
+}
+
+impl From<Flat> for Collection {
+    fn from(mut flat: Flat) -> Self {
+        Self {
+            purpose: flat.purpose(),
+            schema: flat.schema,
+            heapdrome: flat.heapdrome,
+            started: flat.started,
+            asked: flat.asked,
+            name: flat.name,
+            machine: flat.machine,
+            races: flat.races,
+            tables: flat.tables,
+            claims: flat.claims,
+            absent: flat.absent,
+            remarks: flat.remarks,
+        }
+    }
+}
+
+impl From<Collection> for Flat {
+    fn from(own: Collection) -> Self {
+        let mut flat = Self {
+            scale: own.scale(),
+            schema: own.schema,
+            heapdrome: own.heapdrome,
+            started: own.started,
+            asked: own.asked,
+            name: own.name,
+            machine: own.machine,
+            races: own.races,
+            tables: own.tables,
+            claims: own.claims,
+            absent: own.absent,
+            remarks: own.remarks,
+            ..Self::default()
+        };
+        match own.purpose {
+            Purpose::Sweep(found) => flat.sweep = found,
+            Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => {
+                flat.misuse = runs;
+            }
+            Purpose::Paging {
+                cells, time, ccdfs, ..
+            } => (flat.paging_cells, flat.paging_time, flat.ccdfs) = (cells, time, ccdfs),
+            Purpose::Survival { searches, .. } => flat.survival = searches,
+        }
+        flat
+    }
 }

@@ -18,6 +18,7 @@ mod gzip;
 mod journal;
 mod memory;
 mod misuse;
+mod nearest;
 mod paging;
 mod plan;
 mod proof;
@@ -33,7 +34,7 @@ mod write;
 
 pub use changes::{Change, Changes, ComparedResult, Factor, Judged, Outcome, RacePair};
 pub use collection::{
-    Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Scale, Table,
+    Absent, Ccdf, CcdfPoint, ClaimResult, Collection, Holds, Member, Purpose, Scale, Table,
 };
 pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role, merged_setting};
@@ -44,6 +45,7 @@ pub use gzip::{compressed, compressed_if_named};
 pub use journal::JournalLine;
 pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
 pub use misuse::{MisuseOutcome, MisuseRun, MisuseStage};
+pub use nearest::{nearest, nearest_or_all};
 pub use paging::{
     Burst, Distribution, Experiment, Holder, Instructions, Job, Limit, Order, PagingCell,
     PagingReport, Point, Read, Recycle, Strategy, Throughput, Variant,

@@ -1,5 +1,7 @@
 //! What can be wrong with a suite.
 
+use heapdrome_schema::nearest;
+
 /// Why a suite cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SuiteError {
@@ -37,14 +39,10 @@ pub enum SuiteError {
 impl SuiteError {
     /// There is no suite `name` among the `known` ones.
     pub(crate) fn unknown(name: &str, known: &[&str]) -> Self {
-        let near = known
-            .iter()
-            .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-            .filter(|(distance, candidate)| *distance <= candidate.len().min(name.len()) / 2)
-            .min();
+        let near = nearest(name, known.iter().copied());
         Self::Unknown {
             name: name.to_owned(),
-            hint: near.map_or_else(String::new, |(_, near)| format!(", did you mean {near}?")),
+            hint: near.map_or_else(String::new, |near| format!(", did you mean {near}?")),
             known: known.join(", "),
         }
     }

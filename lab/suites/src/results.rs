@@ -23,7 +23,7 @@ pub fn evaluate(suites: &[Suite], collection: &Collection) -> Evaluation {
     let members: Vec<&Member> = collection.races.iter().collect();
     let mut whole = Evaluation::default();
     for suite in suites {
-        let runs = &collection.misuse;
+        let runs = collection.misuse();
         whole.tables.extend(tables::make(suite, &members, runs));
         whole.claims.extend(claims::judge(suite, &members, runs));
         for known in absent(suite, collection) {
@@ -66,7 +66,7 @@ fn absent(suite: &Suite, collection: &Collection) -> Vec<Absent> {
     let gone = gone.map(|one| out(one, one.absent.clone().unwrap_or_default()));
     let left = |one: &&Entrant| one.allocator.as_ref().is_some_and(|name| !raced(name));
     let unasked = suite.entrants.iter().filter(left);
-    let unasked = unasked.map(|one| out(one, why_unasked(one, collection.scale).to_owned()));
+    let unasked = unasked.map(|one| out(one, why_unasked(one, collection.scale()).to_owned()));
     match races().next() {
         None => gone.collect(),
         Some(_) => gone.chain(unasked).collect(),

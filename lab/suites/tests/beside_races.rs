@@ -100,6 +100,10 @@ fn runs(allocator: &str, outcomes: [MisuseOutcome; 2]) -> Vec<MisuseRun> {
     outcomes.into_iter().enumerate().map(run).collect()
 }
 
+fn add(all: &mut Collection, runs: Vec<MisuseRun>) {
+    all.misuse_mut().expect("a suite").extend(runs);
+}
+
 #[test]
 fn whoever_catches_more_kinds_of_misuse_is_ahead_once_all_were_tried() {
     use MisuseOutcome::{Detected, Killed, Unharmed};
@@ -112,10 +116,10 @@ fn whoever_catches_more_kinds_of_misuse_is_ahead_once_all_were_tried() {
         "{because}"
     );
     assert!(tables("\"misuse\"", &all).is_empty());
-    all.misuse = runs("a", [Detected, Killed]);
-    all.misuse.extend(runs("b", [Killed, Unharmed]));
+    add(&mut all, runs("a", [Detected, Killed]));
+    add(&mut all, runs("b", [Killed, Unharmed]));
     assert_eq!(verdict(test, &all).0, Holds::Undecided, "libc is open");
-    all.misuse.extend(runs("system", [Unharmed, Unharmed]));
+    add(&mut all, runs("system", [Unharmed, Unharmed]));
     let (holds, because) = verdict(test, &all);
     assert_eq!(holds, Holds::Held);
     assert_eq!(
@@ -129,8 +133,9 @@ fn whoever_catches_more_kinds_of_misuse_is_ahead_once_all_were_tried() {
     assert!(because.contains("cannot be had here: lost"), "{because}");
     let found = tables("\"misuse\"", &all);
     assert_eq!(found[0].rows[0].join(" "), "a 1 1 0 0 0 0 2");
-    all.misuse.retain(|run| run.allocator != "b");
-    all.misuse.extend(runs("b", [Killed, Killed]));
+    let known = all.misuse_mut().expect("a suite");
+    known.retain(|run| run.allocator != "b");
+    add(&mut all, runs("b", [Killed, Killed]));
     for test in [test, &with_lost] {
         let (holds, because) = verdict(test, &all);
         assert_eq!(holds, Holds::NotHeld, "as many are not more");

@@ -9,6 +9,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use heapdrome_schema::Bytes;
+use rustix::io::Errno;
+use rustix::param::page_size;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, set_parent_process_death_signal, waitid,
+};
 
 use crate::interrupt;
 
@@ -73,13 +78,7 @@ pub fn in_own_group(command: &mut Command) -> &mut Command {
 
 /// Makes the kernel kill the child when its parent dies in whatever way.
 pub fn dies_with_parent(command: &mut Command) -> &mut Command {
-    let ask = || {
-        // SAFETY: PR_SET_PDEATHSIG takes a number and touches no memory.
-        match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    };
+    let ask = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
     // SAFETY: prctl is a system call without locks or memory of its own, safe between fork and exec.
     unsafe { command.pre_exec(ask) }
 }
@@ -145,35 +144,23 @@ pub fn last_line(text: &str) -> Option<&str> {
 fn resident(child: &Child) -> Option<Bytes> {
     let text = std::fs::read_to_string(format!("/proc/{}/statm", child.id())).ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    // SAFETY: sysconf takes a plain number.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    Some(Bytes(pages * u64::try_from(page).ok()?))
+    Some(Bytes(pages * page_size() as u64))
 }
 
 /// Whether the child has ended; it is not reaped.
 fn has_ended(child: &Child) -> io::Result<bool> {
-    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: all fields of siginfo_t are integers, for which zero is a value.
-    let mut found: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a live variable of the type that waitid writes.
-    if unsafe { libc::waitid(libc::P_PID, child.id(), &raw mut found, options) } != 0 {
-        let error = io::Error::last_os_error();
-        return match error.kind() {
-            io::ErrorKind::Interrupted => Ok(false),
-            _ => Err(error),
-        };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match waitid(WaitId::Pid(Pid::from_child(child)), options) {
+        Ok(ended) => Ok(ended.is_some()),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
-    // SAFETY: waitid fills in a child's fields, or leaves the zeros, of which the id is one.
-    Ok(unsafe { found.si_pid() } != 0)
 }
 
 fn kill_group(child: &Child) {
-    let Ok(group) = libc::pid_t::try_from(child.id()) else {
-        return;
-    };
-    // SAFETY: kill takes plain numbers. The group is the child's own, since it was started with
-    // process_group(0), and its number is not reused before the child is waited for.
-    unsafe { libc::kill(-group, libc::SIGKILL) };
+    // It is the child's own, since that was started with process_group(0), and its number is not reused before
+    // the child is waited for.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 #[cfg(test)]

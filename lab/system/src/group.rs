@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use heapdrome_schema::Bytes;
 
+use crate::kernel::keyed;
+
 /// From here on a limit of version 1 means that there is none.
 const NO_LIMIT: u64 = 1 << 60;
 
@@ -109,16 +111,6 @@ pub fn number(folder: &Path, file: &str) -> Option<u64> {
 /// The number behind `key` in a group's file of such lines.
 pub fn field(folder: &Path, file: &str, key: &str) -> Option<u64> {
     keyed(&text(folder, file)?, key)
-}
-
-/// The number behind `key` in a text of lines with a key and a number.
-pub fn keyed(text: &str, key: &str) -> Option<u64> {
-    text.lines().find_map(|line| {
-        let mut words = line.split_whitespace();
-        (words.next()? == key)
-            .then(|| words.next()?.parse().ok())
-            .flatten()
-    })
 }
 
 /// The limit that a group's file holds; `None` where it says that there is none.
@@ -242,13 +234,6 @@ mod tests {
         write(home.path(), "cpu.max", "150000 100000\n");
         write(home.path(), "cpu.cfs_quota_us", "1600000\n");
         assert_eq!(both(), [Some(16.0), Some(1.5)]);
-    }
-
-    #[test]
-    fn only_whole_names_are_keys() {
-        assert_eq!(keyed("anon_thp 5\nanon 7\n", "anon"), Some(7));
-        assert_eq!(keyed("MemAvailable:   7 kB\n", "MemAvailable:"), Some(7));
-        assert_eq!(keyed("rss 5\n", "total_rss"), None);
     }
 
     #[test]

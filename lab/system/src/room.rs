@@ -4,8 +4,10 @@
 use std::path::Path;
 
 use heapdrome_schema::Bytes;
+use rustix::process::{Resource, getrlimit};
 
 use crate::group::{self, Group, Version};
+use crate::kernel::keyed;
 
 /// An amount of memory, and what sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,7 @@ pub fn available() -> Option<Room> {
 fn machine() -> Option<Room> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     Some(Room {
-        bytes: Bytes::from_kib(group::keyed(&text, "MemAvailable:")?),
+        bytes: Bytes::from_kib(keyed(&text, "MemAvailable:")?),
         limit: "free memory of the machine",
     })
 }
@@ -44,7 +46,7 @@ fn groups() -> Option<Room> {
 /// What a limit of address space leaves.
 fn address_space() -> Option<Room> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let mapped = Bytes::from_kib(group::keyed(&status, "VmSize:")?);
+    let mapped = Bytes::from_kib(keyed(&status, "VmSize:")?);
     Some(Room {
         bytes: Bytes(address_space_limit()?.0.saturating_sub(mapped.0)),
         limit: "ulimit -v",
@@ -53,13 +55,7 @@ fn address_space() -> Option<Room> {
 
 /// The limit of address space of this process (`ulimit -v`); `None` where there is none.
 pub fn address_space_limit() -> Option<Bytes> {
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
-    };
-    // SAFETY: the pointer is to a whole rlimit that outlives the call.
-    let status = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
-    (status == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(Bytes(limit.rlim_cur))
+    getrlimit(Resource::As).current.map(Bytes)
 }
 
 /// The least room in a group and the groups above it.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use heapdrome_packages::sha256_of_file;
 use heapdrome_registry::{Entry, Registry, Source, State};
+use heapdrome_system::sha256_of_file;
 
 use crate::failure::Failure;
 use crate::output;

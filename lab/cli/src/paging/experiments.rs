@@ -9,7 +9,7 @@ use heapdrome_paging::{
     AHEAD, Measuring, Mechanism, Rounds, Swap, Sweep, halves, random as random_cells,
     strategies as strategies_cells, swapped, sweep as sweep_cells, throughput as throughput_cells,
 };
-use heapdrome_schema::{Bytes, Experiment, PagingCell, Scale};
+use heapdrome_schema::{Bytes, Experiment, PagingCell, Purpose, Scale};
 
 use crate::arguments::paging::{
     CommonArguments, RandomArguments, StrategyArguments, SwapArguments, SweepArguments,
@@ -65,7 +65,7 @@ fn run(
         false => Scale::Usual,
     };
     let asked = std::env::args().skip(1).collect();
-    let mut kept = Kept::unnamed(started(name, scale, asked), opened.engine);
+    let mut kept = Kept::unnamed(started(name, Purpose::paging(scale), asked), opened.engine);
     let cells = Cells::new(opened, mechanism, rounds, cells, &mut kept.collection);
     let mut cells = cells.map_err(Failure::Usage)?;
     let ran = cells.run(&mut kept);

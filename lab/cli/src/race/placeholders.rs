@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use heapdrome_engine::nearest::nearest;
 use heapdrome_engine::workload::THREADS;
+use heapdrome_schema::nearest_or_all;
 
 use crate::arguments::RaceArguments;
 use crate::output;
@@ -45,7 +45,7 @@ fn told(arguments: &RaceArguments) -> Vec<String> {
                 "nothing of that name is swept; for values of its own, add --sweep {name}=1,2"
             ),
             filled => {
-                let advice = nearest(&name, filled.iter().copied());
+                let advice = nearest_or_all(&name, filled.iter().copied());
                 format!("nothing of that name is swept; {advice}")
             }
         };

@@ -11,7 +11,7 @@ use heapdrome_schema::{
 use super::changes::counting;
 use super::pairs::{Pair, Pairs};
 use crate::failure::Failure;
-use crate::nearest::nearest;
+use heapdrome_schema::nearest_or_all;
 
 /// The word that stands for every rival.
 const ANY: &str = "any";
@@ -103,7 +103,7 @@ impl Condition {
             Failure::Usage(format!(
                 "--fail-if '{}': there is no {what} {name} in both results; {}",
                 self.text,
-                nearest(name, known.iter().map(String::as_str))
+                nearest_or_all(name, known.iter().map(String::as_str))
             ))
         };
         let (allocators, figures) = known(pairs);

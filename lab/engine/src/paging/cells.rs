@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heapdrome_paging::{Mechanism, Rounds, Schedule, evaluate, last_round, take_up};
-use heapdrome_schema::{Collection, PagingCell as Cell};
+use heapdrome_schema::{Collection, PagingCell as Cell, Purpose};
 
 use super::{Opened, failure};
 use crate::event::Event;
@@ -38,7 +38,12 @@ impl<'a> Cells<'a> {
         wanted: Vec<Cell>,
         collection: &mut Collection,
     ) -> Result<Self, String> {
-        let cells = &mut collection.paging_cells;
+        let Purpose::Paging { cells, time, .. } = &mut collection.purpose else {
+            return Err(format!(
+                "{} has no experiments of the paging lab",
+                collection.name
+            ));
+        };
         // Later on, what was measured would look like the work of others.
         if cells.iter().all(|cell| cell.reports.is_empty()) {
             collection.machine = opened.machine.clone();
@@ -50,9 +55,7 @@ impl<'a> Cells<'a> {
             rounds,
             sentences: None,
             places,
-            spent: collection
-                .paging_time
-                .map_or(Duration::ZERO, Duration::from),
+            spent: time.map_or(Duration::ZERO, Duration::from),
         })
     }
 
@@ -67,7 +70,7 @@ impl<'a> Cells<'a> {
 
     /// The cells that are to run.
     pub fn wanted<'c>(&self, collection: &'c mut Collection) -> impl Iterator<Item = &'c mut Cell> {
-        let cells = collection.paging_cells.iter_mut().enumerate();
+        let cells = collection.paging_cells_mut().iter_mut().enumerate();
         let places = self.places.clone();
         cells.filter_map(move |(place, cell)| places.contains(&place).then_some(cell))
     }
@@ -84,7 +87,7 @@ impl<'a> Cells<'a> {
     }
 
     fn schedule(&self, collection: &Collection) -> Schedule {
-        let cells = &collection.paging_cells;
+        let cells = collection.paging_cells();
         Schedule::new(self.rounds, cells, self.places.clone(), self.spent)
     }
 
@@ -92,16 +95,14 @@ impl<'a> Cells<'a> {
     pub fn are_done(&self, collection: &Collection) -> bool {
         let next = self
             .schedule(collection)
-            .next(&collection.paging_cells, self.elapsed());
+            .next(collection.paging_cells(), self.elapsed());
         next.is_none()
     }
 
     /// How many cells have rounds of all cells before them, and how many have none.
     pub fn left_and_done(&self, collection: &Collection) -> (usize, usize) {
-        let cells = self
-            .places
-            .iter()
-            .map(|place| &collection.paging_cells[*place]);
+        let all = collection.paging_cells();
+        let cells = self.places.iter().map(|place| &all[*place]);
         let left = cells
             .filter(|cell| cell.last_round < self.rounds.all)
             .count();
@@ -117,19 +118,20 @@ impl<'a> Cells<'a> {
             kept.remark(remark);
         }
         let mut schedule = self.schedule(&kept.collection);
-        while let Some(turn) = schedule.next(&kept.collection.paging_cells, self.elapsed()) {
-            let cell = &mut kept.collection.paging_cells[turn.place];
+        while let Some(turn) = schedule.next(kept.collection.paging_cells(), self.elapsed()) {
+            let cell = &mut kept.collection.paging_cells_mut()[turn.place];
             let engine = self.opened.engine;
             engine.tell(Event::Turn { cell, turn });
             let lost = self.opened.lab.run_cell(cell, turn.round, self.mechanism);
             if let Some(why) = lost.map_err(failure)? {
                 engine.tell(Event::RoundLost { cell, why: &why });
             }
-            kept.collection.paging_time = Some(self.elapsed().into());
+            if let Purpose::Paging { time, .. } = &mut kept.collection.purpose {
+                *time = Some(self.elapsed().into());
+            }
             kept.write(|collection| self.evaluate(collection))?;
         }
-        let cells = &kept.collection.paging_cells;
-        let remarks = self.told_rounds(cells);
+        let remarks = self.told_rounds(kept.collection.paging_cells());
         remarks.into_iter().for_each(|remark| kept.remark(remark));
         Ok(())
     }
@@ -161,7 +163,7 @@ impl<'a> Cells<'a> {
 /// # Errors
 /// When nothing was.
 pub fn outcome(collection: &Collection) -> Result<(), Failure> {
-    let mut cells = collection.paging_cells.iter();
+    let mut cells = collection.paging_cells().iter();
     match cells.any(|cell| cell.sound().next().is_some()) {
         true => Ok(()),
         false => Err(Failure::Machine(

@@ -166,7 +166,7 @@ pub fn ledger(engine: &Engine) -> Result<(Arc<Ledger>, Leftovers), Failure> {
 
 /// How huge pages are set, and what that means for lgalloc.
 fn huge_pages() -> String {
-    match heapdrome_paging::huge_pages().as_deref() {
+    match heapdrome_system::kernel::huge_pages().as_deref() {
         Some("never") => {
             "transparent huge pages: never; what lgalloc asks for has no effect".to_owned()
         }

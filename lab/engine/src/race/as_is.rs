@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use heapdrome_measure::journal;
-use heapdrome_packages::sha256_of_file;
 use heapdrome_registry::package_of;
 use heapdrome_schema::{Coverage, Entrant, JournalLine, Plan, Proof, Role};
+use heapdrome_system::sha256_of_file;
 
 use super::contest::Contest;
 use super::measure_failure;

@@ -5,8 +5,8 @@ use std::path::Path;
 use heapdrome_schema::{CPU, Options, PEAK_RSS, WALL};
 
 use crate::failure::Failure;
-use crate::nearest::nearest;
 use crate::program;
+use heapdrome_schema::nearest_or_all;
 
 /// What is done where nothing is said: output compared, one memory run, status 0 is success, wall time judged.
 pub fn usual_options() -> Options {
@@ -37,7 +37,7 @@ pub fn check_judged(
     match judged.iter().find(|name| !is_known(name)) {
         None => Ok(()),
         Some(unknown) => {
-            let near = nearest(unknown, known.iter().map(String::as_str));
+            let near = nearest_or_all(unknown, known.iter().map(String::as_str));
             Err(Failure::Usage(format!(
                 "--judge {unknown}: there is no such figure; {near} (a figure that the command prints needs --metric)"
             )))

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use heapdrome_measure::BaseEnvironment;
 use heapdrome_schema::{Plan, Server};
 use heapdrome_witness::Session;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::failure::Failure;
 use crate::interrupt;
@@ -151,10 +152,7 @@ fn cannot(words: &[String], error: &std::io::Error) -> Failure {
 
 /// Kills a child that leads a process group, with the group.
 fn end_group(child: &mut Child) {
-    if let Ok(group) = libc::pid_t::try_from(child.id()) {
-        // SAFETY: kill takes numbers only. The child has not been waited for, so its id, which is
-        // also its group's, cannot have been given to another process.
-        unsafe { libc::kill(-group, libc::SIGKILL) };
-    }
+    // It has not been waited for, so its id, which is also its group's, is no other process's.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.wait();
 }

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use heapdrome_measure::BaseEnvironment;
-use heapdrome_packages::sha256_of_bytes;
 use heapdrome_schema::write_atomically;
+use heapdrome_system::sha256_of_bytes;
 use heapdrome_witness::is_bookkeeping;
 
 use crate::failure::Failure;

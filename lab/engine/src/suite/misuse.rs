@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 
 use heapdrome_registry::Misuses;
-use heapdrome_schema::{Absent, Collection, Entrant, MisuseRun, Scale};
+use heapdrome_schema::{Absent, Collection, Entrant, MisuseRun, Purpose, Scale};
 use heapdrome_suites::{Kind, Suite, kinds, misuse_tables};
 
+use super::SuiteRequest;
 use super::races::Races;
-use super::{SuiteRequest, empty};
 use crate::allocators::{Names, failure};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::kept::Kept;
+use crate::kept::{Kept, started};
 
 /// Commits every kind of misuse under every allocator, and returns what came of it.
 ///
@@ -24,13 +24,17 @@ pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Fai
     let kinds = kinds(&request.only).map_err(Failure::usage)?;
     let registry = engine.registry()?;
     let names = Names::new(&registry, engine);
-    let mut collection = empty(request);
+    let purpose = Purpose::Misuse {
+        scale: request.scale,
+        runs: Vec::new(),
+    };
+    let mut collection = started(&request.name, purpose, request.asked.clone());
     collection.machine = heapdrome_machine::describe();
     let programs = Misuses::prepare(&engine.folders.cache).map_err(failure)?;
     for name in chosen(&names, request)? {
         match names.ready(&name) {
             Ok(entrant) => match try_one(&programs, &entrant, &kinds, engine)? {
-                Tried::Runs(runs) => collection.misuse.extend(runs),
+                Tried::Runs(runs) => add(runs, &mut collection),
                 Tried::Unfit(why) => leave_out(&name, why, &mut collection, engine),
             },
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
@@ -38,7 +42,7 @@ pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Fai
             Err(error) => leave_out(&name, error.to_string(), &mut collection, engine),
         }
     }
-    collection.tables = misuse_tables(&collection.misuse, Misuses::TIME, Misuses::MEMORY);
+    collection.tables = misuse_tables(collection.misuse(), Misuses::TIME, Misuses::MEMORY);
     Ok(collection)
 }
 
@@ -56,7 +60,7 @@ pub fn beside_races(work: &Races, kept: &mut Kept<'_>) -> Result<(), Failure> {
         .collect();
     let mut names: BTreeSet<String> = work.suites.iter().flat_map(Suite::misused).collect();
     let done = |name: &String| {
-        let mut runs = kept.collection.misuse.iter();
+        let mut runs = kept.collection.misuse().iter();
         runs.any(|run| run.allocator == *name)
     };
     names.retain(|name| racing.contains(name) && !done(name));
@@ -71,13 +75,18 @@ pub fn beside_races(work: &Races, kept: &mut Kept<'_>) -> Result<(), Failure> {
             .map_err(failure)
             .and_then(|programs| try_one(&programs, &known.ready(&name)?, &kinds, engine));
         match tried {
-            Ok(Tried::Runs(runs)) => kept.collection.misuse.extend(runs),
+            Ok(Tried::Runs(runs)) => add(runs, &mut kept.collection),
             Ok(Tried::Unfit(why)) => kept.remark_on(&untried(&name), &why),
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             Err(error) => kept.remark_on(&untried(&name), &error.to_string()),
         }
     }
     Ok(())
+}
+
+fn add(runs: Vec<MisuseRun>, collection: &mut Collection) {
+    let kept = collection.misuse_mut().into_iter();
+    kept.for_each(|kept| kept.extend_from_slice(&runs));
 }
 
 /// What a remark on an allocator that could not be misused begins with.

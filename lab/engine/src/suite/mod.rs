@@ -8,7 +8,7 @@ mod selection;
 
 use std::path::PathBuf;
 
-use heapdrome_schema::{Collection, RaceResult, Scale, Status};
+use heapdrome_schema::{Collection, Purpose, RaceResult, Scale, Status};
 use heapdrome_suites::Suite;
 
 use crate::engine::Engine;
@@ -123,12 +123,8 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When it cannot be written.
     pub fn result(&mut self) -> Result<Option<&Collection>, Failure> {
-        let Collection {
-            races,
-            paging_cells,
-            ..
-        } = &self.kept.collection;
-        if races.is_empty() && paging_cells.is_empty() {
+        let collection = &self.kept.collection;
+        if collection.races.is_empty() && collection.paging_cells().is_empty() {
             return Ok(None);
         }
         let pieces = &self.pieces;
@@ -208,7 +204,11 @@ impl Pieces for Races {
 }
 
 fn empty(request: &SuiteRequest) -> Collection {
-    started(&request.name, request.scale, request.asked.clone())
+    let purpose = match request.name == LGALLOC {
+        true => Purpose::paging(request.scale),
+        false => Purpose::suite(request.scale),
+    };
+    started(&request.name, purpose, request.asked.clone())
 }
 
 /// Fails where an entrant failed.

@@ -52,7 +52,7 @@ impl Races {
         let (mut first_failure, mut first_absent) = (None, None);
         for (place, race) in left.into_iter().enumerate() {
             let title = format!("[{} of {of}] {}", place + 1, race.title);
-            let scale = kept.collection.scale;
+            let scale = kept.collection.scale();
             match self.race(race, &title, race.rounds, (scale, kept)) {
                 Ok(result) => self.keep(race, result, kept)?,
                 Err(Failure::Interrupted) => return Err(Failure::Interrupted),

@@ -51,7 +51,7 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
         Saved::Collection(old) if old.name != request.name => {
             Err(wrong(&format!("of {}, not of {}", old.name, request.name)))
         }
-        Saved::Collection(old) if old.scale != Some(scale) => {
+        Saved::Collection(old) if old.scale() != Some(scale) => {
             Err(wrong("of another scale; see --quick and --published"))
         }
         Saved::Collection(old) if !of_this_machine(&old) => Err(wrong(&format!(
@@ -98,7 +98,7 @@ pub fn check_rivals(
 /// Whether a collection's races, if it has any, come from a machine like this one.
 fn of_this_machine(collection: &Collection) -> bool {
     let (there, here) = (&collection.machine, heapdrome_machine::describe());
-    (collection.races.is_empty() && collection.paging_cells.is_empty())
+    (collection.races.is_empty() && collection.paging_cells().is_empty())
         || (&there.processor, there.processors) == (&here.processor, here.processors)
 }
 

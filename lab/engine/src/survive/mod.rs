@@ -11,7 +11,7 @@ use heapdrome_paging::{
     Contained, Enclosure, Error, Lab, Mechanism, Search, Swap, Task, contain, free_swap, patience,
     size,
 };
-use heapdrome_schema::{Bytes, Collection, Entrant, Limit, Scale, Survival, Trial};
+use heapdrome_schema::{Bytes, Collection, Entrant, Limit, Purpose, Scale, Survival, Trial};
 
 use crate::allocators::Names;
 use crate::engine::Engine;
@@ -71,7 +71,7 @@ pub fn survive(
             "cannot find the command {name}; a shell line is written as: sh -c '...'"
         )));
     }
-    let begun = started("survive", Scale::Usual, request.asked.clone());
+    let begun = started("survive", Purpose::default(), request.asked.clone());
     let mut opened = Opened::new(engine)?;
     let mechanism = opened.lab.own_groups().map_err(failure)?;
     let registry = engine.registry()?;
@@ -97,7 +97,10 @@ pub fn survive(
     let collection = Collection {
         machine: opened.machine.clone(),
         tables: report::tables(&rows, request),
-        survival: rows,
+        purpose: Purpose::Survival {
+            scale: Scale::Usual,
+            searches: rows,
+        },
         remarks: opened.remarks.clone(),
         ..begun
     };

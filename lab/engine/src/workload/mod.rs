@@ -8,8 +8,8 @@ use heapdrome_programs::{Availability, Program, Settings};
 use heapdrome_workloads::{Description, Parameters, Refusal};
 
 use crate::failure::Failure;
-use crate::nearest::nearest;
 use companion::Companion;
+use heapdrome_schema::nearest_or_all;
 
 pub use ready::Ready;
 
@@ -50,7 +50,7 @@ impl Workload {
             return Ok(*found);
         }
         let names: Vec<_> = all.iter().map(Self::name).collect();
-        let advice = nearest(name, names.into_iter());
+        let advice = nearest_or_all(name, names);
         Err(Failure::Usage(format!(
             "there is no workload named {name}; {advice}"
         )))

@@ -123,7 +123,7 @@ fn races_that_take_turns_go_on_with_rounds_that_pair() {
         for result in &results {
             let done = rounds(result);
             assert!(apart(result) <= 1, "interrupted after {second}: {done:?}");
-            assert!(result.sweep.as_ref().expect("a sweep").paired);
+            assert!(result.sweep().expect("a sweep").paired);
         }
     }
 }
@@ -134,6 +134,6 @@ fn races_with_a_setup_run_one_after_the_other() {
     assert_eq!(rounds(&results[0]), [("n=1", 8)]);
     assert!(results[0].remarks.contains(&"not raced: n=2".to_owned()));
     for result in &results {
-        assert!(!result.sweep.as_ref().expect("a sweep").paired);
+        assert!(!result.sweep().expect("a sweep").paired);
     }
 }

@@ -4,11 +4,11 @@ mod list;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use heapdrome_schema::JournalLine;
+use heapdrome_system::lock;
 
 pub use list::{RaceSummary, latest, list, unfinished};
 
@@ -184,7 +184,7 @@ const LOCK_TRIES: u32 = 10;
 /// Takes the journal for this process; the kernel gives it back when the process ends.
 fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
     for _ in 0..LOCK_TRIES {
-        let tried = try_lock(file, libc::LOCK_EX);
+        let tried = lock::try_exclusive(file);
         if tried.map_err(|source| JournalError::Write {
             path: path.to_owned(),
             source,
@@ -198,24 +198,11 @@ fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
     })
 }
 
-/// Locks `file` if nobody else has done so in a way that excludes this.
-fn try_lock(file: &File, kind: libc::c_int) -> io::Result<bool> {
-    // SAFETY: flock takes two integers; the descriptor is open as long as `file` lives.
-    if unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } == 0 {
-        return Ok(true);
-    }
-    let error = io::Error::last_os_error();
-    match error.kind() {
-        io::ErrorKind::WouldBlock => Ok(false),
-        _ => Err(error),
-    }
-}
-
 /// Whether another heapdrome writes the journal at `path` now.
 pub(super) fn is_locked(path: &Path) -> bool {
     // Where locks do not work, nobody can have one.
     File::open(path)
-        .and_then(|file| try_lock(&file, libc::LOCK_SH))
+        .and_then(|file| lock::try_shared(&file))
         .is_ok_and(|free| !free)
 }
 

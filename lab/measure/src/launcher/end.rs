@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use heapdrome_schema::Ending;
+use rustix::process::Signal;
 
 use super::message::Usage;
 use super::wait::{self, Reaped, Reaping};
@@ -132,7 +133,7 @@ impl Running {
             if started.elapsed() >= KILL_GRACE {
                 return Err(Halt::Immortal(described(&left)));
             }
-            self.send(&left, libc::SIGKILL);
+            self.send(&left, Signal::KILL);
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
@@ -149,7 +150,7 @@ impl Running {
             .filter_map(|process| tree::name_of_live(process.pid))
             .collect();
         names.sort();
-        self.send(&left, libc::SIGTERM);
+        self.send(&left, Signal::TERM);
         if !self.reap_within(SWEEP_GRACE) {
             self.kill_tree()?;
         }
@@ -163,7 +164,7 @@ impl Running {
     /// Sends `signal` to those of `processes` that are still there. Since they were listed, some
     /// may have ended and their ids been given to strangers: a descriptor holds on to one process
     /// while it is looked at again, and only that one gets the signal.
-    fn send(&self, processes: &[Process], signal: libc::c_int) {
+    fn send(&self, processes: &[Process], signal: Signal) {
         for process in processes {
             let pidfd = wait::pidfd(process.pid);
             if !tree::is_below(process, tree::own_pid(), &self.earlier) {

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::thread::CpuSet;
+
 use super::end::{Halt, Running};
 use super::message::{CgroupFiles, Outcome, Refusal, Reply, Request, Spawn, Stop, Text};
 use super::{moment, wait};
@@ -171,7 +173,7 @@ impl Server {
     /// Asks the process group of `running` to end, and kills the whole tree after `grace`, or as
     /// soon as the client asks for anything else or is gone.
     fn terminate(&self, running: &mut Running, grace: Duration) -> Result<(), Halt> {
-        wait::send(-running.pid(), libc::SIGTERM);
+        wait::terminate_group(running.pid());
         let started = Instant::now();
         while !running.reap() {
             let glance = Some(Duration::from_millis(1));
@@ -240,7 +242,7 @@ fn open_emptied(path: &Text, options: &OpenOptions) -> Result<Stdio, Refusal> {
 /// The CPUs and the control group in which a process is started; the launcher leaves both when
 /// this is dropped.
 struct Place<'a> {
-    cpus: Option<libc::cpu_set_t>,
+    cpus: Option<CpuSet>,
     cgroup: Option<&'a CgroupFiles>,
 }
 

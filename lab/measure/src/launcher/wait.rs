@@ -1,10 +1,14 @@
 //! The system calls of a launcher that the standard library has no words for.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use heapdrome_schema::{Bytes, Ending, Nanoseconds};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{self, Pid, PidfdFlags, Signal};
+use rustix::thread::{self, CpuSet};
 
 use super::message::Usage;
 
@@ -93,16 +97,13 @@ fn usage_of(usage: &libc::rusage) -> Usage {
     }
 }
 
+fn id(pid: libc::pid_t) -> Result<Pid, Errno> {
+    Pid::from_raw(pid).ok_or(Errno::SRCH)
+}
+
 /// A descriptor for the process `pid`, which becomes readable when it ends.
 pub(super) fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
-    // SAFETY: pidfd_open takes two integers and touches no memory of ours.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    let fd = i32::try_from(fd).unwrap_or(-1);
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel just made this descriptor for us, and nobody else knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    Ok(process::pidfd_open(id(pid)?, PidfdFlags::empty())?)
 }
 
 /// Waits until one of `fds` is readable or closed, or `timeout` is over; says which are.
@@ -110,99 +111,59 @@ pub(crate) fn poll<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     timeout: Option<Duration>,
 ) -> io::Result<[bool; N]> {
-    let mut entries = fds.map(|fd| libc::pollfd {
-        fd: fd.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    });
-    let limit = timeout.map(|timeout| libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    });
-    let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `entries` is an array of N pollfd, `limit` is null or points to a timespec that
-    // lives until the end of this function, and a null mask changes none.
-    let ready = unsafe { libc::ppoll(entries.as_mut_ptr(), N as _, limit, std::ptr::null()) };
-    if ready < 0 {
-        let error = io::Error::last_os_error();
-        if error.kind() == io::ErrorKind::Interrupted {
-            return Ok([false; N]);
-        }
-        return Err(error);
+    let mut entries = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    let limit = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    match rustix::event::poll(&mut entries, limit.as_ref()) {
+        Err(Errno::INTR) => Ok([false; N]),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(entries.map(|entry| !entry.revents().is_empty())),
     }
-    Ok(entries.map(|entry| entry.revents != 0))
 }
 
 /// Sends `signal` to the process that `pidfd` stands for; it may be gone already.
-pub(super) fn send_to(pidfd: BorrowedFd<'_>, signal: libc::c_int) -> io::Result<()> {
-    let information = std::ptr::null::<libc::siginfo_t>();
-    let fd = pidfd.as_raw_fd();
-    // SAFETY: pidfd_send_signal takes integers and a pointer that may be null; the descriptor is
-    // open as long as `pidfd` lives.
-    let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, information, 0) };
-    if sent == 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(libc::ESRCH) => Ok(()),
-        _ => Err(error),
+pub(super) fn send_to(pidfd: BorrowedFd<'_>, signal: Signal) -> io::Result<()> {
+    match process::pidfd_send_signal(pidfd, signal) {
+        Ok(()) | Err(Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Sends `signal` to `pid`, or to the process group `-pid`; it may be gone already.
-pub(super) fn send(pid: libc::pid_t, signal: libc::c_int) {
-    // SAFETY: kill takes two integers and touches no memory of ours.
-    unsafe { libc::kill(pid, signal) };
+/// Sends `signal` to `pid`, which may be gone already.
+pub(super) fn send(pid: libc::pid_t, signal: Signal) {
+    let _ = id(pid).and_then(|pid| process::kill_process(pid, signal));
+}
+
+/// Asks the process group that `pid` leads to end; it may be gone already.
+pub(super) fn terminate_group(pid: libc::pid_t) {
+    let _ = id(pid).and_then(|pid| process::kill_process_group(pid, Signal::TERM));
 }
 
 /// Makes this process a subreaper with a session and a name of its own.
 pub(super) fn stand_apart() -> io::Result<()> {
-    // SAFETY: neither call takes a pointer but the name, which is a C string that lives for ever.
-    unsafe {
-        libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"heapdrome-run".as_ptr());
-        if libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
+    // A leader of a group has no session of its own and needs none; a name is for lists of processes alone.
+    let _ = process::setsid();
+    let _ = thread::set_name(c"heapdrome-run");
+    Ok(process::set_child_subreaper(Some(process::getpid()))?)
 }
 
 /// The CPUs that this process may use.
-pub(super) fn affinity() -> io::Result<libc::cpu_set_t> {
-    // SAFETY: a cpu_set_t is an array of integers, for which zero is a value.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is a live cpu_set_t of the size given.
-    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) } != 0;
-    if failed {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(set)
-    }
+pub(super) fn affinity() -> io::Result<CpuSet> {
+    Ok(thread::sched_getaffinity(None)?)
 }
 
 /// A set of just `cpus`.
-pub(super) fn cpu_set(cpus: &[usize]) -> io::Result<libc::cpu_set_t> {
-    // SAFETY: as in `affinity`.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+pub(super) fn cpu_set(cpus: &[usize]) -> io::Result<CpuSet> {
+    let mut set = CpuSet::new();
     for &cpu in cpus {
-        if cpu >= size_of_val(&set) * 8 {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(Errno::INVAL.into());
         }
-        // SAFETY: `cpu` is below the number of bits in the set.
-        unsafe { libc::CPU_SET(cpu, &mut set) };
+        set.set(cpu);
     }
     Ok(set)
 }
 
 /// Lets this process, and what it starts from now on, use the CPUs of `set` only.
-pub(super) fn set_affinity(set: &libc::cpu_set_t) -> io::Result<()> {
-    // SAFETY: `set` is a live cpu_set_t of the size given.
-    let failed = unsafe { libc::sched_setaffinity(0, size_of_val(set), set) } != 0;
-    if failed {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+pub(super) fn set_affinity(set: &CpuSet) -> io::Result<()> {
+    Ok(thread::sched_setaffinity(None, set)?)
 }

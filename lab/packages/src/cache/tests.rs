@@ -80,7 +80,7 @@ fn a_lock_file_opened_before_cleaning_still_counts() {
     let cache = cache_in(&folder);
     let opened = cache.open_lock_file(MAIN_LOCK).expect("a lock file");
     cache.clean().expect("can be cleaned");
-    assert!(FileExt::try_lock_shared(&opened).expect("lockable"));
+    assert!(lock::try_shared(&opened).expect("lockable"));
     assert!(matches!(cache.clean(), Err(CacheError::InUse { .. })));
 }
 

@@ -15,7 +15,7 @@ pub fn huge_pages(
     warm_up: Duration,
     seconds: Duration,
 ) -> Vec<Cell> {
-    let now = crate::huge_pages().unwrap_or_else(|| "none".to_owned());
+    let now = heapdrome_system::kernel::huge_pages().unwrap_or_else(|| "none".to_owned());
     let variants = [
         Variant::PublishedTouch,
         Variant::LgallocTouch,

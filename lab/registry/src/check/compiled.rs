@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use heapdrome_packages::{Cache, ChildError, Job, Shelf, last_lines, sha256_of_bytes};
+use heapdrome_packages::{Cache, ChildError, Job, Shelf, last_lines};
 use heapdrome_schema::Entrant;
 use heapdrome_system::FileError;
 use heapdrome_system::child::{self, Ended, Limits, WaitError};
+use heapdrome_system::sha256_of_bytes;
 
 use crate::build::telling_line;
 use crate::entry::Language;

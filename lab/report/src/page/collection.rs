@@ -17,7 +17,7 @@ use crate::words;
 
 /// What raced.
 pub(super) fn heading(collection: &Collection) -> String {
-    match collection.scale {
+    match collection.scale() {
         Some(scale) => suite::headline(collection, scale),
         None => sweep::title(collection),
     }
@@ -36,9 +36,9 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
             @let numbered = |place: usize| format!("{prefix}ccdf-{:02}-", place + 1);
             @let exceeded = plot::ccdfs(collection, numbered, drawn.looks);
             (drawings("How often a time was exceeded", &exceeded, drawn, inner))
-            @let searches = plot::searches(&collection.survival, &prefix, drawn.looks);
+            @let searches = plot::searches(collection.searches(), &prefix, drawn.looks);
             (drawings("Limits", &searches, drawn, inner))
-            @if collection.scale.is_some() {
+            @if collection.scale().is_some() {
                 (tables(collection, drawn, inner, &prefix))
             } @else { (figures(collection, inner)) }
             (parts::list(inner, "Not raced", &suite::absent(collection)))
@@ -57,7 +57,7 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
 
 /// What was found, in a few sentences: the claims of a suite, who leads a sweep.
 pub(super) fn verdict(collection: &Collection) -> String {
-    if collection.scale.is_none() {
+    if collection.scale().is_none() {
         return sweep::verdict(collection);
     }
     if suite::speaks_of_a_document(collection) {
@@ -65,13 +65,13 @@ pub(super) fn verdict(collection: &Collection) -> String {
         let told = told.map(|kind| format!("{}: {}", kind.title(), kind.tally(&collection.claims)));
         return told.collect::<Vec<_>>().join(" ");
     }
-    if !collection.misuse.is_empty() {
+    if !collection.misuse().is_empty() {
         return suite::misused(collection);
     }
     if let Some(survived) = suite::survived(collection) {
         return survived;
     }
-    let told = match (collection.ccdfs.is_empty(), collection.tables.is_empty()) {
+    let told = match (collection.ccdfs().is_empty(), collection.tables.is_empty()) {
         (false, _) => {
             "An experiment with times, which races nobody: the curves say how often a time was \
              exceeded, the tables how the figures compare."
@@ -115,7 +115,7 @@ fn hideable(label: &str, drawings: &Markup) -> Markup {
 /// A drawing by itself.
 fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
     let figure = drawn.figure(plot, None);
-    match plot.has_curves() {
+    match plot.has_curves {
         true => hideable(drawn::brief(plot), &figure),
         false => figure,
     }

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use maud::{Markup, html};
-
 use super::coordinate::n;
 use super::look::Look;
+use super::node::{Element, Node, coloured, element};
 use super::palette::INK;
 use crate::foreign;
 
@@ -23,17 +22,6 @@ pub(crate) const FAINT: &str = "#595959";
 /// A band behind the data.
 pub(crate) const BAND: &str = "#e6e6e6";
 
-/// What a file must say and a page's style says once, as it stands in a drawing.
-pub(super) const FILE_ONLY: [&str; 7] = [
-    " xmlns=\"http://www.w3.org/2000/svg\"",
-    " font-family=\"Ubuntu, Helvetica, Arial, sans-serif\" font-size=\"13\"",
-    " fill=\"#1a1a1a\" color=\"#1a1a1a\"",
-    "<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#fff\"></rect>",
-    " font-size=\"11\" fill=\"#595959\"",
-    " fill=\"none\" stroke=\"#d4d4d4\"",
-    " fill=\"none\" stroke=\"#1a1a1a\"",
-];
-
 /// What a drawing is called, and what a screen reader says about it.
 pub(crate) struct Label {
     /// Unique in a page.
@@ -43,12 +31,12 @@ pub(crate) struct Label {
 }
 
 /// A whole drawing. `rows` says where rows that can be sorted begin, if it is made of them.
-pub(crate) fn svg(label: &Label, height: f64, rows: Option<f64>, body: &Markup) -> Markup {
+pub(crate) fn svg(label: &Label, height: f64, rows: Option<f64>, body: Node) -> Node {
     sized(label, [WIDTH, height], None, rows, body)
 }
 
-/// The same for narrow screens, of a page alone.
-pub(crate) fn narrow(label: &Label, height: f64, rows: f64, body: &Markup) -> Markup {
+/// A whole drawing for narrow screens, of a page alone.
+pub(crate) fn narrow(label: &Label, height: f64, rows: f64, body: Node) -> Node {
     sized(label, [NARROW, height], Some("narrow"), Some(rows), body)
 }
 
@@ -57,21 +45,41 @@ fn sized(
     [width, height]: [f64; 2],
     class: Option<&str>,
     rows: Option<f64>,
-    body: &Markup,
-) -> Markup {
-    let name = &label.name;
-    html! {
-        svg xmlns="http://www.w3.org/2000/svg" class=[class] viewBox={ "0 0 " (n(width)) " " (n(height)) }
-            width=(n(width)) height=(n(height)) role="img"
-            aria-labelledby={ (name) "-title " (name) "-text" }
-            font-family="Ubuntu, Helvetica, Arial, sans-serif" font-size="13" fill=(INK) color=(INK)
-            data-rows=[rows.map(n)] {
-            title id={ (name) "-title" } { (label.title) }
-            desc id={ (name) "-text" } { (label.description) }
-            rect class="paper" width="100%" height="100%" fill="#fff" {}
-            (body)
-        }
-    }
+    body: Node,
+) -> Node {
+    let [title, text] = ["title", "text"].map(|part| format!("{}-{part}", label.name));
+    let paper = element("rect")
+        .with("class", "paper")
+        .with("width", "100%")
+        .with("height", "100%")
+        .with("fill", "#fff")
+        .for_file_only();
+    element("svg")
+        .in_file("xmlns", "http://www.w3.org/2000/svg")
+        .with_some("class", class)
+        .with("viewBox", format!("0 0 {} {}", n(width), n(height)))
+        .with("width", n(width))
+        .with("height", n(height))
+        .with("role", "img")
+        .with("aria-labelledby", format!("{title} {text}"))
+        .in_file("font-family", "Ubuntu, Helvetica, Arial, sans-serif")
+        .in_file("font-size", "13")
+        .in_file("fill", INK)
+        .in_file("color", INK)
+        .with_some("data-rows", rows.map(n))
+        .holding(
+            element("title")
+                .with("id", title)
+                .holding(label.title.as_str()),
+        )
+        .holding(
+            element("desc")
+                .with("id", text)
+                .holding(label.description.as_str()),
+        )
+        .holding(paper)
+        .holding(body)
+        .into()
 }
 
 /// Where text stands relative to its point.
@@ -93,26 +101,37 @@ impl Anchor {
 }
 
 /// Text in full ink.
-pub(crate) fn text([x, y]: [f64; 2], anchor: Anchor, text: &str) -> Markup {
-    html! { text x=(n(x)) y=(n(y)) text-anchor=(anchor.word()) { (text) } }
+pub(crate) fn text(at: [f64; 2], anchor: Anchor, text: &str) -> Node {
+    placed("text", at)
+        .with("text-anchor", anchor.word())
+        .holding(text)
+        .into()
 }
 
 /// Small text that matters less.
-pub(crate) fn faint([x, y]: [f64; 2], anchor: Anchor, text: &str) -> Markup {
-    html! {
-        text class="faint" x=(n(x)) y=(n(y)) text-anchor=(anchor.word()) font-size="11" fill=(FAINT) {
-            (text)
-        }
-    }
+pub(crate) fn faint([x, y]: [f64; 2], anchor: Anchor, text: &str) -> Node {
+    let element = element("text").with("class", "faint");
+    let placed = element.with("x", n(x)).with("y", n(y));
+    small(placed, anchor).holding(text).into()
 }
 
-/// Several of them.
-pub(crate) fn faint_all(anchor: Anchor, texts: &[([f64; 2], String)]) -> Markup {
-    html! {
-        g class="faint" text-anchor=(anchor.word()) font-size="11" fill=(FAINT) {
-            @for ([x, y], told) in texts { text x=(n(*x)) y=(n(*y)) { (told) } }
-        }
-    }
+/// Several small texts that matter less.
+pub(crate) fn faint_all(anchor: Anchor, texts: &[([f64; 2], String)]) -> Node {
+    let text = |(at, told): &([f64; 2], String)| placed("text", *at).holding(told.as_str()).into();
+    small(element("g").with("class", "faint"), anchor)
+        .holding(texts.iter().map(text).collect::<Node>())
+        .into()
+}
+
+fn placed(name: &'static str, [x, y]: [f64; 2]) -> Element {
+    element(name).with("x", n(x)).with("y", n(y))
+}
+
+fn small(element: Element, anchor: Anchor) -> Element {
+    element
+        .with("text-anchor", anchor.word())
+        .in_file("font-size", "11")
+        .in_file("fill", FAINT)
 }
 
 /// From where to where a straight line goes.
@@ -147,45 +166,79 @@ pub(crate) fn arrow([x, y]: [f64; 2], [dx, dy]: [f64; 2]) -> String {
 }
 
 /// Lines of the grid.
-pub(crate) fn grid(lines: &[Line]) -> Markup {
-    html! { path class="grid" fill="none" stroke=(GRID) d=(strokes(lines)) {} }
+pub(crate) fn grid(lines: &[Line]) -> Node {
+    stroked("grid", GRID).with("d", strokes(lines)).into()
 }
 
 /// Lines of an axis.
-pub(crate) fn axis(lines: &[Line]) -> Markup {
-    html! { path class="axis" fill="none" stroke=(INK) d=(strokes(lines)) {} }
+pub(crate) fn axis(lines: &[Line]) -> Node {
+    ink().with("d", strokes(lines)).into()
+}
+
+/// A path in full ink, as those of axes are.
+pub(crate) fn ink() -> Element {
+    stroked("axis", INK)
+}
+
+fn stroked(class: &'static str, colour: &'static str) -> Element {
+    element("path")
+        .with("class", class)
+        .in_file("fill", "none")
+        .in_file("stroke", colour)
 }
 
 /// The line below the head of a drawing made of rows, from `left` to `right` at `y`, with a tick on it at each
 /// of these places.
-pub(crate) fn head_axis([left, right]: [f64; 2], y: f64, ticks: &[f64]) -> Markup {
+pub(crate) fn head_axis([left, right]: [f64; 2], y: f64, ticks: &[f64]) -> Node {
     let ticks = ticks.iter().map(|x| [[*x, y - 6.0], [*x, y]]);
     let whole = [[left, y], [right, y]];
     axis(&std::iter::once(whole).chain(ticks).collect::<Vec<_>>())
 }
 
 /// The grid and the axes of a drawing that is `across` wide and goes `up`, with a line at each of these places.
-pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64]) -> Markup {
+pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64]) -> Node {
     let columns = columns.iter().map(|x| [[*x, up[0]], [*x, up[1]]]);
     let lines = lines.iter().map(|y| [[across[0], *y], [across[1], *y]]);
     let corner = [across[0], up[0]];
-    html! {
-        (grid(&columns.chain(lines).collect::<Vec<_>>()))
-        (axis(&[[corner, [across[1], up[0]]], [corner, [across[0], up[1]]]]))
-    }
+    Node::from([
+        grid(&columns.chain(lines).collect::<Vec<_>>()),
+        axis(&[[corner, [across[1], up[0]]], [corner, [across[0], up[1]]]]),
+    ])
 }
 
 /// One row of a drawing, for the entrant in that place of the ranking, in whose colour `currentColor` is drawn;
 /// its own origin is its upper left corner.
-pub(crate) fn row(place: usize, look: Look, top: f64, height: f64, body: &Markup) -> Markup {
-    html! {
-        g class={ "row " (look.class()) } color=(look.colour()) data-entrant=(place)
-            data-height=(n(height)) transform={ "translate(0 " (n(top)) ")" } { (body) }
-    }
+pub(crate) fn row(place: usize, look: Look, top: f64, height: f64, body: Node) -> Node {
+    group("row ", look)
+        .with("data-entrant", place.to_string())
+        .with("data-height", n(height))
+        .with("transform", format!("translate(0 {})", n(top)))
+        .holding(body)
+        .into()
+}
+
+/// A group of this class and look, whose colour is `currentColor` within.
+pub(crate) fn group(class: &str, look: Look) -> Element {
+    element("g")
+        .with("class", format!("{class}{}", look.class()))
+        .in_file("color", look.colour())
+}
+
+/// A curve with a name, by which a page lets its reader hide it, and what else belongs to it.
+pub(crate) fn curve(look: Look, name: &str, path: String, rest: Node) -> Node {
+    let line = coloured(path)
+        .with("stroke-width", "1.8")
+        .with("stroke-dasharray", look.dashes());
+    group("curve ", look)
+        .with("data-name", name)
+        .with("data-mark", look.mark())
+        .holding(line)
+        .holding(rest)
+        .into()
 }
 
 /// An entrant's name at the left of its row.
-pub(crate) fn row_name(name: &str, y: f64) -> Markup {
+pub(crate) fn row_name(name: &str, y: f64) -> Node {
     text(
         [NAMES - 8.0, y],
         Anchor::End,

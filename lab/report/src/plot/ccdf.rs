@@ -3,12 +3,12 @@
 
 use std::fmt::Write;
 
-use heapdrome_schema::{Ccdf, Collection, Nanoseconds};
-use maud::{Markup, html};
+use heapdrome_schema::{Ccdf, CcdfPoint, Collection, Nanoseconds};
 
 use super::canvas::{self, Anchor, Label};
 use super::coordinate::n;
 use super::look::{ALL_FITS, Look, Looks};
+use super::node::Node;
 use super::palette::COLOURS;
 use super::scale::{FEWEST_TICKS, Scale};
 use super::{Plot, stem};
@@ -42,13 +42,13 @@ struct Drawing<'a> {
 /// had memory enough, which are much alike, have a drawing of their own.
 fn drawings(collection: &Collection) -> Vec<Drawing<'_>> {
     let mut kinds: Vec<&str> = Vec::new();
-    for ccdf in &collection.ccdfs {
+    for ccdf in collection.ccdfs() {
         if !kinds.contains(&ccdf.kind.as_str()) {
             kinds.push(&ccdf.kind);
         }
     }
     let of_kind = |kind: &str| {
-        let known = collection.ccdfs.iter();
+        let known = collection.ccdfs().iter();
         let known = known.filter(|ccdf| ccdf.kind == kind && !ccdf.points.is_empty());
         let curves: Vec<_> = known.map(|ccdf| (ccdf.cell.as_str(), ccdf)).collect();
         let kind = foreign::line(kind).replace('_', " ").replace(": ", ", ");
@@ -123,51 +123,55 @@ impl Paper {
 fn plot(drawing: &Drawing<'_>, prefix: &str, looks: &Looks) -> Option<Plot> {
     let Drawing { kind, curves } = drawing;
     let paper = Paper::of(curves)?;
-    let name = format!("{prefix}{}", stem(kind));
     let label = Label {
-        name: name.clone(),
+        name: format!("{prefix}{}", stem(kind)),
         title: format!("{kind}: how often a time was exceeded"),
         description: described(curves),
     };
     let names: Vec<&str> = curves.iter().map(|(name, _)| *name).collect();
     let looks = looks.of_names(&names);
-    let body = html! {
-        (axes(kind, &paper))
-        @for (number, ((name, ccdf), look)) in curves.iter().zip(looks).enumerate() {
-            (curve((*name, look), ccdf, &paper, UP[1] + APART * number as f64))
-        }
+    let drawn = |(number, ((name, ccdf), look)): (usize, (&Named<'_>, Look))| {
+        curve((name, look), ccdf, &paper, UP[1] + APART * number as f64)
     };
+    let named = curves.iter().zip(looks).enumerate();
+    let body = Node::from([axes(kind, &paper), named.map(drawn).collect()]);
     let height = HEIGHT.max(UP[1] + APART * curves.len() as f64 + 8.0);
+    let caption = format!(
+        "{kind}: the share of times that were longer than the time below it; left and down is \
+         better. At the lower edge a curve ends with its longest time."
+    );
     Some(Plot {
-        name,
-        caption: format!(
-            "{kind}: the share of times that were longer than the time below it; left and down is \
-             better. At the lower edge a curve ends with its longest time."
-        ),
-        narrow: None,
-        drawing: canvas::svg(&label, height, None, &body),
+        has_curves: true,
+        ..Plot::new(label, caption, height, None, body)
     })
 }
 
-fn axes(kind: &str, paper: &Paper) -> Markup {
+fn axes(kind: &str, paper: &Paper) -> Node {
     let Paper { x, y, right, .. } = paper;
     let (columns, lines) = (decades(x, 60.0), decades(y, 30.0));
     let at = |scale: &Scale, ticks: &[f64]| -> Vec<f64> {
         ticks.iter().map(|tick| scale.at(*tick)).collect()
     };
-    html! {
-        (canvas::text([ACROSS[0], 18.0], Anchor::Start, &format!("{kind}: share of times that were longer (log scale)")))
-        (canvas::frame([[ACROSS[0], *right], UP], &at(x, &columns), &at(y, &lines)))
-        @for tick in columns {
-            (canvas::faint([x.at(tick), UP[0] + 17.0], Anchor::Middle,
-                           &Nanoseconds(tick as u64).to_string()))
-        }
-        @for tick in lines {
-            (canvas::faint([ACROSS[0] - 6.0, y.at(tick) + 4.0], Anchor::End, &share(tick)))
-        }
-        (canvas::text([(ACROSS[0] + right) / 2.0, HEIGHT - 14.0], Anchor::Middle,
-                      "time (log scale)"))
-    }
+    let what = format!("{kind}: share of times that were longer (log scale)");
+    let below = |tick: &f64| {
+        let time = Nanoseconds(*tick as u64).to_string();
+        canvas::faint([x.at(*tick), UP[0] + 17.0], Anchor::Middle, &time)
+    };
+    let beside = |tick: &f64| {
+        canvas::faint(
+            [ACROSS[0] - 6.0, y.at(*tick) + 4.0],
+            Anchor::End,
+            &share(*tick),
+        )
+    };
+    let middle = [(ACROSS[0] + right) / 2.0, HEIGHT - 14.0];
+    Node::from([
+        canvas::text([ACROSS[0], 18.0], Anchor::Start, &what),
+        canvas::frame([[ACROSS[0], *right], UP], &at(x, &columns), &at(y, &lines)),
+        columns.iter().map(below).collect(),
+        lines.iter().map(beside).collect(),
+        canvas::text(middle, Anchor::Middle, "time (log scale)"),
+    ])
 }
 
 /// The powers of ten on a scale; more where it holds few of them, no closer than `apart`.
@@ -187,7 +191,7 @@ fn share(part: f64) -> String {
 }
 
 /// One curve, with its name beside the plot at this height.
-fn curve((name, look): (&str, Look), ccdf: &Ccdf, paper: &Paper, beside: f64) -> Markup {
+fn curve((name, look): (&str, Look), ccdf: &Ccdf, paper: &Paper, beside: f64) -> Node {
     let Paper { x, y, right, .. } = paper;
     let short = foreign::short_name(name, paper.letters);
     let name = foreign::line(name);
@@ -202,18 +206,20 @@ fn curve((name, look): (&str, Look), ccdf: &Ccdf, paper: &Paper, beside: f64) ->
             n(y.at(point.above))
         );
     }
-    html! {
-        g class={ "curve " (look.class()) } color=(look.colour()) data-name=(name) data-mark=(look.mark()) {
-            path d=(path) fill="none" stroke="currentColor"
-                stroke-width="1.8" stroke-dasharray=(look.dashes()) {}
-            @for point in &ccdf.points {
-                @let says = format!("{name}: {} of times over {}", share(point.above), point.time);
-                (look.marker([at(point.time), y.at(point.above)], 3.5, Some(&says)))
-            }
-            (look.marker([right + 14.0, beside], 4.0, None))
-            (canvas::text([right + 23.0, beside + 4.5], Anchor::Start, &short))
-        }
-    }
+    let marker = |point: &CcdfPoint| {
+        let says = format!(
+            "{name}: {} of times over {}",
+            share(point.above),
+            point.time
+        );
+        look.marker([at(point.time), y.at(point.above)], 3.5, Some(&says))
+    };
+    let rest = Node::from([
+        ccdf.points.iter().map(marker).collect(),
+        look.marker([right + 14.0, beside], 4.0, None),
+        canvas::text([right + 23.0, beside + 4.5], Anchor::Start, &short),
+    ]);
+    canvas::curve(look, &name, path, rest)
 }
 
 fn described(curves: &[Named<'_>]) -> String {

@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 
-use maud::{Markup, html};
-
 use super::Plot;
 use super::canvas::{self, Anchor, Label};
 use super::coordinate::n;
 use super::look::Look;
 use super::measures::Unit;
+use super::node::{Node, element};
 use super::scale::{Scale, ratio_text};
 use super::tabled::Point;
 use crate::foreign;
@@ -106,24 +105,20 @@ pub(super) fn draw_with(
         return None;
     }
     let (paper, shifts) = paper(on, curves, unit, ends);
-    let name = format!("{}-{id}", on.stem);
     let label = Label {
-        name: name.clone(),
+        name: format!("{}-{id}", on.stem),
         title: format!("{}: {title}", on.name),
         description: described(curves, unit),
     };
-    let body = html! {
-        (axes(on, title, &paper))
-        @for ((curve, end), shift) in curves.iter().zip(name_places(curves, &paper.y)).zip(shifts) {
-            (line(curve, &paper, end, shift))
-        }
-    };
+    let ends = name_places(curves, &paper.y);
+    let lines = curves.iter().zip(ends).zip(shifts);
+    let lines = lines.filter_map(|((curve, end), shift)| line(curve, &paper, end, shift));
+    let body = Node::from([axes(on, title, &paper), lines.collect()]);
     let height = HEIGHT.max(APART * named(curves) as f64 + 60.0);
+    let caption = format!("{}: {title} ({note}).", on.name);
     Some(Plot {
-        name,
-        caption: format!("{}: {title} ({note}).", on.name),
-        narrow: None,
-        drawing: canvas::svg(&label, height, None, &body),
+        has_curves: true,
+        ..Plot::new(label, caption, height, None, body)
     })
 }
 
@@ -202,32 +197,50 @@ fn across(on: &Across, right: f64, margin: f64) -> Scale {
     }
 }
 
-fn axes(on: &Across, title: &str, paper: &Paper) -> Markup {
+fn axes(on: &Across, title: &str, paper: &Paper) -> Node {
     let Paper {
         x, y, right, unit, ..
     } = paper;
     let ticks = y.ratio_ticks(30.0);
     let columns: Vec<f64> = on.ticks.iter().map(|(place, _)| x.at(*place)).collect();
     let lines: Vec<f64> = ticks.iter().map(|tick| y.at(*tick)).collect();
-    html! {
-        (canvas::text([ACROSS[0], 16.0], Anchor::Start, &format!("{title} (log scale)")))
-        (canvas::faint([ACROSS[0], 34.0], Anchor::Start, &foreign::shorten(&on.name, LONGEST_LINE)))
-        (canvas::frame([[ACROSS[0], *right], UP], &columns, &lines))
-        @for ((_, label), at) in on.ticks.iter().zip(columns) {
-            (canvas::faint([at, UP[0] + 17.0], Anchor::Middle, &foreign::shorten(label, 10)))
-        }
-        @for tick in ticks {
-            @let told = if *unit == Unit::Number && tick < 1000.0 { ratio_text(tick) } else { unit.tell(tick) };
-            (canvas::faint([ACROSS[0] - 6.0, y.at(tick) + 4.0], Anchor::End, &told))
-        }
-        (canvas::text([(ACROSS[0] + right) / 2.0, HEIGHT - 14.0], Anchor::Middle,
-                      &on.parameter))
-    }
+    let below = |((_, label), at): (&(f64, String), &f64)| {
+        canvas::faint(
+            [*at, UP[0] + 17.0],
+            Anchor::Middle,
+            &foreign::shorten(label, 10),
+        )
+    };
+    let beside = |tick: &f64| {
+        let told = match *unit == Unit::Number && *tick < 1000.0 {
+            true => ratio_text(*tick),
+            false => unit.tell(*tick),
+        };
+        canvas::faint([ACROSS[0] - 6.0, y.at(*tick) + 4.0], Anchor::End, &told)
+    };
+    let middle = [(ACROSS[0] + right) / 2.0, HEIGHT - 14.0];
+    Node::from([
+        canvas::text(
+            [ACROSS[0], 16.0],
+            Anchor::Start,
+            &format!("{title} (log scale)"),
+        ),
+        canvas::faint(
+            [ACROSS[0], 34.0],
+            Anchor::Start,
+            &foreign::shorten(&on.name, LONGEST_LINE),
+        ),
+        canvas::frame([[ACROSS[0], *right], UP], &columns, &lines),
+        on.ticks.iter().zip(&columns).map(below).collect(),
+        ticks.iter().map(beside).collect(),
+        canvas::text(middle, Anchor::Middle, &on.parameter),
+    ])
 }
 
-/// A curve, `shift` beside its values, with its name at `end`.
-fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Markup {
+/// A curve, `shift` beside its values, with its name at `end`, if it has any point.
+fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
     let Paper { x, y, right, .. } = paper;
+    let last = curve.points.last()?;
     let look = curve.look;
     let at = |point: &Point| [x.at(point.place) + shift, y.at(point.value)];
     let mut path = String::new();
@@ -237,42 +250,43 @@ fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Markup {
         let _ = write!(path, "{start}{} {}", n(px), n(py));
     }
     let name = foreign::name(&curve.name);
-    html! {
-        @if let Some(last) = curve.points.last() {
-            g class={ "curve " (look.class()) } color=(look.colour()) data-name=(name) data-mark=(look.mark()) {
-                path d=(path) fill="none" stroke="currentColor"
-                    stroke-width="1.8" stroke-dasharray=(look.dashes()) {}
-                (strokes(curve, paper, shift))
-                @for point in &curve.points {
-                    @let says = format!("{name} at {}: {}", point.label, told(point, paper.unit));
-                    (look.marker(at(point), 4.5, Some(&says)))
-                }
-                // From another value it would run across the other curves.
-                @if last.place >= paper.last {
-                    @let [px, py] = at(last);
-                    (canvas::grid(&[[[px + 6.0, py], [right + 8.0, end]]]))
-                }
-                (look.marker([right + 14.0, end], 4.0, None))
-                (canvas::text([right + 23.0, end + 4.5], Anchor::Start,
-                              &foreign::short_name(&curve.name, paper.letters)))
-            }
-        }
-    }
+    let marker = |point: &Point| {
+        let says = format!("{name} at {}: {}", point.label, told(point, paper.unit));
+        look.marker(at(point), 4.5, Some(&says))
+    };
+    // From another value it would run across the other curves.
+    let tie = (last.place >= paper.last).then(|| {
+        let [px, py] = at(last);
+        canvas::grid(&[[[px + 6.0, py], [right + 8.0, end]]])
+    });
+    let short = foreign::short_name(&curve.name, paper.letters);
+    let rest = Node::from([
+        strokes(curve, paper, shift),
+        curve.points.iter().map(marker).collect(),
+        tie.into(),
+        look.marker([right + 14.0, end], 4.0, None),
+        canvas::text([right + 23.0, end + 4.5], Anchor::Start, &short),
+    ]);
+    Some(canvas::curve(look, &name, path, rest))
 }
 
 /// The interval or the quartiles of each value.
-fn strokes(curve: &Curve, paper: &Paper, shift: f64) -> Markup {
+fn strokes(curve: &Curve, paper: &Paper, shift: f64) -> Node {
     let stroke = |point: &Point| -> Option<canvas::Line> {
         let [low, high] = point.ends.filter(|[low, high]| low < high)?;
         let at = paper.x.at(point.place) + shift;
         Some([[at, paper.y.at(low)], [at, paper.y.at(high)]])
     };
-    html! {
-        @for line in curve.points.iter().filter_map(stroke) {
-            path fill="none" stroke="currentColor" stroke-width="1.2" d=(canvas::strokes(&[line]))
-                stroke-opacity=[paper.ends.opacity()] {}
-        }
-    }
+    let drawn = |line: canvas::Line| {
+        let path = element("path").with("fill", "none");
+        path.with("stroke", "currentColor")
+            .with("stroke-width", "1.2")
+            .with("d", canvas::strokes(&[line]))
+            .with_some("stroke-opacity", paper.ends.opacity())
+            .into()
+    };
+    let lines = curve.points.iter().filter_map(stroke);
+    lines.map(drawn).collect()
 }
 
 /// Where the name of each curve stands: near its end, and apart from the others.

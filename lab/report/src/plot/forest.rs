@@ -1,17 +1,16 @@
 //! The ranking as a forest plot: one row for each entrant, its ratio to the baseline and the interval.
 
-use heapdrome_schema::{Role, WALL};
-use maud::{Markup, html};
-
 use super::canvas::{self, Anchor, BAND, Label, NAMES, NARROW, WIDTH};
 use super::coordinate::n;
 use super::look::{Look, Ranking};
 use super::measures::{Measure, Ratio};
+use super::node::{Node, coloured, element, filled};
 use super::scale::{Scale, ratio_text};
 use super::{Plot, stem};
 use crate::entrant::versus;
 use crate::foreign;
 use crate::words;
+use heapdrome_schema::{Role, WALL};
 
 /// Between words and the edge of the paper.
 const EDGE: f64 = 4.0;
@@ -81,6 +80,7 @@ pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Opti
         narrow: Some(forest.drawn(&format!("{name}-narrow"), &FOR_NARROW_SCREENS)),
         name,
         caption: forest.caption(),
+        has_curves: false,
     })
 }
 
@@ -100,7 +100,7 @@ impl Forest<'_> {
         )
     }
 
-    fn drawn(&self, name: &str, layout: &Layout) -> Markup {
+    fn drawn(&self, name: &str, layout: &Layout) -> Node {
         let scale = scale(&self.ratios, self.noise, layout);
         let height = layout.top + layout.row * self.ratios.len() as f64 + 8.0;
         let label = Label {
@@ -108,21 +108,24 @@ impl Forest<'_> {
             title: format!("Ranking by {}", self.measure.title),
             description: self.described(),
         };
-        let body = html! {
-            (self.head(&scale, layout))
-            (behind(&scale, self.noise, [layout.top, height]))
-            @for (line, (place, ratio)) in self.order.iter().zip(&self.ratios).enumerate() {
-                (canvas::row(*place, self.sheet.look(*place), layout.top + layout.row * line as f64, layout.row,
-                             &self.row(*place, ratio.as_ref(), &scale, layout)))
-            }
+        let row = |(line, (place, ratio)): (usize, (&usize, &Option<Ratio>))| {
+            let body = self.row(*place, ratio.as_ref(), &scale, layout);
+            let top = layout.top + layout.row * line as f64;
+            canvas::row(*place, self.sheet.look(*place), top, layout.row, body)
         };
+        let rows = self.order.iter().zip(&self.ratios).enumerate();
+        let body = Node::from([
+            self.head(&scale, layout),
+            behind(&scale, self.noise, [layout.top, height]),
+            rows.map(row).collect(),
+        ]);
         match layout.is_narrow {
-            true => canvas::narrow(&label, height, layout.top, &body),
-            false => canvas::svg(&label, height, Some(layout.top), &body),
+            true => canvas::narrow(&label, height, layout.top, body),
+            false => canvas::svg(&label, height, Some(layout.top), body),
         }
     }
 
-    fn head(&self, scale: &Scale, layout: &Layout) -> Markup {
+    fn head(&self, scale: &Scale, layout: &Layout) -> Node {
         let (title, baseline) = (&self.measure.title, self.sheet.baseline());
         let to = format!(
             "relative to {baseline} (log scale; {})",
@@ -133,41 +136,62 @@ impl Forest<'_> {
         let labels: Vec<_> = labels
             .map(|tick| ([scale.at(tick), up], ratio_text(tick)))
             .collect();
-        html! {
-            @if layout.is_narrow {
-                (canvas::text([EDGE, 16.0], Anchor::Start, title))
-                (canvas::faint([EDGE, 34.0], Anchor::Start, &to))
-            } @else {
-                (canvas::text([layout.plot[0], 16.0], Anchor::Start, &format!("{title}, {to}")))
-                (self.key(up))
-            }
-            (canvas::faint_all(Anchor::Middle, &labels))
-            (canvas::head_axis(layout.plot, layout.top - 2.0, &ticks(scale)))
-            @if !layout.is_narrow { (canvas::faint([WIDTH - EDGE, up], Anchor::End, "ratio (interval)")) }
-        }
+        let titles = match layout.is_narrow {
+            true => [
+                canvas::text([EDGE, 16.0], Anchor::Start, title),
+                canvas::faint([EDGE, 34.0], Anchor::Start, &to),
+            ],
+            false => [
+                canvas::text(
+                    [layout.plot[0], 16.0],
+                    Anchor::Start,
+                    &format!("{title}, {to}"),
+                ),
+                self.key(up),
+            ],
+        };
+        let told = || canvas::faint([WIDTH - EDGE, up], Anchor::End, "ratio (interval)");
+        Node::from([
+            titles.into(),
+            canvas::faint_all(Anchor::Middle, &labels),
+            canvas::head_axis(layout.plot, layout.top - 2.0, &ticks(scale)),
+            (!layout.is_narrow).then(told).into(),
+        ])
     }
 
     /// What bars and band are, above the names, since a file has no caption.
-    fn key(&self, up: f64) -> Markup {
-        html! {
-            @if let Some(level) = &self.level {
-                (canvas::faint([EDGE, 16.0], Anchor::Start, &format!("bars: {level} intervals")))
-            }
-            @if self.noise.is_some() { (canvas::faint([EDGE, up], Anchor::Start, "grey band: noise")) }
-        }
+    fn key(&self, up: f64) -> Node {
+        let bars = |level: &String| {
+            canvas::faint(
+                [EDGE, 16.0],
+                Anchor::Start,
+                &format!("bars: {level} intervals"),
+            )
+        };
+        let band = |_| canvas::faint([EDGE, up], Anchor::Start, "grey band: noise");
+        Node::from([
+            self.level.as_ref().map(bars).into(),
+            self.noise.map(band).into(),
+        ])
     }
 
-    fn row(&self, place: usize, ratio: Option<&Ratio>, scale: &Scale, layout: &Layout) -> Markup {
+    fn row(&self, place: usize, ratio: Option<&Ratio>, scale: &Scale, layout: &Layout) -> Node {
         let name = &self.sheet.rows[place].entrant.allocator;
         let middle = layout.middle;
         let told = told(self.sheet, self.measure, place, ratio);
-        html! {
-            @if layout.is_narrow {
-                (canvas::text([EDGE, 14.0], Anchor::Start, &foreign::short_name(name, 19)))
-                (canvas::faint([NARROW - EDGE, 14.0], Anchor::End, &told))
-            } @else { (canvas::row_name(name, middle + 4.5)) }
-            @if let Some(ratio) = ratio { (whisker(self.sheet.look(place), ratio, scale, middle)) }
-            @if !layout.is_narrow { (canvas::faint([WIDTH - EDGE, middle + 4.0], Anchor::End, &told)) }
+        let whisker = ratio.map(|ratio| whisker(self.sheet.look(place), ratio, scale, middle));
+        let whisker = Node::from(whisker);
+        match layout.is_narrow {
+            true => Node::from([
+                canvas::text([EDGE, 14.0], Anchor::Start, &foreign::short_name(name, 19)),
+                canvas::faint([NARROW - EDGE, 14.0], Anchor::End, &told),
+                whisker,
+            ]),
+            false => Node::from([
+                canvas::row_name(name, middle + 4.5),
+                whisker,
+                canvas::faint([WIDTH - EDGE, middle + 4.0], Anchor::End, &told),
+            ]),
         }
     }
 
@@ -239,37 +263,45 @@ fn ticks(scale: &Scale) -> Vec<f64> {
 }
 
 /// What all rows stand on: the noise, the grid, and the line of the baseline.
-fn behind(scale: &Scale, noise: Option<[f64; 2]>, [top, height]: [f64; 2]) -> Markup {
+fn behind(scale: &Scale, noise: Option<[f64; 2]>, [top, height]: [f64; 2]) -> Node {
     let down = |x: f64| [[x, top], [x, height]];
     let grid: Vec<_> = ticks(scale).into_iter().map(down).collect();
-    html! {
-        @if let Some([low, high]) = noise {
-            rect class="band" x=(n(scale.at(low))) y=(n(top)) width=(n(scale.at(high) - scale.at(low)))
-                height=(n(height - top)) fill=(BAND) {}
-        }
-        (canvas::grid(&grid))
-        (canvas::axis(&[down(scale.at(1.0))]))
-    }
+    let band = |[low, high]: [f64; 2]| {
+        let band = element("rect").with("class", "band");
+        let band = band.with("x", n(scale.at(low))).with("y", n(top));
+        band.with("width", n(scale.at(high) - scale.at(low)))
+            .with("height", n(height - top))
+            .with("fill", BAND)
+            .into()
+    };
+    Node::from([
+        noise.map(band).into(),
+        canvas::grid(&grid),
+        canvas::axis(&[down(scale.at(1.0))]),
+    ])
 }
 
 /// The interval as a line with the estimate on it; an arrow where the line goes on beyond the paper.
-fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Markup {
-    let arrow = |value: f64, way: f64| canvas::arrow([scale.at(value), middle], [way, 0.0]);
+fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Node {
     let strokes = |[low, high]: [f64; 2]| {
         let within = [low, high].into_iter().filter(|end| scale.holds(*end));
         let caps = within.map(|end| [[scale.at(end), middle - 4.0], [scale.at(end), middle + 4.0]]);
         let whole = [[scale.at(low), middle], [scale.at(high), middle]];
         canvas::strokes(&std::iter::once(whole).chain(caps).collect::<Vec<_>>())
     };
-    html! {
-        @if let Some(ends) = ratio.ends {
-            path d=(strokes(ends)) fill="none" stroke="currentColor" stroke-width="2" {}
-            @for (end, way) in [(ends[0], -1.0), (ends[1], 1.0)] {
-                @if !scale.holds(end) { path d=(arrow(end, way)) fill="currentColor" {} }
-            }
-        }
-        (look.marker([scale.at(ratio.at), middle], 5.0, None))
-    }
+    let arrow = |(end, way): (f64, f64)| {
+        let head = canvas::arrow([scale.at(end), middle], [way, 0.0]);
+        (!scale.holds(end)).then(|| filled(head).into())
+    };
+    let interval = |ends: [f64; 2]| {
+        let line = coloured(strokes(ends)).with("stroke-width", "2");
+        let ends = [(ends[0], -1.0), (ends[1], 1.0)];
+        Node::from([line.into(), ends.into_iter().filter_map(arrow).collect()])
+    };
+    Node::from([
+        ratio.ends.map(interval).into(),
+        look.marker([scale.at(ratio.at), middle], 5.0, None),
+    ])
 }
 
 /// The figure in words, as in the tables.

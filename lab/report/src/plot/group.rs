@@ -36,7 +36,7 @@ pub(crate) struct At<'a> {
 
 /// The groups of races that sweep a parameter.
 pub(crate) fn groups(collection: &Collection) -> Vec<Group<'_>> {
-    let mut groups = match &collection.sweep {
+    let mut groups = match collection.sweep() {
         Some(sweep) => of_sweep(collection, sweep),
         None => of_cells(collection),
     };
@@ -116,7 +116,7 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for member in &collection.races {
         let Some(value) = member.swept else { continue };
-        let name = match collection.scale {
+        let name = match collection.scale() {
             Some(_) => foreign::line(&member.cell),
             None => foreign::line(&format!("{}, {}", member.workload, collection.name)),
         };

@@ -4,9 +4,9 @@
 use std::ops::Deref;
 
 use heapdrome_schema::{Collection, RaceResult, Role, Saved, Survival, Table};
-use maud::{Markup, html};
 
 use super::coordinate::n;
+use super::node::{Node, coloured, filled, title};
 use super::palette::{COLOURS, INK};
 use super::tabled;
 use crate::sheet::Sheet;
@@ -88,21 +88,20 @@ impl Look {
     }
 
     /// The shape around a point, with what it says when it is pointed at. It stands in a group of the colour.
-    pub(crate) fn marker(self, at: [f64; 2], size: f64, says: Option<&str>) -> Markup {
-        html! {
-            path d=(self.outline(at, size)) fill="currentColor" {
-                @if let Some(says) = says { title { (says) } }
-            }
+    pub(crate) fn marker(self, at: [f64; 2], size: f64, says: Option<&str>) -> Node {
+        let shape = filled(self.outline(at, size));
+        match says {
+            Some(says) => shape.holding(title(says)).into(),
+            None => shape.into(),
         }
     }
 
-    /// The same, hollow.
-    pub(crate) fn ring(self, at: [f64; 2], size: f64, says: &str) -> Markup {
-        html! {
-            path d=(self.outline(at, size)) fill="none" stroke="currentColor" stroke-width="1.8" {
-                title { (says) }
-            }
-        }
+    /// The shape around a point, hollow.
+    pub(crate) fn ring(self, at: [f64; 2], size: f64, says: &str) -> Node {
+        coloured(self.outline(at, size))
+            .with("stroke-width", "1.8")
+            .holding(title(says))
+            .into()
     }
 
     /// The shape by itself, for a key beside a name.
@@ -207,9 +206,9 @@ impl Looks {
 
     /// What has a curve without having raced.
     fn curves(&mut self, collection: &Collection) {
-        self.searches(&collection.survival);
+        self.searches(collection.searches());
         collection.tables.iter().for_each(|table| self.table(table));
-        for ccdf in &collection.ccdfs {
+        for ccdf in collection.ccdfs() {
             self.learn(who(&ccdf.cell));
         }
     }

@@ -1,9 +1,9 @@
 //! The plots of a result: drawn once as SVG, for the page and as files.
 //!
-//! The drawings are written by hand as markup whose text is escaped, because what the page does with
-//! them needs classes, groups and descriptions that a plotting library's SVG has not: rows that are
-//! sorted and hidden, colours of a dark page, text for a screen reader. In a file the same drawing
-//! stands on its own presentation attributes.
+//! The drawings are trees of elements (`node`), because what the page does with them needs classes,
+//! groups and descriptions that a plotting library's SVG has not: rows that are sorted and hidden,
+//! colours of a dark page, text for a screen reader. In a file the same drawing stands on its own
+//! presentation attributes.
 
 mod canvas;
 mod ccdf;
@@ -13,6 +13,7 @@ mod forest;
 mod group;
 mod look;
 mod measures;
+mod node;
 mod palette;
 mod parts;
 mod png;
@@ -41,7 +42,9 @@ use maud::{Markup, PreEscaped};
 
 use crate::ReportError;
 use crate::foreign;
+use canvas::Label;
 use look::Ranking;
+use node::{Node, Target};
 
 /// A drawing of one view of a result.
 #[derive(Clone, Debug)]
@@ -50,39 +53,40 @@ pub struct Plot {
     pub name: String,
     /// What it shows, in one sentence.
     pub(crate) caption: String,
-    pub(crate) drawing: Markup,
-    /// The same for narrow screens, where a page has one.
-    pub(crate) narrow: Option<Markup>,
+    drawing: Node,
+    /// A second drawing for narrow screens, where a page has one.
+    narrow: Option<Node>,
+    /// Whether it has curves, which a page lets its reader hide.
+    pub(crate) has_curves: bool,
 }
 
 impl Plot {
-    /// Whether it has curves, which a page lets its reader hide.
-    pub(crate) fn has_curves(&self) -> bool {
-        self.drawing.0.contains("<g class=\"curve ")
+    /// A drawing of this height without curves. `rows` says where rows that can be sorted begin, if it is
+    /// made of them.
+    fn new(label: Label, caption: String, height: f64, rows: Option<f64>, body: Node) -> Self {
+        Self {
+            drawing: canvas::svg(&label, height, rows, body),
+            name: label.name,
+            caption,
+            narrow: None,
+            has_curves: false,
+        }
     }
 
-    /// The drawing for a page, whose style says what the file says of every line of the grid and every name, and
-    /// shows the narrow one in its place where there is one and no room for the other.
+    /// The drawing for a page, whose style shows the narrow one in its place where there is one and no room for
+    /// the other.
     pub(crate) fn in_page(&self) -> Markup {
-        let colours = COLOURS.iter().chain([&palette::INK]);
-        let colours = colours.map(|colour| format!(" color=\"{colour}\""));
-        let said: Vec<String> = canvas::FILE_ONLY
-            .iter()
-            .map(|said| (*said).to_owned())
-            .chain(colours)
-            .collect();
         let drawings = self.narrow.iter().chain([&self.drawing]);
-        let drawings: String = drawings.map(|drawing| drawing.0.as_str()).collect();
-        // Text has no quotes that are not escaped, so only attributes are found.
-        let bare = said.iter().fold(drawings, |drawings, said| {
-            drawings.replace(said.as_str(), "")
-        });
-        PreEscaped(bare.replace("\"></path>", "\"/>"))
+        PreEscaped(drawings.map(|drawing| drawing.text(Target::Page)).collect())
+    }
+
+    fn text(&self) -> String {
+        self.drawing.text(Target::File)
     }
 
     /// The drawing as a file of its own.
     pub fn svg(&self) -> Vec<u8> {
-        let mut text = self.drawing.0.clone();
+        let mut text = self.text();
         text.push('\n');
         text.into_bytes()
     }
@@ -92,7 +96,7 @@ impl Plot {
     /// # Errors
     /// When the drawing is too large for an image.
     pub fn png(&self) -> Result<Vec<u8>, ReportError> {
-        png::render(&self.drawing.0)
+        png::render(&self.text())
     }
 }
 
@@ -133,7 +137,7 @@ fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
         .collect();
     // No places in these names: they would be others as soon as a table comes before.
     plots.extend(ccdf::plots(collection, |_| "ccdf-".to_owned(), looks));
-    plots.extend(searches(&collection.survival, "", looks));
+    plots.extend(searches(collection.searches(), "", looks));
     let tables = collection.tables.iter();
     plots.extend(tables.filter_map(|table| of_table(table, "table-", looks)));
     for (place, race) in collection.races.iter().enumerate() {

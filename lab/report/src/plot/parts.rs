@@ -2,12 +2,12 @@
 //! after idling.
 
 use heapdrome_schema::{Bytes, EntrantResult, MemoryParts};
-use maud::{Markup, html};
 
 use super::Plot;
 use super::canvas::{self, Anchor, BAND, Label, NAMES, WIDTH};
 use super::coordinate::n;
 use super::look::Ranking;
+use super::node::{Node, element, title};
 use super::palette::INK;
 use super::scale::Scale;
 use crate::foreign;
@@ -56,37 +56,27 @@ impl Part {
     }
 
     /// In a group of the entrant's colour.
-    fn draw(self, [x, width]: [f64; 2], y: f64, says: &str) -> Markup {
-        let (x, y, width, height) = (n(x), n(y), n(width), n(BAR));
+    fn draw(self, [x, width]: [f64; 2], y: f64, says: &str) -> Node {
         let colour = "currentColor";
-        html! {
-            @match self {
-                Self::Anonymous => {
-                    rect x=(x) y=(y) width=(width) height=(height) fill=(colour) {
-                        title { (says) }
-                    }
-                }
-                Self::Huge => {
-                    rect x=(x) y=(y) width=(width) height=(height) fill=(colour)
-                        fill-opacity="0.55" { title { (says) } }
-                }
-                Self::LazilyFreed => {
-                    rect x=(x) y=(y) width=(width) height=(height)
-                        fill=(colour) fill-opacity="0.12" stroke=(colour) stroke-dasharray="3 2" {
-                        title { (says) }
-                    }
-                }
-                Self::File => {
-                    rect class="band" x=(x) y=(y) width=(width) height=(height) fill=(BAND) {
-                        title { (says) }
-                    }
-                }
-                Self::Swapped => {
-                    rect x=(x) y=(y) width=(width) height=(height) fill="none"
-                        stroke=(colour) stroke-width="1.5" { title { (says) } }
-                }
-            }
-        }
+        let class = (self == Self::File).then_some("band");
+        let bar = element("rect").with_some("class", class);
+        let bar = bar.with("x", n(x)).with("y", n(y));
+        let bar = bar.with("width", n(width)).with("height", n(BAR));
+        let bar = match self {
+            Self::Anonymous => bar.with("fill", colour),
+            Self::Huge => bar.with("fill", colour).with("fill-opacity", "0.55"),
+            Self::LazilyFreed => bar
+                .with("fill", colour)
+                .with("fill-opacity", "0.12")
+                .with("stroke", colour)
+                .with("stroke-dasharray", "3 2"),
+            Self::File => bar.with("fill", BAND),
+            Self::Swapped => bar
+                .with("fill", "none")
+                .with("stroke", colour)
+                .with("stroke-width", "1.5"),
+        };
+        bar.holding(title(says)).into()
     }
 }
 
@@ -128,30 +118,31 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let scale = Scale::linear([0.0, widest], PLOT);
     let idle = entrants().any(|entrant| entrant.after_idle.is_some());
     let height = ROW + if idle { MORE } else { 0.0 };
-    let name = format!("{prefix}memory-parts");
     let label = Label {
-        name: name.clone(),
+        name: format!("{prefix}memory-parts"),
         title: "What the memory was made of".to_owned(),
         description: described(sheet),
     };
-    let body = html! {
-        (head(&scale))
-        @for place in 0..sheet.rows.len() {
-            (canvas::row(place, sheet.look(place), TOP + height * place as f64, height,
-                         &row(sheet, place, &scale)))
-        }
+    let row = |place: usize| {
+        let top = TOP + height * place as f64;
+        canvas::row(
+            place,
+            sheet.look(place),
+            top,
+            height,
+            row(sheet, place, &scale),
+        )
     };
-    Some(Plot {
-        name,
-        caption: caption(sheet, idle),
-        narrow: None,
-        drawing: canvas::svg(
-            &label,
-            TOP + height * sheet.rows.len() as f64 + 8.0,
-            Some(TOP),
-            &body,
-        ),
-    })
+    let rows = sheet.rows.len();
+    let body = Node::from([head(&scale), (0..rows).map(row).collect()]);
+    let whole = TOP + height * rows as f64 + 8.0;
+    Some(Plot::new(
+        label,
+        caption(sheet, idle),
+        whole,
+        Some(TOP),
+        body,
+    ))
 }
 
 /// What is drawn; only what is there is told.
@@ -168,21 +159,23 @@ fn caption(sheet: &Ranking<'_>, idle: bool) -> String {
     )
 }
 
-fn head(scale: &Scale) -> Markup {
+fn head(scale: &Scale) -> Node {
     let across = (WIDTH - 24.0) / PARTS.len() as f64;
-    html! {
-        @for (place, (part, name)) in PARTS.iter().enumerate() {
-            @let x = 12.0 + across * place as f64;
-            (part.draw([x, 18.0], 8.0, name))
-            (canvas::faint([x + 24.0, 20.0], Anchor::Start, name))
-        }
-        @for tick in ticks(scale) {
-            (canvas::faint([scale.at(tick), 62.0], Anchor::Middle, &told(tick)))
-        }
-        (canvas::head_axis(PLOT, TOP - 2.0, &ticks(scale).iter().map(|tick| scale.at(*tick)).collect::<Vec<_>>()))
-        (canvas::text([PLOT[0], 44.0], Anchor::Start, "memory of the process tree"))
-        (canvas::faint([WIDTH - 4.0, 62.0], Anchor::End, "resident"))
-    }
+    let key = |(place, (part, name)): (usize, &(Part, &str))| {
+        let x = 12.0 + across * place as f64;
+        let name_beside = canvas::faint([x + 24.0, 20.0], Anchor::Start, name);
+        Node::from([part.draw([x, 18.0], 8.0, name), name_beside])
+    };
+    let ticks = ticks(scale);
+    let label = |tick: &f64| canvas::faint([scale.at(*tick), 62.0], Anchor::Middle, &told(*tick));
+    let places: Vec<f64> = ticks.iter().map(|tick| scale.at(*tick)).collect();
+    Node::from([
+        PARTS.iter().enumerate().map(key).collect(),
+        ticks.iter().map(label).collect(),
+        canvas::head_axis(PLOT, TOP - 2.0, &places),
+        canvas::text([PLOT[0], 44.0], Anchor::Start, "memory of the process tree"),
+        canvas::faint([WIDTH - 4.0, 62.0], Anchor::End, "resident"),
+    ])
 }
 
 /// Round amounts in the unit of the scale.
@@ -203,30 +196,42 @@ fn told(bytes: f64) -> String {
     }
 }
 
-fn row(sheet: &Ranking<'_>, place: usize, scale: &Scale) -> Markup {
+fn row(sheet: &Ranking<'_>, place: usize, scale: &Scale) -> Node {
     let entrant = sheet.rows[place].entrant;
     let bars = bars(entrant);
-    html! {
-        (canvas::row_name(&entrant.allocator, 18.0))
-        @for (number, bar) in bars.iter().enumerate() {
-            @let y = 6.0 + MORE * number as f64;
-            (canvas::faint([PLOT[0] - 6.0, y + 12.0], Anchor::End, bar.name))
-            (segments(bar.parts, scale, y))
-            (canvas::faint([WIDTH - 4.0, y + 12.0], Anchor::End, &bar.parts.resident().to_string()))
-            @if let Some(requested) = memory::requested(sheet, entrant).filter(|_| number == 0) {
-                @let x = n(scale.at(requested));
-                @let says = format!("requested: {}", told(requested));
-                line class="axis" x1=(x) x2=(x) y1=(n(y - 4.0)) y2=(n(y + BAR + 4.0)) stroke=(INK)
-                    stroke-width="3" { title { (says) } }
-            }
-        }
-        @if bars.is_empty() {
-            (canvas::faint([PLOT[0] + 6.0, 18.0], Anchor::Start, "not watched"))
-        }
-    }
+    let drawn = |(number, bar): (usize, &Bar<'_>)| {
+        let y = 6.0 + MORE * number as f64;
+        let resident = bar.parts.resident().to_string();
+        let requested = memory::requested(sheet, entrant).filter(|_| number == 0);
+        Node::from([
+            canvas::faint([PLOT[0] - 6.0, y + 12.0], Anchor::End, bar.name),
+            segments(bar.parts, scale, y),
+            canvas::faint([WIDTH - 4.0, y + 12.0], Anchor::End, &resident),
+            requested.map(|bytes| stroke(bytes, scale, y)).into(),
+        ])
+    };
+    let unwatched = || canvas::faint([PLOT[0] + 6.0, 18.0], Anchor::Start, "not watched");
+    Node::from([
+        canvas::row_name(&entrant.allocator, 18.0),
+        bars.iter().enumerate().map(drawn).collect(),
+        bars.is_empty().then(unwatched).into(),
+    ])
 }
 
-fn segments(parts: &MemoryParts, scale: &Scale, y: f64) -> Markup {
+/// The most that the workload had requested.
+fn stroke(requested: f64, scale: &Scale, y: f64) -> Node {
+    let x = n(scale.at(requested));
+    let line = element("line").with("class", "axis");
+    let line = line.with("x1", x.clone()).with("x2", x);
+    line.with("y1", n(y - 4.0))
+        .with("y2", n(y + BAR + 4.0))
+        .with("stroke", INK)
+        .with("stroke-width", "3")
+        .holding(title(&format!("requested: {}", told(requested))))
+        .into()
+}
+
+fn segments(parts: &MemoryParts, scale: &Scale, y: f64) -> Node {
     let mut before = 0;
     let mut drawn = Vec::new();
     for (part, name) in PARTS {
@@ -237,7 +242,7 @@ fn segments(parts: &MemoryParts, scale: &Scale, y: f64) -> Markup {
         }
         before += size;
     }
-    html! { @for one in drawn { (one) } }
+    Node::Several(drawn)
 }
 
 fn described(sheet: &Ranking<'_>) -> String {

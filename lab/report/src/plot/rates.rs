@@ -1,12 +1,12 @@
 //! What tables of rates hold, drawn: a curve over numbers of threads for each row, or a dot with the range of the rounds.
 
 use heapdrome_schema::Table;
-use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, Label, WIDTH};
 use super::curves::{Across, Curve, draw};
 use super::look::{Look, Looks};
 use super::measures::Unit;
+use super::node::{Node, coloured};
 use super::scale::Scale;
 use super::tabled::{Named, RATE, THREADS, column, curves, figure};
 use super::{Plot, stem};
@@ -101,24 +101,25 @@ fn dots(
         description: described(&rows),
     };
     let height = TOP + ROW * rows.len() as f64 + 8.0;
-    let body = html! {
-        (head(title, &scale, height))
-        @for (place, row) in rows.iter().enumerate() {
-            (dot(row, looks.get(&row.name), &scale, TOP + ROW * (place as f64 + 0.5)))
-        }
+    let drawn = |(place, row): (usize, &Row)| {
+        dot(
+            row,
+            looks.get(&row.name),
+            &scale,
+            TOP + ROW * (place as f64 + 0.5),
+        )
     };
+    let body = Node::from([
+        head(title, &scale, height),
+        rows.iter().enumerate().map(drawn).collect(),
+    ]);
     let line = match range {
         Some(_) => "; the line goes from the lowest to the highest of the rounds",
         None => "",
     };
-    Some(Plot {
-        name: name.to_owned(),
-        caption: format!(
-            "{title}: operations per second, medians of the rounds (higher is better{line})."
-        ),
-        narrow: None,
-        drawing: canvas::svg(&label, height, None, &body),
-    })
+    let caption =
+        format!("{title}: operations per second, medians of the rounds (higher is better{line}).");
+    Some(Plot::new(label, caption, height, None, body))
 }
 
 fn rows(table: &Table, rate: usize, range: Option<usize>) -> Vec<Row> {
@@ -151,33 +152,43 @@ fn described(rows: &[Row]) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-fn head(title: &str, scale: &Scale, height: f64) -> Markup {
+fn head(title: &str, scale: &Scale, height: f64) -> Node {
     let ticks = scale.ratio_ticks(44.0);
     let places: Vec<f64> = ticks.iter().map(|tick| scale.at(*tick)).collect();
     let grid: Vec<_> = places.iter().map(|x| [[*x, TOP], [*x, height]]).collect();
-    html! {
-        (canvas::faint([4.0, 14.0], Anchor::Start, &foreign::shorten(title, LONGEST_LINE)))
-        (canvas::text([PLOT[0], 34.0], Anchor::Start, "operations per second (log scale; higher is better)"))
-        @for (tick, x) in ticks.iter().zip(&places) {
-            (canvas::faint([*x, TOP - 12.0], Anchor::Middle, &Unit::Number.tell(*tick)))
-        }
-        (canvas::grid(&grid))
-        (canvas::head_axis(PLOT, TOP - 2.0, &places))
-    }
+    let label = |(tick, x): (&f64, &f64)| {
+        canvas::faint([*x, TOP - 12.0], Anchor::Middle, &Unit::Number.tell(*tick))
+    };
+    let what = "operations per second (log scale; higher is better)";
+    Node::from([
+        canvas::faint(
+            [4.0, 14.0],
+            Anchor::Start,
+            &foreign::shorten(title, LONGEST_LINE),
+        ),
+        canvas::text([PLOT[0], 34.0], Anchor::Start, what),
+        ticks.iter().zip(&places).map(label).collect(),
+        canvas::grid(&grid),
+        canvas::head_axis(PLOT, TOP - 2.0, &places),
+    ])
 }
 
-fn dot(row: &Row, look: Look, scale: &Scale, y: f64) -> Markup {
-    let line = row.ends.map(|ends| ends.map(|end| [scale.at(end), y]));
-    html! {
-        (canvas::text([PLOT[0] - 14.0, y + 4.5], Anchor::End, &foreign::short_name(&row.name, LETTERS)))
-        g class=(look.class()) color=(look.colour()) {
-            @if let Some(line) = line {
-                path d=(canvas::strokes(&[line])) fill="none" stroke="currentColor" stroke-width="2" {}
-            }
-            (look.marker([scale.at(row.value), y], 4.5, None))
-        }
-        (canvas::faint([WIDTH - 4.0, y + 4.0], Anchor::End, &told_of(row)))
-    }
+fn dot(row: &Row, look: Look, scale: &Scale, y: f64) -> Node {
+    let line = |ends: [f64; 2]| {
+        let line = ends.map(|end| [scale.at(end), y]);
+        let line = coloured(canvas::strokes(&[line]));
+        line.with("stroke-width", "2").into()
+    };
+    let name = foreign::short_name(&row.name, LETTERS);
+    let marks = Node::from([
+        row.ends.map(line).into(),
+        look.marker([scale.at(row.value), y], 4.5, None),
+    ]);
+    Node::from([
+        canvas::text([PLOT[0] - 14.0, y + 4.5], Anchor::End, &name),
+        canvas::group("", look).holding(marks).into(),
+        canvas::faint([WIDTH - 4.0, y + 4.0], Anchor::End, &told_of(row)),
+    ])
 }
 
 /// The rate, and the range of the rounds.
@@ -234,11 +245,8 @@ mod tests {
             &[&["512M", "10", "9 to 11"], &["256M", "5", "-"]],
         );
         let drawn = plot(&rows).expect("dots");
-        assert!(
-            drawn.drawing.0.contains("512M: 10 (9 to 11)"),
-            "{}",
-            drawn.drawing.0
-        );
+        let text = drawn.text();
+        assert!(text.contains("512M: 10 (9 to 11)"), "{text}");
         let published = Table {
             published: Some("a document".to_owned()),
             ..rows.clone()
@@ -269,7 +277,7 @@ mod tests {
         looks.table(&settings);
         looks.table(&rates);
         let colour = format!("color=\"{}\"", looks.get("mine+touch").colour());
-        let drawn = |table: &Table| plot(table, "", &looks).expect("a drawing").drawing.0;
+        let drawn = |table: &Table| plot(table, "", &looks).expect("a drawing").text();
         assert_eq!(drawn(&settings).matches(&colour).count(), 2);
         assert_eq!(drawn(&rates).matches(&colour).count(), 1);
     }

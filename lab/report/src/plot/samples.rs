@@ -1,12 +1,10 @@
 //! Every sample as a dot by its round, so that drift and outliers are seen.
 
-use maud::{Markup, html};
-
 use super::canvas::{self, Anchor, Label, NAMES, WIDTH};
 use super::coordinate::n;
 use super::look::Ranking;
 use super::measures::{Measure, Values};
-use super::palette;
+use super::node::{Node, element, title};
 use super::scale::Scale;
 use super::{Plot, stem};
 
@@ -26,28 +24,25 @@ pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Opti
     let low = parts(measure).fold(0.99, f64::min).max(1.0 / FARTHEST);
     let high = parts(measure).fold(1.01, f64::max).min(FARTHEST);
     let across = Scale::linear([1.0, rounds as f64], [PLOT[0] + 6.0, PLOT[1] - 6.0]);
-    let name = format!("{prefix}samples-{}", stem(&measure.id));
     let label = Label {
-        name: name.clone(),
+        name: format!("{prefix}samples-{}", stem(&measure.id)),
         title: format!("Samples of {}", measure.title),
         description: described(sheet, measure),
     };
-    let body = html! {
-        (head(measure, &across))
-        (behind(sheet.rows.len(), [low, high]))
-        @for (line, place) in measure.order(sheet).into_iter().enumerate() {
-            @let values = measure.values.get(place).and_then(Option::as_ref);
-            (canvas::row(place, sheet.look(place), TOP + ROW * line as f64, ROW,
-                         &row(sheet, measure, place, values, &across, [low, high])))
-        }
+    let row = |(line, place): (usize, usize)| {
+        let values = measure.values.get(place).and_then(Option::as_ref);
+        let body = row(sheet, measure, place, values, &across, [low, high]);
+        canvas::row(place, sheet.look(place), TOP + ROW * line as f64, ROW, body)
     };
+    let order = measure.order(sheet).into_iter().enumerate();
+    let body = Node::from([
+        head(measure, &across),
+        behind(sheet.rows.len(), [low, high]),
+        order.map(row).collect(),
+    ]);
     let height = TOP + ROW * sheet.rows.len() as f64 + 8.0;
-    Some(Plot {
-        name,
-        caption: caption(measure, [low, high]),
-        narrow: None,
-        drawing: canvas::svg(&label, height, Some(TOP), &body),
-    })
+    let caption = caption(measure, [low, high]);
+    Some(Plot::new(label, caption, height, Some(TOP), body))
 }
 
 /// The values that can be drawn relative to their median.
@@ -87,24 +82,24 @@ fn span(low: f64, high: f64) -> String {
     format!("{} to {}", percent(low), percent(high))
 }
 
-fn head(measure: &Measure, across: &Scale) -> Markup {
-    let title = format!("{} relative to its median, by round", measure.title);
+fn head(measure: &Measure, across: &Scale) -> Node {
+    let what = format!("{} relative to its median, by round", measure.title);
     let mut ticks = across.round_ticks(8.0);
     ticks.retain(|tick| tick.fract() == 0.0);
     let places: Vec<f64> = ticks.iter().map(|tick| across.at(*tick)).collect();
     let labels = ticks.iter().zip(&places);
     let labels: Vec<_> = labels.map(|(tick, at)| ([*at, 36.0], n(*tick))).collect();
-    html! {
-        (canvas::text([PLOT[0], 16.0], Anchor::Start, &title))
-        (canvas::faint_all(Anchor::Middle, &labels))
-        (canvas::head_axis(PLOT, TOP - 2.0, &places))
-        (canvas::faint([PLOT[0] - 8.0, 36.0], Anchor::End, "round"))
-        (canvas::faint([WIDTH - 4.0, 36.0], Anchor::End, "median"))
-    }
+    Node::from([
+        canvas::text([PLOT[0], 16.0], Anchor::Start, &what),
+        canvas::faint_all(Anchor::Middle, &labels),
+        canvas::head_axis(PLOT, TOP - 2.0, &places),
+        canvas::faint([PLOT[0] - 8.0, 36.0], Anchor::End, "round"),
+        canvas::faint([WIDTH - 4.0, 36.0], Anchor::End, "median"),
+    ])
 }
 
 /// What every row stands on: its edges and its median, the same in all of them.
-fn behind(rows: usize, [low, high]: [f64; 2]) -> Markup {
+fn behind(rows: usize, [low, high]: [f64; 2]) -> Node {
     let tops = || (0..rows).map(|place| TOP + ROW * place as f64);
     let across = |y: f64| [[PLOT[0], y], [PLOT[1], y]];
     let middle = Scale::linear([low, high], HEIGHTS).at(1.0);
@@ -113,12 +108,15 @@ fn behind(rows: usize, [low, high]: [f64; 2]) -> Markup {
     let told =
         tops().flat_map(|top| [(top + 14.0, percent(high)), (top + ROW - 5.0, percent(low))]);
     let told: Vec<_> = told.map(|(y, told)| ([PLOT[0] - 6.0, y], told)).collect();
-    html! {
-        (canvas::grid(&edges))
-        path class="axis" fill="none" stroke=(palette::INK) stroke-dasharray="3 3" stroke-opacity="0.6"
-            d=(canvas::strokes(&medians)) {}
-        (canvas::faint_all(Anchor::End, &told))
-    }
+    let dashed = canvas::ink()
+        .with("stroke-dasharray", "3 3")
+        .with("stroke-opacity", "0.6")
+        .with("d", canvas::strokes(&medians));
+    Node::from([
+        canvas::grid(&edges),
+        dashed.into(),
+        canvas::faint_all(Anchor::End, &told),
+    ])
 }
 
 fn row(
@@ -128,25 +126,26 @@ fn row(
     values: Option<&Values>,
     across: &Scale,
     span: [f64; 2],
-) -> Markup {
+) -> Node {
     let up = Scale::linear(span, HEIGHTS);
     let name = &sheet.rows[place].entrant.allocator;
-    html! {
-        (canvas::row_name(name, ROW / 2.0 + 4.5))
-        @match values.filter(|values| values.median > 0.0) {
-            Some(values) => {
-                (dots(measure, values, [across, &up]))
-                (canvas::faint([WIDTH - 4.0, ROW / 2.0 + 4.0], Anchor::End,
-                               &measure.unit.tell(values.median)))
-            }
-            None => { (canvas::faint([PLOT[0] + 6.0, ROW / 2.0 + 4.0], Anchor::Start, "no samples")) }
+    let middle = ROW / 2.0 + 4.0;
+    let drawn = match values.filter(|values| values.median > 0.0) {
+        Some(values) => {
+            let median = measure.unit.tell(values.median);
+            Node::from([
+                dots(measure, values, [across, &up]),
+                canvas::faint([WIDTH - 4.0, middle], Anchor::End, &median),
+            ])
         }
-    }
+        None => canvas::faint([PLOT[0] + 6.0, middle], Anchor::Start, "no samples"),
+    };
+    Node::from([canvas::row_name(name, ROW / 2.0 + 4.5), drawn])
 }
 
 /// The samples of a row. A page has thousands: a dot is the round end of a line with no length to speak of,
 /// which takes half the text of a circle.
-fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Markup {
+fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Node {
     let finite = values.samples.iter().enumerate();
     let finite = finite.filter(|(_, sample)| sample.is_finite());
     let odd = |(round, sample): &(usize, &f64)| {
@@ -156,23 +155,31 @@ fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Markup
     let at =
         |round: usize, sample: f64| [across.at(round as f64 + 1.0), up.at(sample / values.median)];
     let says = |round, sample| format!("round {}: {}", round + 1, measure.unit.tell(sample));
-    html! {
-        g stroke="currentColor" stroke-width="5" stroke-linecap="round" {
-            @for (round, sample) in usual {
-                @let [x, y] = at(round, *sample);
-                path d={ "M" (n(x)) " " (n(y)) "h.1" } { title { (says(round, *sample)) } }
-            }
-        }
-        @if !odd.is_empty() {
-            g fill="none" stroke="currentColor" stroke-width="1.5" {
-                @for (round, sample) in odd {
-                    path d=(outline(at(round, *sample), *sample / values.median, up)) {
-                        title { (says(round, *sample)) }
-                    }
-                }
-            }
-        }
-    }
+    let path = |d: String, round: usize, sample: f64| {
+        let path = element("path").with("d", d);
+        path.holding(title(&says(round, sample))).into()
+    };
+    let dot = |(round, sample): &(usize, &f64)| {
+        let [x, y] = at(*round, **sample);
+        path(format!("M{} {}h.1", n(x), n(y)), *round, **sample)
+    };
+    let mark = |(round, sample): &(usize, &f64)| {
+        let outline = outline(at(*round, **sample), **sample / values.median, up);
+        path(outline, *round, **sample)
+    };
+    let dots = element("g")
+        .with("stroke", "currentColor")
+        .with("stroke-width", "5")
+        .with("stroke-linecap", "round")
+        .holding(usual.iter().map(dot).collect::<Node>());
+    let marks = (!odd.is_empty()).then(|| {
+        let group = element("g").with("fill", "none");
+        let group = group
+            .with("stroke", "currentColor")
+            .with("stroke-width", "1.5");
+        group.holding(odd.iter().map(mark).collect::<Node>()).into()
+    });
+    Node::from([dots.into(), marks.into()])
 }
 
 /// A ring around an outlier; a triangle, pointing outwards, for what lies beyond the row.

@@ -1,12 +1,11 @@
 //! Time against memory, with the entrants that no other one beats on both.
 
-use maud::{Markup, html};
-
 use super::Plot;
 use super::canvas::{self, Anchor, Label, WIDTH};
 use super::coordinate::n;
 use super::look::Ranking;
 use super::measures::{Measure, Ratio, measures};
+use super::node::{Node, coloured, element, filled};
 use super::palette;
 use super::scale::{Scale, ratio_text};
 use crate::entrant::PEAK_TREE;
@@ -32,7 +31,6 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
         scale(points.iter().map(|point| point.time), ACROSS),
         scale(points.iter().map(|point| point.memory), UP),
     ];
-    let name = format!("{prefix}time-memory");
     let names: Vec<_> = best
         .iter()
         .map(|place| name_of(sheet, points[*place].place))
@@ -44,25 +42,24 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
         crate::words::listed(&names),
     );
     let label = Label {
-        name: name.clone(),
+        name: format!("{prefix}time-memory"),
         title: "Time against memory".to_owned(),
         description: caption.clone(),
     };
-    let axes = axes(sheet, &memory, &scales);
-    let body = html! {
-        (axes)
-        path class="axis" fill="none" stroke=(palette::INK) stroke-dasharray="5 4"
-            d=(steps(&points, &best, &scales)) {}
-        @for (point, label) in points.iter().zip(labels(sheet, &points, &scales)) {
-            (draw(sheet, point, best.iter().any(|b| points[*b].place == point.place), &scales, label))
-        }
+    let frontier = canvas::ink()
+        .with("stroke-dasharray", "5 4")
+        .with("d", steps(&points, &best, &scales));
+    let drawn = |(point, label): (&Point, [f64; 2])| {
+        let is_best = best.iter().any(|b| points[*b].place == point.place);
+        draw(sheet, point, is_best, &scales, label)
     };
-    Some(Plot {
-        name,
-        caption,
-        narrow: None,
-        drawing: canvas::svg(&label, HEIGHT, None, &body),
-    })
+    let labelled = points.iter().zip(labels(sheet, &points, &scales));
+    let body = Node::from([
+        axes(sheet, &memory, &scales),
+        frontier.into(),
+        labelled.map(drawn).collect(),
+    ]);
+    Some(Plot::new(label, caption, HEIGHT, None, body))
 }
 
 fn name_of(sheet: &Ranking<'_>, place: usize) -> String {
@@ -113,7 +110,7 @@ fn scale(ratios: impl Iterator<Item = Ratio> + Clone, paper: [f64; 2]) -> Scale 
     Scale::logarithmic([low / margin, high * margin], paper)
 }
 
-fn axes(sheet: &Ranking<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Markup {
+fn axes(sheet: &Ranking<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Node {
     let baseline = foreign::short_name(&sheet.result.baseline, 19);
     let relative = format!("relative to {baseline} (log scale; lower is better)");
     let middle = (UP[0] + UP[1]) / 2.0;
@@ -121,20 +118,29 @@ fn axes(sheet: &Ranking<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Markup {
     let at = |scale: &Scale, ticks: &[f64]| -> Vec<f64> {
         ticks.iter().map(|tick| scale.at(*tick)).collect()
     };
-    html! {
-        (canvas::frame([ACROSS, UP], &at(x, &columns), &at(y, &lines)))
-        @for tick in columns {
-            (canvas::faint([x.at(tick), UP[0] + 17.0], Anchor::Middle, &ratio_text(tick)))
-        }
-        @for tick in lines {
-            (canvas::faint([ACROSS[0] - 6.0, y.at(tick) + 4.0], Anchor::End, &ratio_text(tick)))
-        }
-        (canvas::text([(ACROSS[0] + ACROSS[1]) / 2.0, HEIGHT - 14.0], Anchor::Middle,
-                      &format!("wall time {relative}")))
-        g transform={ "translate(16 " (n(middle)) ") rotate(-90)" } {
-            (canvas::text([0.0, 0.0], Anchor::Middle, &format!("{} {relative}", memory.title)))
-        }
-    }
+    let below = |tick: &f64| {
+        let at = [x.at(*tick), UP[0] + 17.0];
+        canvas::faint(at, Anchor::Middle, &ratio_text(*tick))
+    };
+    let beside = |tick: &f64| {
+        let at = [ACROSS[0] - 6.0, y.at(*tick) + 4.0];
+        canvas::faint(at, Anchor::End, &ratio_text(*tick))
+    };
+    let across = [(ACROSS[0] + ACROSS[1]) / 2.0, HEIGHT - 14.0];
+    let up = format!("{} {relative}", memory.title);
+    let up = element("g")
+        .with(
+            "transform",
+            format!("translate(16 {}) rotate(-90)", n(middle)),
+        )
+        .holding(canvas::text([0.0, 0.0], Anchor::Middle, &up));
+    Node::from([
+        canvas::frame([ACROSS, UP], &at(x, &columns), &at(y, &lines)),
+        columns.iter().map(below).collect(),
+        lines.iter().map(beside).collect(),
+        canvas::text(across, Anchor::Middle, &format!("wall time {relative}")),
+        up.into(),
+    ])
 }
 
 /// The frontier as steps from one of the best to the next.
@@ -158,24 +164,29 @@ fn draw(
     best: bool,
     [x, y]: &[Scale; 2],
     label: [f64; 2],
-) -> Markup {
+) -> Node {
     let look = sheet.look(point.place);
     let (px, py) = (x.at(point.time.at), y.at(point.memory.at));
-    html! {
-        g class={ "point " (look.class()) } color=(look.colour()) data-entrant=(point.place) {
-            (intervals(point, [x, y]))
-            @if best {
-                circle class="axis" cx=(n(px)) cy=(n(py)) r="10" fill="none" stroke=(palette::INK) {}
-            }
-            (look.marker([px, py], 5.5, None))
-            (canvas::text(label, Anchor::Start,
-                          &foreign::short_name(&sheet.rows[point.place].entrant.allocator, 19)))
-        }
-    }
+    let ring = best.then(|| {
+        let ring = element("circle").with("class", "axis");
+        let ring = ring.with("cx", n(px)).with("cy", n(py)).with("r", "10");
+        let ring = ring.in_file("fill", "none");
+        ring.in_file("stroke", palette::INK).into()
+    });
+    let name = foreign::short_name(&sheet.rows[point.place].entrant.allocator, 19);
+    canvas::group("point ", look)
+        .with("data-entrant", point.place.to_string())
+        .holding(Node::from([
+            intervals(point, [x, y]),
+            ring.into(),
+            look.marker([px, py], 5.5, None),
+            canvas::text(label, Anchor::Start, &name),
+        ]))
+        .into()
 }
 
 /// The intervals of a point as lines; an arrow where one goes on beyond the paper.
-fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Markup {
+fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
     let (px, py) = (x.at(point.time.at), y.at(point.memory.at));
     let times = point.time.ends.map(|ends| ends.map(|end| [x.at(end), py]));
     let sizes = point
@@ -194,12 +205,10 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Markup {
             }
         }
     }
-    html! {
-        @if !lines.is_empty() {
-            path d=(canvas::strokes(&lines)) fill="none" stroke="currentColor" stroke-opacity="0.55" {}
-        }
-        @if !arrows.is_empty() { path d=(arrows) fill="currentColor" {} }
-    }
+    let line = || coloured(canvas::strokes(&lines)).with("stroke-opacity", "0.55");
+    let line = (!lines.is_empty()).then(|| line().into());
+    let heads = (!arrows.is_empty()).then(|| filled(arrows).into());
+    Node::from([line.into(), heads.into()])
 }
 
 /// Where each name stands: beside its point, in the first of a few places that is still free.
@@ -246,6 +255,7 @@ fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f6
 
 #[cfg(test)]
 mod tests {
+    use super::super::node::Target;
     use super::*;
 
     fn point(place: usize, time: f64, memory: f64) -> Point {
@@ -279,7 +289,7 @@ mod tests {
             Scale::logarithmic([0.5, 2.0], UP),
         ];
         let mut wide = point(0, 1.0, 1.0);
-        let drawn = |point: &Point| intervals(point, [&scales[0], &scales[1]]).0;
+        let drawn = |point: &Point| intervals(point, [&scales[0], &scales[1]]).text(Target::File);
         wide.time.ends = Some([0.9, 1.1]);
         assert_eq!(drawn(&wide).matches("fill=\"currentColor\"").count(), 0);
         wide.time.ends = Some([0.9, 9.0]);

@@ -2,12 +2,12 @@
 //! the command is at that limit and with more.
 
 use heapdrome_schema::{Bytes, Multiple, Survival};
-use maud::{Markup, html};
 
 use super::canvas::{self, Anchor, Label, NAMES, WIDTH};
 use super::curves::{Across, Curve, draw};
 use super::look::{Look, Looks};
 use super::measures::Unit;
+use super::node::Node;
 use super::scale::{Scale, ratio_text};
 use super::tabled::Point;
 use super::{Plot, stem};
@@ -85,26 +85,22 @@ fn limits(rows: &[Row<'_>], prefix: &str, looks: &Looks) -> Option<Plot> {
     let low = known().reduce(f64::min)?;
     let high = known().fold(low, f64::max);
     let scale = Scale::logarithmic([low / 1.15, high * 1.15], PLOT);
-    let name = format!("{prefix}survive-limits");
     let height = TOP + ROW * rows.len() as f64 + 8.0;
     let label = Label {
-        name: name.clone(),
+        name: format!("{prefix}survive-limits"),
         title: "Smallest memory limit under which the command finishes".to_owned(),
         description: described(rows),
     };
-    let body = html! {
-        (head(&scale, height))
-        @for (place, row) in rows.iter().enumerate() {
-            @let look = looks.get(row.allocator);
-            (canvas::row(place, look, TOP + ROW * place as f64, ROW, &marks(row, look, &scale)))
-        }
+    let drawn = |(place, row): (usize, &Row<'_>)| {
+        let look = looks.get(row.allocator);
+        let top = TOP + ROW * place as f64;
+        canvas::row(place, look, top, ROW, marks(row, look, &scale))
     };
-    Some(Plot {
-        name,
-        caption: caption(rows),
-        narrow: None,
-        drawing: canvas::svg(&label, height, None, &body),
-    })
+    let body = Node::from([
+        head(&scale, height),
+        rows.iter().enumerate().map(drawn).collect(),
+    ]);
+    Some(Plot::new(label, caption(rows), height, None, body))
 }
 
 fn caption(rows: &[Row<'_>]) -> String {
@@ -118,16 +114,18 @@ fn caption(rows: &[Row<'_>]) -> String {
     caption
 }
 
-fn head(scale: &Scale, height: f64) -> Markup {
+fn head(scale: &Scale, height: f64) -> Node {
     let ticks = ticks(scale);
     let places: Vec<f64> = ticks.iter().map(|(x, _)| *x).collect();
     let grid: Vec<_> = places.iter().map(|x| [[*x, TOP], [*x, height]]).collect();
-    html! {
-        (canvas::text([PLOT[0], 16.0], Anchor::Start, "memory limit (log scale; less is better)"))
-        @for (x, told) in &ticks { (canvas::faint([*x, 36.0], Anchor::Middle, told)) }
-        (canvas::grid(&grid))
-        (canvas::head_axis(PLOT, TOP - 2.0, &places))
-    }
+    let what = "memory limit (log scale; less is better)";
+    let label = |(x, told): &(f64, String)| canvas::faint([*x, 36.0], Anchor::Middle, told);
+    Node::from([
+        canvas::text([PLOT[0], 16.0], Anchor::Start, what),
+        ticks.iter().map(label).collect(),
+        canvas::grid(&grid),
+        canvas::head_axis(PLOT, TOP - 2.0, &places),
+    ])
 }
 
 /// Round amounts in one unit, and where they stand.
@@ -149,24 +147,27 @@ fn ticks(scale: &Scale) -> Vec<(f64, String)> {
 }
 
 /// The marks of one allocator, in a group of its colour.
-fn marks(row: &Row<'_>, look: Look, scale: &Scale) -> Markup {
+fn marks(row: &Row<'_>, look: Look, scale: &Scale) -> Node {
     let at = |bytes: u64| scale.at(bytes as f64);
     let peak = row.peak().map(at);
     let peak = peak.map(|x| [[x, LINES[0] - 7.0], [x, LINES[1] + 7.0]]);
-    html! {
-        (canvas::row_name(row.allocator, ROW / 2.0 + 4.5))
-        @if let Some(line) = peak { (canvas::axis(&[line])) }
-        @for (kind, called) in KINDS.iter().enumerate() {
-            @let says = format!("{called}: {}", row.told(kind));
-            @if let Some(x) = row.smallest(kind).map(at) {
-                @match kind {
-                    0 => (look.marker([x, LINES[kind]], 5.0, Some(&says))),
-                    _ => (look.ring([x, LINES[kind]], 5.0, &says)),
-                }
+    let limit = |(kind, called): (usize, &&str)| {
+        let says = format!("{called}: {}", row.told(kind));
+        let mark = row.smallest(kind).map(|bytes| {
+            let at = [at(bytes), LINES[kind]];
+            match kind {
+                0 => look.marker(at, 5.0, Some(&says)),
+                _ => look.ring(at, 5.0, &says),
             }
-            (canvas::faint([WIDTH - 4.0, LINES[kind] + 4.0], Anchor::End, &says))
-        }
-    }
+        });
+        let told = canvas::faint([WIDTH - 4.0, LINES[kind] + 4.0], Anchor::End, &says);
+        Node::from([mark.into(), told])
+    };
+    Node::from([
+        canvas::row_name(row.allocator, ROW / 2.0 + 4.5),
+        peak.map(|line| canvas::axis(&[line])).into(),
+        KINDS.iter().enumerate().map(limit).collect(),
+    ])
 }
 
 fn described(rows: &[Row<'_>]) -> String {
@@ -277,10 +278,10 @@ mod tests {
             "r1-survive-with-swap-slower",
         ];
         assert_eq!(names(&drawn), expected);
-        let limits = &drawn[0].drawing.0;
+        let limits = drawn[0].text();
         assert!(limits.contains("with swap: 960 KiB<") && !limits.contains("one run"));
         assert!(limits.contains("mine: - without swap, 960 KiB with swap, peak 20.0 MiB"));
-        let slower = &drawn[2].drawing.0;
+        let slower = drawn[2].text();
         assert!(
             slower.contains("mine at 2x: 0.98 (0.88 to 1.18)"),
             "{slower}"
@@ -298,7 +299,7 @@ mod tests {
         ];
         let drawn = plots(&searches, "", &Looks::default());
         assert_eq!(names(&drawn), ["survive-limits"]);
-        let limits = &drawn[0].drawing.0;
+        let limits = drawn[0].text();
         assert!(
             limits.contains("without swap: 10.0 MiB, one run<"),
             "{limits}"
@@ -315,7 +316,7 @@ mod tests {
         (one.at[1].slower, one.at[1].range) = (None, None);
         (one.at[0].range, one.at[2].range) = (None, None);
         let drawn = plots(&[one], "", &Looks::default());
-        let slower = &drawn[1].drawing.0;
+        let slower = drawn[1].text();
         assert!(slower.contains("1.60 at 1x, 0.70 at 2x"), "{slower}");
         assert!(!slower.contains("stroke-width=\"1.2\""));
     }

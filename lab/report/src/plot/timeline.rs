@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use heapdrome_schema::{EntrantResult, MemoryParts};
-use maud::{Markup, html};
 
 use super::Plot;
 use super::canvas::{self, Anchor, Label, NAMES, WIDTH};
 use super::coordinate::n;
 use super::look::Ranking;
 use super::measures::Unit;
+use super::node::{Node, coloured, element, filled, title};
 use super::palette;
 use super::scale::Scale;
 use super::thin::visible;
@@ -74,27 +74,28 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     }
     let across = Scale::linear([0.0, longest], PLOT);
     let up = Scale::linear([0.0, highest], [ROW - 8.0, 10.0]);
-    let name = format!("{prefix}memory-timeline");
     let label = Label {
-        name: name.clone(),
+        name: format!("{prefix}memory-timeline"),
         title: "Memory over time".to_owned(),
         description: described(sheet),
     };
-    let body = html! {
-        (head(&across))
-        (behind(all.len(), &up))
-        @for (place, lines) in all.iter().enumerate() {
-            @let body = row(sheet, place, lines, [&across, &up]);
-            (canvas::row(place, sheet.look(place), TOP + ROW * place as f64, ROW, &body))
-        }
+    let row = |(place, lines): (usize, &Lines)| {
+        let body = row(sheet, place, lines, [&across, &up]);
+        canvas::row(
+            place,
+            sheet.look(place),
+            TOP + ROW * place as f64,
+            ROW,
+            body,
+        )
     };
+    let body = Node::from([
+        head(&across),
+        behind(all.len(), &up),
+        all.iter().enumerate().map(row).collect(),
+    ]);
     let height = TOP + ROW * sheet.rows.len() as f64 + 8.0;
-    Some(Plot {
-        name,
-        caption: caption(&all),
-        narrow: None,
-        drawing: canvas::svg(&label, height, Some(TOP), &body),
-    })
+    Some(Plot::new(label, caption(&all), height, Some(TOP), body))
 }
 
 /// What is drawn; only what is there is told.
@@ -120,18 +121,17 @@ fn caption(all: &[Lines]) -> String {
     told + " All rows have the same scales."
 }
 
-fn head(across: &Scale) -> Markup {
+fn head(across: &Scale) -> Node {
     let ticks = across.round_ticks(6.0);
     let places: Vec<f64> = ticks.iter().map(|tick| across.at(*tick)).collect();
-    html! {
-        (canvas::text([PLOT[0], 16.0], Anchor::Start, WHAT))
-        @for tick in &ticks {
-            (canvas::faint([across.at(*tick), 36.0], Anchor::Middle, &time(*tick)))
-        }
-        (canvas::head_axis(PLOT, TOP - 2.0, &places))
-        (canvas::faint([PLOT[0] - 14.0, 36.0], Anchor::End, "time"))
-        (canvas::faint([WIDTH - 4.0, 36.0], Anchor::End, "highest"))
-    }
+    let label = |tick: &f64| canvas::faint([across.at(*tick), 36.0], Anchor::Middle, &time(*tick));
+    Node::from([
+        canvas::text([PLOT[0], 16.0], Anchor::Start, WHAT),
+        ticks.iter().map(label).collect(),
+        canvas::head_axis(PLOT, TOP - 2.0, &places),
+        canvas::faint([PLOT[0] - 14.0, 36.0], Anchor::End, "time"),
+        canvas::faint([WIDTH - 4.0, 36.0], Anchor::End, "highest"),
+    ])
 }
 
 /// A time on the axis.
@@ -144,7 +144,7 @@ fn time(seconds: f64) -> String {
 }
 
 /// What every row stands on: the axis and the highest of all, the same in all of them.
-fn behind(rows: usize, up: &Scale) -> Markup {
+fn behind(rows: usize, up: &Scale) -> Node {
     let tops = || (0..rows).map(|place| TOP + ROW * place as f64);
     let highest = up.end();
     let lines = |value: f64| -> Vec<canvas::Line> {
@@ -160,49 +160,59 @@ fn behind(rows: usize, up: &Scale) -> Markup {
     let told: Vec<_> = told
         .map(|(top, value, told)| ([PLOT[0] - 6.0, top + up.at(value) + 4.0], told))
         .collect();
-    html! {
-        (canvas::grid(&lines(highest)))
-        (canvas::axis(&lines(0.0)))
-        (canvas::faint_all(Anchor::End, &told))
-    }
+    Node::from([
+        canvas::grid(&lines(highest)),
+        canvas::axis(&lines(0.0)),
+        canvas::faint_all(Anchor::End, &told),
+    ])
 }
 
-fn row(sheet: &Ranking<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
+fn row(sheet: &Ranking<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     let peak = lines.anonymous.iter().map(|[_, bytes]| *bytes);
     let peak = peak.reduce(f64::max);
-    html! {
-        (canvas::row_name(&sheet.rows[place].entrant.allocator, ROW / 2.0 + 4.5))
-        @match peak {
-            Some(peak) => {
-                path d=(area(&lines.anonymous, across, up)) fill="currentColor" fill-opacity="0.2"
-                    stroke="currentColor" stroke-width="1.5" {}
-                (beside(lines, [across, up]))
-                (canvas::faint([WIDTH - 4.0, ROW / 2.0 + 4.0], Anchor::End, &Unit::Bytes.tell(peak)))
-            }
-            None => { (canvas::faint([PLOT[0] + 6.0, ROW / 2.0], Anchor::Start, "not watched")) }
-        }
-    }
+    let name = canvas::row_name(&sheet.rows[place].entrant.allocator, ROW / 2.0 + 4.5);
+    let Some(peak) = peak else {
+        let unwatched = canvas::faint([PLOT[0] + 6.0, ROW / 2.0], Anchor::Start, "not watched");
+        return Node::from([name, unwatched]);
+    };
+    let area = filled(area(&lines.anonymous, across, up))
+        .with("fill-opacity", "0.2")
+        .with("stroke", "currentColor")
+        .with("stroke-width", "1.5");
+    let highest = Unit::Bytes.tell(peak);
+    Node::from([
+        name,
+        area.into(),
+        beside(lines, [across, up]),
+        canvas::faint([WIDTH - 4.0, ROW / 2.0 + 4.0], Anchor::End, &highest),
+    ])
 }
 
 /// What is known beside the anonymous memory.
-fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Markup {
-    html! {
-        @if !lines.resident.is_empty() {
-            path d=(curve(&places(&lines.resident, across, up))) fill="none" stroke="currentColor"
-                stroke-dasharray="1 3" {}
-        }
-        @if let Some(requested) = lines.requested {
-            path class="axis" fill="none" d=(canvas::strokes(&[PLOT.map(|x| [x, up.at(requested)])])) stroke=(palette::INK) stroke-dasharray="6 4" {
-                title { "requested: " (Unit::Bytes.tell(requested)) }
-            }
-        }
-        @if let Some([at, bytes]) = lines.idle {
-            circle cx=(n(across.at(at))) cy=(n(up.at(bytes))) r="4" fill="none" stroke="currentColor"
-                stroke-width="2" {
-                title { "after idling: " (Unit::Bytes.tell(bytes)) }
-            }
-        }
-    }
+fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
+    let resident = (!lines.resident.is_empty()).then(|| {
+        let line = coloured(curve(&places(&lines.resident, across, up)));
+        line.with("stroke-dasharray", "1 3").into()
+    });
+    let says = |what: &str, bytes: f64| title(&format!("{what}: {}", Unit::Bytes.tell(bytes)));
+    let requested = lines.requested.map(|bytes| {
+        let line = element("path").with("class", "axis").with("fill", "none");
+        line.with("d", canvas::strokes(&[PLOT.map(|x| [x, up.at(bytes)])]))
+            .with("stroke", palette::INK)
+            .with("stroke-dasharray", "6 4")
+            .holding(says("requested", bytes))
+            .into()
+    });
+    let idle = lines.idle.map(|[at, bytes]| {
+        let ring = element("circle").with("cx", n(across.at(at)));
+        let ring = ring.with("cy", n(up.at(bytes))).with("r", "4");
+        ring.with("fill", "none")
+            .with("stroke", "currentColor")
+            .with("stroke-width", "2")
+            .holding(says("after idling", bytes))
+            .into()
+    });
+    Node::from([resident.into(), requested.into(), idle.into()])
 }
 
 /// Where readings stand on paper, without those that nobody could see.

@@ -3,8 +3,8 @@
 #![allow(dead_code)] // Each test program uses another part of it.
 
 use heapdrome_schema::{
-    Collection, EntrantResult, Machine, Member, Options, RaceResult, Role, SCHEMA, Scale, Series,
-    Status,
+    Collection, EntrantResult, Machine, Member, Options, Purpose, RaceResult, Role, SCHEMA, Scale,
+    Series, Status,
 };
 use heapdrome_suites::Suite;
 
@@ -106,7 +106,7 @@ pub fn collection(races: Vec<Member>) -> Collection {
     Collection {
         schema: SCHEMA,
         name: "t".to_owned(),
-        scale: Some(Scale::Quick),
+        purpose: Purpose::suite(Scale::Quick),
         races,
         ..Collection::default()
     }

@@ -6,7 +6,7 @@ mod turns;
 mod whole;
 
 use heapdrome_schema::{
-    Better, Collection, Member, Metric, Options, RaceResult, SCHEMA, Status, Stopping,
+    Better, Collection, Member, Metric, Options, Purpose, RaceResult, SCHEMA, Status, Stopping,
     SweptParameter,
 };
 
@@ -144,7 +144,8 @@ impl Sweep {
             share: self.request.knee.unwrap_or(SHARE),
             paired,
         };
-        collection.sweep = Some(scaling(&collection, &self.request.parameters, found));
+        collection.purpose =
+            Purpose::Sweep(Some(scaling(&collection, &self.request.parameters, found)));
         (Some(collection), ended)
     }
 }

@@ -40,7 +40,7 @@ fn intervals_at_one_value_stand_side_by_side_within_the_drawing() {
         assert!(apart.fold(f64::INFINITY, f64::min) > 4.0, "{shifts:?}");
         assert!((shifts[0] + shifts[count - 1]).abs() < 1e-9, "{shifts:?}");
         let drawn = draw(&on, &curves, ("x", Unit::Number, "x"), "x").expect("curves");
-        let svg = drawn.drawing.0;
+        let svg = drawn.text();
         let places = svg.split(" stroke-width=\"1.2\" d=\"M").skip(1);
         let places: std::collections::HashSet<&str> =
             places.filter_map(|rest| rest.split(' ').next()).collect();
@@ -66,7 +66,7 @@ fn a_name_is_tied_to_its_curve_where_that_reaches_the_last_value() {
     let mut short = curve(None);
     short.points.truncate(1);
     let drawn = draw(&on, &[curve(None), short], ("x", Unit::Number, "x"), "x");
-    let svg = drawn.expect("a curve").drawing.0;
+    let svg = drawn.expect("a curve").text();
     // The grid behind, and one line to a name.
     assert_eq!(svg.matches("class=\"grid\"").count(), 2, "{svg}");
     assert!(svg.contains(">sizes<"), "{svg}");

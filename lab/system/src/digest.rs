@@ -1,7 +1,5 @@
 //! SHA-256 in hexadecimal.
 
-use std::fmt::Write as _;
-use std::io::Read;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -11,30 +9,14 @@ use sha2::{Digest, Sha256};
 /// # Errors
 /// When the file cannot be read.
 pub fn sha256_of_file(path: &Path) -> std::io::Result<String> {
-    let mut file = std::fs::File::open(path)?;
-    let mut hasher = Sha256::new();
-    let mut block = vec![0_u8; 1 << 16];
-    loop {
-        match file.read(&mut block)? {
-            0 => return Ok(hexadecimal(&hasher.finalize())),
-            read => hasher.update(&block[..read]),
-        }
-    }
+    let mut hash = Sha256::new();
+    std::io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 /// The SHA-256 of some bytes in hexadecimal.
 pub fn sha256_of_bytes(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
-}
-
-fn hexadecimal(digest: &[u8]) -> String {
-    digest
-        .iter()
-        .fold(String::with_capacity(digest.len() * 2), |mut text, byte| {
-            // Writing into a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 #[cfg(test)]

@@ -1,0 +1,46 @@
+//! What stands in text files of the kernel's.
+
+/// The kernel's choice about transparent huge pages.
+pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// What the kernel does now about transparent huge pages: `always`, `madvise` or `never`; `None` where
+/// it has none.
+pub fn huge_pages() -> Option<String> {
+    let text = std::fs::read_to_string(HUGE_PAGES).ok()?;
+    chosen(&text).map(str::to_owned)
+}
+
+/// The word in brackets, as in `always [madvise] never`.
+pub fn chosen(choices: &str) -> Option<&str> {
+    let mut words = choices.split_whitespace();
+    words.find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+}
+
+/// The number behind `key` in a text of lines with a key and a number.
+pub fn keyed(text: &str, key: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next()? == key)
+            .then(|| words.next()?.parse().ok())
+            .flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_a_whole_word() {
+        assert_eq!(keyed("anon_thp 5\nanon 7\n", "anon"), Some(7));
+        assert_eq!(keyed("MemAvailable:   7 kB\n", "MemAvailable:"), Some(7));
+        assert_eq!(keyed("rss 5\n", "total_rss"), None);
+    }
+
+    #[test]
+    fn the_word_in_brackets_is_chosen() {
+        assert_eq!(chosen("always [madvise] never\n"), Some("madvise"));
+        assert_eq!(chosen("[always]"), Some("always"));
+        assert_eq!(chosen("always never"), None);
+    }
+}
