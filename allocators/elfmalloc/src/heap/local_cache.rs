@@ -52,7 +52,7 @@ impl FrontEnd for LocalCache {
         }
         heap.outflow.take(taken);
         if let Some(slab) = heaps.memory().run_of(block.addr()) {
-            let bytes = slab.units() << UNIT_SHIFT;
+            let bytes = slab.units().bytes();
             heap.front.set_own(class, slab.base().addr(), bytes);
         }
         heap.note_length(class);

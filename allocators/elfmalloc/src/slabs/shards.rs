@@ -19,6 +19,7 @@ use crate::slabs::processors::Processors;
 use crate::slabs::shard::{AllShards, Attachment, Shard, ShardList, ShardRef};
 use crate::slabs::slab::{Slab, SlabRef};
 use crate::slabs::states::forget_all;
+use crate::units::amount::Units;
 use crate::units::memory::Memory;
 use crate::units::pool::Run;
 
@@ -293,7 +294,7 @@ impl<P: Pages> Shards<P> {
         } else {
             None
         };
-        let units = usize::from(shape.units);
+        let units = Units::of_slab(class);
         let Some(run) = self.memory.allocate_run(units, UNIT) else {
             if let Some(bitmap) = bitmap {
                 self.free_bitmap(bitmap.cast(), class);

@@ -276,7 +276,7 @@ fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
             }
         });
         assert!(map.start(&pages, base, 64 << 20));
-        map.set(base, 2, small());
+        map.set(base, Units::new(2), small());
         *handed_over.lock() = true;
         join(handle);
     });
