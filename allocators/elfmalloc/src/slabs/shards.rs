@@ -8,13 +8,15 @@ mod purge;
 #[cfg(test)]
 mod tests;
 
+use core::ptr::null_mut;
 use heapdrome_pages::atomic::{AtomicUsize, Ordering::Relaxed};
 use heapdrome_pages::{Lock, Pages};
 
 use crate::settings::Settings;
 use crate::size_class::{CLASSES, FIRST_SHARED, SizeClass, UNIT};
 use crate::slabs::bin::{Bin, ClassBin, LockedBin};
-use crate::slabs::partial::{Detached, Slabs};
+use crate::slabs::partial::Slabs;
+use crate::slabs::partial::held::Detached;
 use crate::slabs::processors::Processors;
 use crate::slabs::shard::{AllShards, Attachment, Shard, ShardList, ShardRef};
 use crate::slabs::slab::{Slab, SlabRef};
@@ -305,15 +307,9 @@ impl<P: Pages> Shards<P> {
             unit.distance.set(distance as u16);
         }
         run.descriptor.set(run.base, units, class);
-        let slab = SlabRef::from(run.descriptor);
+        let words = bitmap.map_or(null_mut(), |words| words.as_ptr().cast());
         // SAFETY: the run was just taken from the pool, and the bitmap has the words of the class.
-        let slab = unsafe {
-            slab.start(
-                class,
-                bitmap.map_or(core::ptr::null_mut(), |words| words.as_ptr().cast()),
-            );
-            Detached::new(slab)
-        };
+        let slab = unsafe { Detached::start(SlabRef::from(run.descriptor), class, words) };
         forget_all(self.memory.directory(), run.base, class);
         self.memory.map.set(run.base, units, class);
         Some((slab, run))

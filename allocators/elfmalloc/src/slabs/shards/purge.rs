@@ -7,8 +7,9 @@ use heapdrome_pages::Pages;
 use super::Shards;
 use crate::size_class::SizeClass;
 use crate::slabs::bin::ClassBin;
-use crate::slabs::partial::{DetachedList, Slabs};
-use crate::slabs::slab_purge::{Bits, Claimed};
+use crate::slabs::partial::Slabs;
+use crate::slabs::partial::held::DetachedList;
+use crate::slabs::partial::purge::{Bits, Claimed};
 use crate::units::amount::Units;
 
 /// Partial slabs whose pages are purged in one epoch, at most: each may cost several calls.
