@@ -44,7 +44,12 @@ fn an_older_arena_grows_on_where_the_last_one_was_made_for_a_long_run() {
         .memory()
         .allocate_run(Units::new(1), UNIT)
         .expect("there is memory");
-    assert!(backend.memory().allocate_run(Units::new(LARGEST_RUN), UNIT).is_some());
+    assert!(
+        backend
+            .memory()
+            .allocate_run(Units::new(LARGEST_RUN), UNIT)
+            .is_some()
+    );
     let arena = 8 << 20;
     let others = take_all_units(&backend, first.base, arena);
     assert_eq!(others, arena / UNIT - 1, "all of the first arena is used");
@@ -94,7 +99,7 @@ fn a_size_that_cannot_be_costs_nothing_that_is_kept() {
         assert_eq!(free_large(&backend, idle.block.addr().get()), Ok(()));
     }
     let kept = (backend.shards.slabs(), backend.memory().pool.lock().dirty);
-    assert_eq!(kept, (1, (8 << 20) / UNIT));
+    assert_eq!(kept, (1, Units::filled_by(8 << 20)));
     for size in [2 << 30, isize::MAX as usize] {
         assert!(allocate_large(&backend, size, UNIT).is_none());
     }
@@ -215,15 +220,29 @@ fn an_arena_grows_around_a_mapping_of_another() {
 #[cfg_attr(miri, ignore = "it takes much memory")]
 fn an_arena_that_met_a_limit_grows_on_when_that_is_raised() {
     let backend = growing(1 << 30);
-    assert!(backend.memory().allocate_run(Units::new(16), UNIT).is_some());
+    assert!(
+        backend
+            .memory()
+            .allocate_run(Units::new(16), UNIT)
+            .is_some()
+    );
     backend
         .memory()
         .pages
         .set_limit(backend.memory().pages.reserved());
-    while backend.memory().allocate_run(Units::new(16), UNIT).is_some() {}
+    while backend
+        .memory()
+        .allocate_run(Units::new(16), UNIT)
+        .is_some()
+    {}
     backend.check();
     backend.memory().pages.set_limit(1 << 30);
-    assert!(backend.memory().allocate_run(Units::new(64), UNIT).is_some());
+    assert!(
+        backend
+            .memory()
+            .allocate_run(Units::new(64), UNIT)
+            .is_some()
+    );
     backend.check();
 }
 
@@ -265,7 +284,10 @@ fn trimming_gives_addresses_back_behind_the_last_unit_in_use() {
     assert!(trim(0));
     assert!(backend.memory().pages.reserved() <= before - 8 * 64 * UNIT);
     assert!(
-        backend.memory().allocate_run(Units::new(512), UNIT).is_some(),
+        backend
+            .memory()
+            .allocate_run(Units::new(512), UNIT)
+            .is_some(),
         "it grows again"
     );
     backend.check();

@@ -281,7 +281,10 @@ fn idle_units_are_purged_and_read_as_zero() {
         );
         assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
     }
-    assert_eq!(backend.memory().purge_units(Units::MAX), Units::filled_by(8 << 20));
+    assert_eq!(
+        backend.memory().purge_units(Units::MAX),
+        Units::filled_by(8 << 20)
+    );
     backend.check();
     let again = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
     assert_eq!(again.block, large.block);

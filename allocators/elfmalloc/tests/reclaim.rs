@@ -227,7 +227,10 @@ fn a_small_heap_keeps_little_that_is_idle() {
         .memory()
         .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::new(16), true) });
     (0..3).for_each(|_| backend.tick());
-    assert_eq!(backend.memory().pool.lock().dirty, Units::filled_by(256 << 10));
+    assert_eq!(
+        backend.memory().pool.lock().dirty,
+        Units::filled_by(256 << 10)
+    );
     backend.check();
 }
 
@@ -246,7 +249,11 @@ fn due_after(times: usize, units: Units, grace: bool) -> Units {
             .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), units, true) });
     }
     let (due, parts) = backend.memory().with_pool(|pool| pool.end_epoch(grace));
-    assert_eq!(parts, Units::NONE, "no huge page is split for units that come and go");
+    assert_eq!(
+        parts,
+        Units::NONE,
+        "no huge page is split for units that come and go"
+    );
     due
 }
 
@@ -329,7 +336,10 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
     let kept = (32 + 4) / 8;
     let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, (32 - kept) * UNIT);
-    assert_eq!(backend.memory().pool.lock().dirty, Units::new(HUGE - 4 + kept));
+    assert_eq!(
+        backend.memory().pool.lock().dirty,
+        Units::new(HUGE - 4 + kept)
+    );
     let ranges = backend.memory().pages.purged.lock();
     for range in ranges.unwrap_or_else(PoisonError::into_inner).iter() {
         assert!(range.end <= first || range.start >= first + HUGE * UNIT);

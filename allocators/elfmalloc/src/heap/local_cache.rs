@@ -16,7 +16,7 @@ use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Event;
 use crate::heap::refill::{take_last, take_only};
 use crate::heap::thread_heap::HeapRef;
-use crate::size_class::{FIRST_SHARED, SizeClass, UNIT_SHIFT};
+use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::FreeBlock;
 
 /// The most bytes of blocks in a magazine.
@@ -134,6 +134,7 @@ mod tests {
     use super::*;
     use crate::heap::front_end::Magazines;
     use crate::settings::Settings;
+    use crate::size_class::UNIT_SHIFT;
 
     /// A thread over little memory.
     struct Scene {

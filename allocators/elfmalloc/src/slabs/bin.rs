@@ -16,7 +16,7 @@ use crate::slabs::slab::{Owner, SlabRef};
 
 /// The slabs of one class that belong together. Bins are never freed.
 #[derive(Debug)]
-pub struct Bin(Lock<Slabs>);
+pub struct Bin(pub(super) Lock<Slabs>);
 
 /// A bin, and the class of its blocks.
 #[derive(Clone, Copy, Debug)]
@@ -68,16 +68,6 @@ impl Bin {
     pub fn try_lock(&self) -> Option<LockedBin<'_>> {
         let slabs = self.0.try_lock()?;
         Some(LockedBin { bin: self, slabs })
-    }
-
-    /// Frees the lock in the child of a fork.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Lock::free_in_child`].
-    pub(super) unsafe fn free_in_child(&self) {
-        // SAFETY: the conditions are the same.
-        unsafe { self.0.free_in_child() }
     }
 
     fn as_owner(&self) -> *mut Owner {

@@ -355,7 +355,7 @@ impl<P: Pages> Shards<P> {
         unsafe {
             self.memory.free_locks();
             self.purging.free_in_child();
-            self.common.iter().for_each(|bin| bin.free_in_child());
+            self.common.iter().for_each(|bin| bin.0.free_in_child());
             self.list.free_in_child();
         }
     }

@@ -170,11 +170,6 @@ impl Slab {
         if is_own { null_mut() } else { bits.cast() }
     }
 
-    /// First byte of the slab.
-    pub(super) fn base(&self) -> *mut u8 {
-        self.head.base()
-    }
-
     /// Class of the blocks.
     #[inline]
     pub(super) fn class(&self) -> SizeClass {

@@ -195,7 +195,8 @@ impl Pool {
                     continue;
                 }
                 let above = address.checked_sub(spared.end);
-                let room = above.map_or(most, |above| most.min(Units::filled_by(above) + Units::ONE));
+                let room =
+                    above.map_or(most, |above| most.min(Units::filled_by(above) + Units::ONE));
                 let run = arena.dirty.run_before(last + 1, room.count());
                 below = last + 1 - run;
                 let (first, count) = if whole {

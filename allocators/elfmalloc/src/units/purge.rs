@@ -82,11 +82,7 @@ impl<P: Pages> Memory<P> {
         });
     }
 
-    fn purge_by(
-        &self,
-        most: Units,
-        take: impl Fn(&mut Pool, Units) -> Option<Taken>,
-    ) -> Units {
+    fn purge_by(&self, most: Units, take: impl Fn(&mut Pool, Units) -> Option<Taken>) -> Units {
         let mut done = Units::NONE;
         while done < most {
             let taken = take(&mut self.pool.lock(), PIECE.min(most - done));

@@ -7,6 +7,7 @@ use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::heap::threads::detach;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_elfmalloc::units::arena::Arena;
 use heapdrome_elfmalloc::units::class_map::ClassMap;
 use heapdrome_elfmalloc::units::descriptor::DescriptorRef;

@@ -46,7 +46,11 @@ impl Detached {
     /// # Safety
     ///
     /// As for [`Slab::start`], and no other code has the slab.
-    pub(in crate::slabs) unsafe fn start(slab: SlabRef, class: SizeClass, external: *mut u64) -> Self {
+    pub(in crate::slabs) unsafe fn start(
+        slab: SlabRef,
+        class: SizeClass,
+        external: *mut u64,
+    ) -> Self {
         // SAFETY: the conditions are the same.
         unsafe { locked(slab).start(class, external) };
         Self(slab)
