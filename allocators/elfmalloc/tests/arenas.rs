@@ -13,6 +13,7 @@ use heapdrome_elfmalloc::heap::refill::refill;
 use heapdrome_elfmalloc::heap::threads::trim;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_elfmalloc::units::arena::LARGEST_RUN;
 use heapdrome_elfmalloc::units::large::usable;
 use heapdrome_elfmalloc::units::pool::Run;
@@ -31,7 +32,7 @@ fn backend(limit: usize) -> Heaps<Simulated> {
 /// Takes single units until there are no more, and returns how many lie in `bytes` from `start` on.
 fn take_all_units(backend: &Heaps<Simulated>, start: NonNull<u8>, bytes: usize) -> usize {
     let addresses = start.addr().get()..start.addr().get() + bytes;
-    std::iter::from_fn(|| backend.memory().allocate_run(1, UNIT))
+    std::iter::from_fn(|| backend.memory().allocate_run(Units::new(1), UNIT))
         .filter(|run| addresses.contains(&run.base.addr().get()))
         .count()
 }
@@ -41,9 +42,14 @@ fn an_older_arena_grows_on_where_the_last_one_was_made_for_a_long_run() {
     let backend = backend(60 << 20);
     let first = backend
         .memory()
-        .allocate_run(1, UNIT)
+        .allocate_run(Units::new(1), UNIT)
         .expect("there is memory");
-    assert!(backend.memory().allocate_run(LARGEST_RUN, UNIT).is_some());
+    assert!(
+        backend
+            .memory()
+            .allocate_run(Units::new(LARGEST_RUN), UNIT)
+            .is_some()
+    );
     let arena = 8 << 20;
     let others = take_all_units(&backend, first.base, arena);
     assert_eq!(others, arena / UNIT - 1, "all of the first arena is used");
@@ -93,7 +99,7 @@ fn a_size_that_cannot_be_costs_nothing_that_is_kept() {
         assert_eq!(free_large(&backend, idle.block.addr().get()), Ok(()));
     }
     let kept = (backend.shards.slabs(), backend.memory().pool.lock().dirty);
-    assert_eq!(kept, (1, (8 << 20) / UNIT));
+    assert_eq!(kept, (1, Units::filled_by(8 << 20)));
     for size in [2 << 30, isize::MAX as usize] {
         assert!(allocate_large(&backend, size, UNIT).is_none());
     }
@@ -165,7 +171,7 @@ fn addresses_outside_of_the_arena_have_no_class() {
     let backend = growing(1 << 30);
     let run = backend
         .memory()
-        .allocate_run(1, UNIT)
+        .allocate_run(Units::new(1), UNIT)
         .expect("there is memory");
     let base = run.base.addr().get();
     for address in [0, 64, base - 1, base + GROWN, 1 << 40, usize::MAX] {
@@ -183,7 +189,7 @@ fn an_arena_grows_around_a_mapping_of_another() {
     let backend = growing(1 << 30);
     let first = backend
         .memory()
-        .allocate_run(1, UNIT)
+        .allocate_run(Units::new(1), UNIT)
         .expect("there is memory");
     let taken = first.base.addr().get() + (40 << 20);
     let place = first.base.with_addr(taken.try_into().expect("an address"));
@@ -193,7 +199,7 @@ fn an_arena_grows_around_a_mapping_of_another() {
         .reserve_at(place, 1 << 20, Access::ReadWrite);
     assert_eq!(placed, Placed::Done);
     let arena = first.base.addr().get()..first.base.addr().get() + GROWN;
-    let runs: Vec<_> = std::iter::from_fn(|| backend.memory().allocate_run(16, UNIT))
+    let runs: Vec<_> = std::iter::from_fn(|| backend.memory().allocate_run(Units::new(16), UNIT))
         .map(|run| run.base.addr().get())
         .take_while(|run| arena.contains(run))
         .collect();
@@ -214,15 +220,29 @@ fn an_arena_grows_around_a_mapping_of_another() {
 #[cfg_attr(miri, ignore = "it takes much memory")]
 fn an_arena_that_met_a_limit_grows_on_when_that_is_raised() {
     let backend = growing(1 << 30);
-    assert!(backend.memory().allocate_run(16, UNIT).is_some());
+    assert!(
+        backend
+            .memory()
+            .allocate_run(Units::new(16), UNIT)
+            .is_some()
+    );
     backend
         .memory()
         .pages
         .set_limit(backend.memory().pages.reserved());
-    while backend.memory().allocate_run(16, UNIT).is_some() {}
+    while backend
+        .memory()
+        .allocate_run(Units::new(16), UNIT)
+        .is_some()
+    {}
     backend.check();
     backend.memory().pages.set_limit(1 << 30);
-    assert!(backend.memory().allocate_run(64, UNIT).is_some());
+    assert!(
+        backend
+            .memory()
+            .allocate_run(Units::new(64), UNIT)
+            .is_some()
+    );
     backend.check();
 }
 
@@ -230,9 +250,9 @@ fn an_arena_that_met_a_limit_grows_on_when_that_is_raised() {
 fn without_room_for_an_arena_that_grows_small_ones_serve() {
     // The descriptors of the first units do not fit.
     let backend = growing(32 << 10);
-    assert!(backend.memory().allocate_run(1, UNIT).is_none());
+    assert!(backend.memory().allocate_run(Units::new(1), UNIT).is_none());
     backend.memory().pages.set_limit(64 << 20);
-    assert!(backend.memory().allocate_run(1, UNIT).is_some());
+    assert!(backend.memory().allocate_run(Units::new(1), UNIT).is_some());
     backend.check();
 }
 
@@ -243,7 +263,7 @@ fn trimming_gives_addresses_back_behind_the_last_unit_in_use() {
     let runs = [(); 8].map(|()| {
         backend
             .memory()
-            .allocate_run(64, UNIT)
+            .allocate_run(Units::new(64), UNIT)
             .expect("there is memory")
     });
     let before = backend.memory().pages.reserved();
@@ -251,7 +271,7 @@ fn trimming_gives_addresses_back_behind_the_last_unit_in_use() {
         // SAFETY: the run is this test's, and given up.
         backend
             .memory()
-            .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 64, true) });
+            .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::new(64), true) });
     };
     runs[..2].iter().chain(&runs[3..]).for_each(give);
     assert!(trim(&backend, None, 0));
@@ -264,7 +284,10 @@ fn trimming_gives_addresses_back_behind_the_last_unit_in_use() {
     assert!(trim(0));
     assert!(backend.memory().pages.reserved() <= before - 8 * 64 * UNIT);
     assert!(
-        backend.memory().allocate_run(512, UNIT).is_some(),
+        backend
+            .memory()
+            .allocate_run(Units::new(512), UNIT)
+            .is_some(),
         "it grows again"
     );
     backend.check();
@@ -276,7 +299,7 @@ fn small_arenas_serve_where_the_one_that_grows_has_no_room() {
     let backend = growing(1 << 30);
     let first = backend
         .memory()
-        .allocate_run(1, UNIT)
+        .allocate_run(Units::new(1), UNIT)
         .expect("there is memory");
     let taken = first.base.addr().get() + (4 << 20);
     let place = first.base.with_addr(taken.try_into().expect("an address"));

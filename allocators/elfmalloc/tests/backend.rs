@@ -19,6 +19,7 @@ use heapdrome_elfmalloc::misuse::Misuse;
 use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{CLASSES, UNIT};
+use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_elfmalloc::units::large::{resize_large, usable};
 use heapdrome_pages::Simulated;
 
@@ -136,7 +137,7 @@ fn generated_programs<F: FrontEnd>() {
         0,
         "an empty slab goes back to the pool"
     );
-    assert_eq!(backend.memory().pool.lock().live, 0);
+    assert_eq!(backend.memory().pool.lock().live, Units::NONE);
 }
 
 #[test]
@@ -280,7 +281,10 @@ fn idle_units_are_purged_and_read_as_zero() {
         );
         assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
     }
-    assert_eq!(backend.memory().purge_units(usize::MAX), (8 << 20) / UNIT);
+    assert_eq!(
+        backend.memory().purge_units(Units::MAX),
+        Units::filled_by(8 << 20)
+    );
     backend.check();
     let again = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
     assert_eq!(again.block, large.block);
@@ -382,7 +386,7 @@ fn statistics_say_what_is_live_kept_and_counted() {
         (0, 0, 0)
     );
     assert_eq!((after.purges, after.idle), (0, 7 * UNIT));
-    backend.memory().purge_units(usize::MAX);
+    backend.memory().purge_units(Units::MAX);
     let purged = Snapshot::of(&backend);
     assert_eq!((purged.purged, purged.idle), (7 * UNIT as u64, 0));
     assert!(purged.purges > 0);

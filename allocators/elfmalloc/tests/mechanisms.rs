@@ -41,26 +41,19 @@ fn shipped(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// The name of the numeric constant that a line defines.
+/// The name of the constant that a line defines, if it is a number.
 fn constant(line: &str) -> Option<&str> {
     let (visibility, definition) = line.trim_start().split_once("const ")?;
     let (name, rest) = definition.split_once(": ")?;
     let (kind, _) = rest.split_once(" =")?;
-    let is_number = kind.parse::<NumberKind>().is_ok();
     let is_item = visibility.is_empty() || visibility.starts_with("pub");
-    (is_item && is_number).then_some(name)
+    (is_item && is_number(kind)).then_some(name)
 }
 
-struct NumberKind;
-
-impl std::str::FromStr for NumberKind {
-    type Err = ();
-
-    fn from_str(kind: &str) -> Result<Self, ()> {
-        let size = kind.strip_prefix(['u', 'i']).ok_or(())?;
-        let known = size == "size" || size.parse::<u8>().is_ok();
-        known.then_some(Self).ok_or(())
-    }
+/// Whether a type is one of numbers.
+fn is_number(kind: &str) -> bool {
+    let size = kind.strip_prefix(['u', 'i']);
+    kind == "Units" || size.is_some_and(|size| size == "size" || size.parse::<u8>().is_ok())
 }
 
 fn constants(sources: &BTreeMap<String, String>) -> BTreeSet<Constant> {

@@ -14,6 +14,7 @@ use heapdrome_elfmalloc::heap::threads::trim;
 use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_elfmalloc::units::arena::HUGE;
 use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
 
@@ -160,7 +161,7 @@ fn no_bin_is_locked_while_the_pages_of_its_slabs_are_purged() {
         1,
         "a slab that became empty meanwhile has gone"
     );
-    assert_eq!(backend.memory().pool.lock().live, 1);
+    assert_eq!(backend.memory().pool.lock().live, Units::ONE);
 }
 
 #[test]
@@ -219,43 +220,53 @@ fn a_small_heap_keeps_little_that_is_idle() {
     let backend = backend();
     let run = backend
         .memory()
-        .allocate_run(16, UNIT)
+        .allocate_run(Units::new(16), UNIT)
         .expect("there is memory");
     // SAFETY: the run is this test's, and given up.
     backend
         .memory()
-        .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 16, true) });
+        .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::new(16), true) });
     (0..3).for_each(|_| backend.tick());
-    assert_eq!(backend.memory().pool.lock().dirty, (256 << 10) / UNIT);
+    assert_eq!(
+        backend.memory().pool.lock().dirty,
+        Units::filled_by(256 << 10)
+    );
     backend.check();
 }
 
-/// How many units are to be purged at the end of an epoch in which `count` of them came and went `times`.
-fn due_after(times: usize, count: usize, grace: bool) -> usize {
+/// Units that are to be purged at the end of an epoch in which `units` came and went `times`.
+fn due_after(times: usize, units: Units, grace: bool) -> Units {
     let backend = backend();
     backend.memory().with_pool(|pool| pool.end_epoch(grace));
     for _ in 0..times {
         let run = backend
             .memory()
-            .allocate_run(count, UNIT)
+            .allocate_run(units, UNIT)
             .expect("there is memory");
         // SAFETY: the run is this test's, and given up.
         backend
             .memory()
-            .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), count, true) });
+            .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), units, true) });
     }
     let (due, parts) = backend.memory().with_pool(|pool| pool.end_epoch(grace));
-    assert_eq!(parts, 0, "no huge page is split for units that come and go");
+    assert_eq!(
+        parts,
+        Units::NONE,
+        "no huge page is split for units that come and go"
+    );
     due
 }
 
 #[test]
 fn units_that_come_and_go_are_purged_where_few_are_used() {
-    let kept = (256 << 10) / UNIT;
-    assert_eq!(due_after(4, 16, true), 16 - kept);
-    assert_eq!(due_after(2, 128, true), (4 << 20) / UNIT - kept);
-    assert_eq!(due_after(17, 16, true), 0, "more than 16 MiB were used");
-    assert_eq!(due_after(4, 16, false), 0, "epochs are short");
+    let (some, kept) = (Units::filled_by(1 << 20), Units::filled_by(256 << 10));
+    let many = Units::filled_by(8 << 20);
+    assert_eq!(due_after(4, some, true), some - kept);
+    assert_eq!(due_after(2, many, true), Units::filled_by(4 << 20) - kept);
+    let due = due_after(17, some, true);
+    assert_eq!(due, Units::NONE, "more than 16 MiB were used");
+    let due = due_after(4, some, false);
+    assert_eq!(due, Units::NONE, "epochs are short");
 }
 
 #[test]
@@ -308,7 +319,7 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
         .map(|_| {
             backend
                 .memory()
-                .allocate_run(2, UNIT)
+                .allocate_run(Units::new(2), UNIT)
                 .expect("there is memory")
         })
         .collect();
@@ -316,16 +327,19 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
         // SAFETY: the run is this test's, and given up.
         backend
             .memory()
-            .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), 2, true) });
+            .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::new(2), true) });
     }
-    assert_eq!(backend.memory().pool.lock().dirty, 32);
+    assert_eq!(backend.memory().pool.lock().dirty, Units::new(32));
     let large = allocate_large(backend, 4 * UNIT, HUGE * UNIT);
     let first = large.expect("there is memory").block.addr().get();
     // A huge page becomes resident; so much of the scattered ones goes, but for an eighth of what lives.
     let kept = (32 + 4) / 8;
     let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, (32 - kept) * UNIT);
-    assert_eq!(backend.memory().pool.lock().dirty, HUGE - 4 + kept);
+    assert_eq!(
+        backend.memory().pool.lock().dirty,
+        Units::new(HUGE - 4 + kept)
+    );
     let ranges = backend.memory().pages.purged.lock();
     for range in ranges.unwrap_or_else(PoisonError::into_inner).iter() {
         assert!(range.end <= first || range.start >= first + HUGE * UNIT);
@@ -361,10 +375,10 @@ fn an_arena_that_may_not_be_written_leaves_nothing_behind() {
     backend.memory().pages.system.refuse_access(true);
     let before = backend.memory().pages.system.reserved();
     for _ in 0..70 {
-        assert!(backend.memory().allocate_run(1, UNIT).is_none());
+        assert!(backend.memory().allocate_run(Units::new(1), UNIT).is_none());
     }
     assert_eq!(backend.memory().pages.system.reserved(), before);
     backend.memory().pages.system.refuse_access(false);
-    assert!(backend.memory().allocate_run(1, UNIT).is_some());
+    assert!(backend.memory().allocate_run(Units::new(1), UNIT).is_some());
     backend.check();
 }

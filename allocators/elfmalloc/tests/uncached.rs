@@ -9,6 +9,7 @@ use heapdrome_elfmalloc::heap::heaps::Heaps;
 use heapdrome_elfmalloc::heap::local_cache::LocalCache;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{UNIT, UNIT_SHIFT};
+use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_pages::Simulated;
 use paths::{allocate, put};
 
@@ -39,10 +40,10 @@ fn what_the_thread_keeps_serves<F: FrontEnd>() {
     let blocks: Vec<_> = std::iter::repeat_with(next)
         .take_while(|block| !block.is_null())
         .collect();
-    let units = usize::from(large().geometry().units);
+    let units = Units::of_slab(large());
     let first = blocks[0].addr() >> UNIT_SHIFT;
     for &block in &blocks {
-        if (first..first + units).contains(&(block.addr() >> UNIT_SHIFT)) {
+        if (first..first + units.count()).contains(&(block.addr() >> UNIT_SHIFT)) {
             // SAFETY: the heap is this thread's, and the block the test's own.
             put::<F>(&backend, heap, small(), block);
         }

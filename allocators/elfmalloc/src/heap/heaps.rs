@@ -21,6 +21,7 @@ use crate::slabs::bin::ClassBin;
 use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::slabs::partial::Slabs;
 use crate::slabs::shards::Shards;
+use crate::units::amount::Units;
 use crate::units::large::MappedBlocks;
 use crate::units::memory::Memory;
 
@@ -187,7 +188,7 @@ impl<P: Pages> Heaps<P> {
         if taken.is_some() {
             return taken;
         }
-        self.before_growth(usize::from(bin.class().geometry().units));
+        self.before_growth(Units::of_slab(bin.class()));
         let (taken, run) = self.shards.take_or_add(bin, take);
         if let Some(run) = run {
             self.memory().purge_for(run.fresh, Some(run));

@@ -6,13 +6,14 @@ use heapdrome_pages::Pages;
 
 use crate::heap::heaps::Heaps;
 use crate::misuse::Misuse;
-use crate::size_class::{UNIT, UNIT_SHIFT};
+use crate::size_class::UNIT;
+use crate::units::amount::Units;
 use crate::units::large::{self, GROWS_BY_REMAP, Large};
 
 /// Takes a block of at least `size` bytes at a multiple of `alignment`; any size, but meant for those
 /// that no class serves.
 pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize) -> Option<Large> {
-    let units = size.max(1).checked_next_multiple_of(UNIT)? >> UNIT_SHIFT;
+    let units = Units::filled_by(size.max(1).checked_next_multiple_of(UNIT)?);
     let fits = large::fits_in_run(units, alignment);
     if fits && let Some(large) = allocate_in_run(heaps, units, alignment) {
         return Some(large);
@@ -29,14 +30,14 @@ pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize)
         .flatten()
 }
 
-fn allocate_in_run<P: Pages>(heaps: &Heaps<P>, units: usize, alignment: usize) -> Option<Large> {
+fn allocate_in_run<P: Pages>(heaps: &Heaps<P>, units: Units, alignment: usize) -> Option<Large> {
     let (memory, alignment) = (heaps.memory(), alignment.max(UNIT));
     heaps.before_growth(units);
     let run = memory.allocate_run(units, alignment).or_else(|| {
         heaps.release_kept();
         memory.allocate_run(units, alignment)
     })?;
-    if run.fresh != 0 {
+    if run.fresh != Units::NONE {
         heaps.before_growth(run.fresh);
         memory.purge_for(run.fresh, Some(run));
     }

@@ -16,7 +16,7 @@ use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Event;
 use crate::heap::refill::{take_last, take_only};
 use crate::heap::thread_heap::HeapRef;
-use crate::size_class::{FIRST_SHARED, SizeClass, UNIT_SHIFT};
+use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::FreeBlock;
 
 /// The most bytes of blocks in a magazine.
@@ -52,7 +52,7 @@ impl FrontEnd for LocalCache {
         }
         heap.outflow.take(taken);
         if let Some(slab) = heaps.memory().run_of(block.addr()) {
-            let bytes = slab.units() << UNIT_SHIFT;
+            let bytes = slab.units().bytes();
             heap.front.set_own(class, slab.base().addr(), bytes);
         }
         heap.note_length(class);
@@ -134,6 +134,7 @@ mod tests {
     use super::*;
     use crate::heap::front_end::Magazines;
     use crate::settings::Settings;
+    use crate::size_class::UNIT_SHIFT;
 
     /// A thread over little memory.
     struct Scene {

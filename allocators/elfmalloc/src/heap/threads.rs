@@ -7,8 +7,8 @@ use heapdrome_pages::Pages;
 use crate::heap::flush::{empty_coalescer, empty_magazines};
 use crate::heap::heaps::Heaps;
 use crate::heap::thread_heap::HeapRef;
-use crate::size_class::UNIT;
 use crate::slabs::free_blocks::FreeBlock;
+use crate::units::amount::Units;
 
 /// Takes the heap of a thread that ends: its blocks go back; its slabs, if no other thread uses them, to where
 /// others find them.
@@ -60,9 +60,9 @@ pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> b
         empty_magazines(heaps, heap);
     }
     heaps.release_kept();
-    let memory = heaps.memory();
-    let excess = memory.pool.lock().dirty.saturating_sub(keep / UNIT);
-    let mut any = memory.purge_any_units(excess) != 0;
+    let (memory, keep) = (heaps.memory(), Units::filled_by(keep));
+    let excess = memory.pool.lock().dirty.saturating_sub(keep);
+    let mut any = memory.purge_any_units(excess) != Units::NONE;
     any |= heaps.shards.purge_all_slabs();
-    any | memory.release_addresses(keep / UNIT)
+    any | memory.release_addresses(keep)
 }

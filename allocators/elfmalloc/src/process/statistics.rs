@@ -9,8 +9,9 @@ use heapdrome_malloc_abi::{Report, Statistics, Table};
 use heapdrome_pages::Pages;
 
 use crate::heap::heaps::Heaps;
-use crate::size_class::{CLASSES, SizeClass, UNIT};
+use crate::size_class::{CLASSES, SizeClass};
 use crate::slabs::partial::Slabs;
+use crate::units::amount::Units;
 
 const COLUMNS: Table<'static> = Table {
     name: "classes",
@@ -50,7 +51,7 @@ impl ClassStatistics {
         let free = slabs.free_blocks();
         self.dirty += free * class.size();
         self.live += (count * usize::from(shape.blocks) - free) * class.size();
-        self.mapped += count * usize::from(shape.units) * UNIT;
+        self.mapped += count * Units::of_slab(class).bytes();
         self.refills += slabs.refills;
         self.remote_frees += slabs.remote_frees;
     }
@@ -109,15 +110,15 @@ impl Snapshot {
         };
         let memory = heaps.memory();
         let pool = memory.pool.lock();
-        let committed = pool.committed * UNIT;
+        let committed = pool.committed.bytes();
         let (purges, purged) = memory.purges();
         Self {
             classes,
             all,
-            large: (pool.live * UNIT).saturating_sub(all.mapped),
+            large: pool.live.bytes().saturating_sub(all.mapped),
             mapped_blocks,
             mapped_count,
-            idle: pool.dirty * UNIT,
+            idle: pool.dirty.bytes(),
             mapped: committed + mapped_blocks,
             peak_mapped: committed + peak_blocks,
             purges,

@@ -10,12 +10,13 @@ use core::ptr::{NonNull, from_ref};
 use heapdrome_pages::{Guard, Lock};
 
 use crate::size_class::SizeClass;
-use crate::slabs::partial::{Detached, Slabs};
+use crate::slabs::partial::Slabs;
+use crate::slabs::partial::held::{Detached, LockedSlab};
 use crate::slabs::slab::{Owner, SlabRef};
 
 /// The slabs of one class that belong together. Bins are never freed.
 #[derive(Debug)]
-pub struct Bin(Lock<Slabs>);
+pub struct Bin(pub(super) Lock<Slabs>);
 
 /// A bin, and the class of its blocks.
 #[derive(Clone, Copy, Debug)]
@@ -69,16 +70,6 @@ impl Bin {
         Some(LockedBin { bin: self, slabs })
     }
 
-    /// Frees the lock in the child of a fork.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Lock::free_in_child`].
-    pub(super) unsafe fn free_in_child(&self) {
-        // SAFETY: the conditions are the same.
-        unsafe { self.0.free_in_child() }
-    }
-
     fn as_owner(&self) -> *mut Owner {
         from_ref(self).cast_mut().cast()
     }
@@ -116,11 +107,10 @@ impl DerefMut for LockedBin<'_> {
 }
 
 impl LockedBin<'_> {
-    /// Whether a slab belongs to this bin. It stays so while the lock is held, and one of another bin does not become
-    /// one of this.
+    /// A slab of this bin; `None` for one of another. Both stay so while the lock is held.
     #[inline]
-    pub(super) fn has(&self, slab: SlabRef) -> bool {
-        core::ptr::eq(slab.owner(), self.bin.as_owner())
+    pub(super) fn find(&self, slab: SlabRef) -> Option<LockedSlab<'_>> {
+        core::ptr::eq(slab.owner(), self.bin.as_owner()).then(|| self.locked(slab))
     }
 
     /// Whether this is that bin.
@@ -132,16 +122,15 @@ impl LockedBin<'_> {
     pub(super) fn add(&mut self, slab: Detached) {
         debug_assert!(self.active.is_none());
         slab.slab().set_owner(self.bin.as_owner());
-        Slabs::activate(slab.slab());
         self.slabs.slabs += 1;
-        self.slabs.active = Some(slab.slab());
+        self.slabs.activate(slab.handle());
     }
 
     /// Adds a slab with free blocks that was in another bin of the class, whose lock is still held: threads that free one
     /// of its blocks meanwhile wait for one of the two.
     pub(super) fn attach(&mut self, slab: Detached) {
         slab.slab().set_owner(self.bin.as_owner());
-        self.link(slab.slab());
+        self.link(slab.handle());
         self.slabs.slabs += 1;
     }
 }

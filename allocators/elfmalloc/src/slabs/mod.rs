@@ -9,5 +9,4 @@ pub(crate) mod shape;
 pub mod shard;
 pub mod shards;
 pub mod slab;
-pub(crate) mod slab_purge;
 pub(crate) mod states;

@@ -1,6 +1,11 @@
 //! What a bin's lock guards: slabs with free blocks in lists, by how much of them is free.
 
+pub(super) mod held;
+pub(super) mod purge;
+
 use core::ptr::NonNull;
+
+use held::{Detached, DetachedList, LockedSlab, detached, locked};
 
 use crate::misuse::Misuse;
 use crate::slabs::slab::{Place, SlabRef};
@@ -11,52 +16,6 @@ const SHARES: usize = 4;
 pub(super) const BUCKETS: usize = SHARES + 1;
 /// The list of empty slabs.
 const EMPTY: usize = SHARES;
-
-/// A slab that is in no bin, and whoever's who has this.
-#[derive(Debug)]
-#[must_use]
-pub(super) struct Detached(SlabRef);
-
-impl Detached {
-    /// A new slab.
-    ///
-    /// # Safety
-    ///
-    /// The slab was started, is in no bin, and nobody else has it.
-    pub(super) const unsafe fn new(slab: SlabRef) -> Self {
-        Self(slab)
-    }
-
-    /// The slab.
-    pub(super) const fn slab(&self) -> SlabRef {
-        self.0
-    }
-}
-
-/// Slabs that are in no bin, linked by `next`.
-#[derive(Debug)]
-#[must_use]
-pub(super) struct DetachedList(Option<SlabRef>);
-
-impl DetachedList {
-    /// None.
-    pub(super) const NONE: Self = Self(None);
-
-    pub(super) fn push(&mut self, slab: Detached) {
-        slab.0.next.set(self.0);
-        self.0 = Some(slab.0);
-    }
-}
-
-impl Iterator for DetachedList {
-    type Item = Detached;
-
-    fn next(&mut self) -> Option<Detached> {
-        let slab = self.0?;
-        self.0 = slab.next.get();
-        Some(Detached(slab))
-    }
-}
 
 /// What a bin's lock guards. Slabs without a free block are in no list: they come back when one of
 /// their blocks does.
@@ -147,15 +106,14 @@ impl Slabs {
 
     /// Takes blocks of the active slab by `take`: the fullest one, where none is active. `None` where none is here.
     #[inline(always)]
-    fn with_active<T>(&mut self, take: impl FnOnce(SlabRef) -> T) -> Option<T> {
+    fn with_active<T>(&mut self, take: impl FnOnce(LockedSlab<'_>) -> T) -> Option<T> {
         let slab = match self.active {
-            Some(slab) => slab,
+            Some(slab) => locked(slab),
             None => {
                 let slab = self.fullest()?;
                 self.unlink(slab);
-                Self::activate(slab);
-                self.active = Some(slab);
-                slab
+                self.activate(slab);
+                locked(slab)
             }
         };
         let taken = take(slab);
@@ -165,6 +123,12 @@ impl Slabs {
             self.active = None;
         }
         Some(taken)
+    }
+
+    /// The slab of this bin behind a handle, until it leaves the bin.
+    #[inline]
+    pub(super) fn locked(&self, slab: SlabRef) -> LockedSlab<'_> {
+        locked(slab)
     }
 
     /// Gives the first blocks of `blocks`, which lie in `slab`, a slab of this bin, back to it. With `own`, it is a thread that
@@ -179,12 +143,13 @@ impl Slabs {
         blocks: &[*mut u8],
         own: bool,
     ) -> Result<Given, Misuse> {
-        let count = slab.give(blocks)?;
-        let place = slab.place.get();
-        let empty = slab.is_empty() && place != Place::Claimed;
+        let held = locked(slab);
+        let count = held.give(blocks)?;
+        let place = held.place.get();
+        let empty = held.is_empty() && place != Place::Claimed;
         // Whether the slab is in no list, and is to be in one if it stays.
         let loose = match place {
-            Place::Listed if empty || bucket_of(slab) != slab.bucket.get() => {
+            Place::Listed if empty || bucket_of(held) != held.bucket.get() => {
                 self.unlink(slab);
                 true
             }
@@ -206,9 +171,9 @@ impl Slabs {
 
     /// Lets go of a slab that is in no list.
     pub(super) fn let_go(&mut self, slab: SlabRef) -> Detached {
-        slab.leave();
+        locked(slab).leave();
         self.slabs -= 1;
-        Detached(slab)
+        detached(slab)
     }
 
     /// Takes a partial slab out of the bin, for another bin of the class; `None` where there is none.
@@ -249,9 +214,9 @@ impl Slabs {
     }
 
     /// Calls `visit` for every slab with a free block.
-    pub(super) fn each_partial(&self, mut visit: impl FnMut(SlabRef)) {
+    fn each_partial(&self, mut visit: impl FnMut(LockedSlab<'_>)) {
         if let Some(slab) = self.active {
-            visit(slab);
+            visit(locked(slab));
         }
         if self.listed == 0 {
             return;
@@ -259,8 +224,8 @@ impl Slabs {
         for first in self.buckets {
             let mut next = first;
             while let Some(slab) = next {
-                visit(slab);
-                next = slab.next.get();
+                visit(locked(slab));
+                next = locked(slab).next.get();
             }
         }
     }
@@ -285,7 +250,7 @@ impl Slabs {
         self.each_partial(|slab| {
             slab.check();
             assert!(slab.free.get() != 0, "a full slab in a list");
-            let expected = if self.active == Some(slab) {
+            let expected = if self.active == Some(slab.handle()) {
                 Place::Active
             } else {
                 Place::Listed
@@ -303,23 +268,26 @@ impl Slabs {
         self.buckets.iter().find_map(|first| *first)
     }
 
-    pub(super) fn activate(slab: SlabRef) {
-        slab.place.set(Place::Active);
-        slab.settled.set(slab.class().geometry().blocks);
+    /// Makes a slab of this bin that is in no list the active one; there is none.
+    pub(super) fn activate(&mut self, slab: SlabRef) {
+        locked(slab).place.set(Place::Active);
+        locked(slab).settled.set(slab.class().geometry().blocks);
+        self.active = Some(slab);
     }
 
     /// Puts a slab of this bin that is in no list into the one that fits its free blocks.
     #[inline]
     pub(super) fn link(&mut self, slab: SlabRef) {
-        let bucket = bucket_of(slab);
+        let held = locked(slab);
+        let bucket = bucket_of(held);
         let place = &mut self.buckets[usize::from(bucket)];
-        slab.bucket.set(bucket);
-        slab.place.set(Place::Listed);
-        slab.settled.set(settled_of(slab, bucket));
-        slab.prev.set(None);
-        slab.next.set(*place);
+        held.bucket.set(bucket);
+        held.place.set(Place::Listed);
+        held.settled.set(settled_of(held, bucket));
+        held.prev.set(None);
+        held.next.set(*place);
         if let Some(first) = *place {
-            first.prev.set(Some(slab));
+            locked(first).prev.set(Some(slab));
         }
         *place = Some(slab);
         self.empties += u32::from(usize::from(bucket) == EMPTY);
@@ -329,14 +297,15 @@ impl Slabs {
     /// Takes a slab out of its list.
     #[inline]
     pub(super) fn unlink(&mut self, slab: SlabRef) {
-        let (prev, next) = (slab.prev.get(), slab.next.get());
-        let bucket = usize::from(slab.bucket.get());
+        let held = locked(slab);
+        let (prev, next) = (held.prev.get(), held.next.get());
+        let bucket = usize::from(held.bucket.get());
         match prev {
             None => self.buckets[bucket] = next,
-            Some(prev) => prev.next.set(next),
+            Some(prev) => locked(prev).next.set(next),
         }
         if let Some(next) = next {
-            next.prev.set(prev);
+            locked(next).prev.set(prev);
         }
         self.empties -= u32::from(bucket == EMPTY);
         self.low = self.low.min(self.empties);
@@ -346,14 +315,14 @@ impl Slabs {
 
 /// The list for a slab: the fullest first, [`EMPTY`] where all blocks are free.
 #[inline]
-fn bucket_of(slab: SlabRef) -> u8 {
+fn bucket_of(slab: LockedSlab<'_>) -> u8 {
     let free = u32::from(slab.free.get()) * SHARES as u32;
     (free / u32::from(slab.class().geometry().blocks)) as u8
 }
 
 /// How many blocks may not be free for the slab to stay in its list: the least number that belongs
 /// into the next one, or all.
-fn settled_of(slab: SlabRef, bucket: u8) -> u16 {
+fn settled_of(slab: LockedSlab<'_>, bucket: u8) -> u16 {
     let blocks = u32::from(slab.class().geometry().blocks);
     ((u32::from(bucket) + 1) * blocks).div_ceil(SHARES as u32) as u16
 }

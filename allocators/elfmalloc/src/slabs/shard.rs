@@ -125,7 +125,7 @@ impl Attachment {
     /// As for [`Lock::free_in_child`](heapdrome_pages::Lock::free_in_child).
     pub(crate) unsafe fn free_locks(&self) {
         // SAFETY: the conditions are the same.
-        let free = |bin: &Bin| unsafe { bin.free_in_child() };
+        let free = |bin: &Bin| unsafe { bin.0.free_in_child() };
         self.own.bins.iter().for_each(free);
     }
 }

@@ -8,17 +8,20 @@ mod purge;
 #[cfg(test)]
 mod tests;
 
+use core::ptr::null_mut;
 use heapdrome_pages::atomic::{AtomicUsize, Ordering::Relaxed};
 use heapdrome_pages::{Lock, Pages};
 
 use crate::settings::Settings;
 use crate::size_class::{CLASSES, FIRST_SHARED, SizeClass, UNIT};
 use crate::slabs::bin::{Bin, ClassBin, LockedBin};
-use crate::slabs::partial::{Detached, Slabs};
+use crate::slabs::partial::Slabs;
+use crate::slabs::partial::held::Detached;
 use crate::slabs::processors::Processors;
 use crate::slabs::shard::{AllShards, Attachment, Shard, ShardList, ShardRef};
 use crate::slabs::slab::{Slab, SlabRef};
 use crate::slabs::states::forget_all;
+use crate::units::amount::Units;
 use crate::units::memory::Memory;
 use crate::units::pool::Run;
 
@@ -293,7 +296,7 @@ impl<P: Pages> Shards<P> {
         } else {
             None
         };
-        let units = usize::from(shape.units);
+        let units = Units::of_slab(class);
         let Some(run) = self.memory.allocate_run(units, UNIT) else {
             if let Some(bitmap) = bitmap {
                 self.free_bitmap(bitmap.cast(), class);
@@ -304,15 +307,9 @@ impl<P: Pages> Shards<P> {
             unit.distance.set(distance as u16);
         }
         run.descriptor.set(run.base, units, class);
-        let slab = SlabRef::from(run.descriptor);
+        let words = bitmap.map_or(null_mut(), |words| words.as_ptr().cast());
         // SAFETY: the run was just taken from the pool, and the bitmap has the words of the class.
-        let slab = unsafe {
-            slab.start(
-                class,
-                bitmap.map_or(core::ptr::null_mut(), |words| words.as_ptr().cast()),
-            );
-            Detached::new(slab)
-        };
+        let slab = unsafe { Detached::start(SlabRef::from(run.descriptor), class, words) };
         forget_all(self.memory.directory(), run.base, class);
         self.memory.map.set(run.base, units, class);
         Some((slab, run))
@@ -358,7 +355,7 @@ impl<P: Pages> Shards<P> {
         unsafe {
             self.memory.free_locks();
             self.purging.free_in_child();
-            self.common.iter().for_each(|bin| bin.free_in_child());
+            self.common.iter().for_each(|bin| bin.0.free_in_child());
             self.list.free_in_child();
         }
     }

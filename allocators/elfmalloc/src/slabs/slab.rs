@@ -1,9 +1,9 @@
 //! Slabs and their bitmaps of free blocks. They lie out of band: no byte of a block is read or written by the
 //! allocator.
 //!
-//! All but the head and the bin belongs to the thread that holds the lock of the slab's bin. Code outside of this
-//! folder sees the head only; within it, a [`SlabRef`] comes from what a bin's lock guards, or is compared with the
-//! bin under that lock ([`LockedBin::has`](crate::slabs::bin::LockedBin::has)).
+//! All but the head and the bin belongs to the thread that holds the lock of the slab's bin. A [`SlabRef`] leads to
+//! those two only. The rest is reached through what the lock guards
+//! ([`LockedSlab`](crate::slabs::partial::LockedSlab)).
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -107,12 +107,11 @@ impl From<DescriptorRef> for SlabRef {
 }
 
 impl Deref for SlabRef {
-    type Target = Slab;
+    type Target = Head;
 
     #[inline]
-    fn deref(&self) -> &Slab {
-        // SAFETY: a descriptor is committed, stays, and begins as zeros, which are a slab; all of it is cells.
-        unsafe { self.as_ptr().as_ref() }
+    fn deref(&self) -> &Head {
+        &self.0
     }
 }
 
@@ -122,11 +121,21 @@ impl SlabRef {
         self.0
     }
 
+    /// Memory of the slab's descriptor. It is committed and stays; zeros are a slab, and all of one is cells.
     #[inline]
-    const fn as_ptr(self) -> NonNull<Slab> {
+    pub(super) const fn as_ptr(self) -> NonNull<Slab> {
         self.0.as_ptr().cast()
     }
 
+    /// The bin. It may be another one as soon as it has been read, until its lock is held.
+    #[inline]
+    pub(super) fn owner(self) -> *mut Owner {
+        // SAFETY: the descriptor stays. Relaxed: the reader takes the bin's lock and looks again.
+        unsafe { (*self.as_ptr().as_ptr()).bin.load(Relaxed) }
+    }
+}
+
+impl Slab {
     /// Makes the descriptor that of an empty slab: a run of units, described by its head. `external` holds the bitmap
     /// if the descriptor's own words do not suffice.
     ///
@@ -134,7 +143,7 @@ impl SlabRef {
     ///
     /// The run is the caller's and in no bin; `external` is null or has as many words as the class wants, the
     /// caller's as well.
-    pub(super) unsafe fn start(self, class: SizeClass, external: *mut u64) {
+    pub(super) unsafe fn start(&self, class: SizeClass, external: *mut u64) {
         let shape = class.geometry();
         let bits = if external.is_null() {
             self.inline.as_ptr().cast_mut()
@@ -155,36 +164,21 @@ impl SlabRef {
     }
 
     /// The bitmap, where the descriptor does not hold it itself; else null.
-    pub(super) fn external_bits(self) -> *mut u64 {
+    pub(super) fn external_bits(&self) -> *mut u64 {
         let bits = self.bits.get();
         let is_own = core::ptr::eq(bits, self.inline.as_ptr());
         if is_own { null_mut() } else { bits.cast() }
     }
-}
-
-impl Slab {
-    /// Units, class and base.
-    #[inline]
-    pub const fn head(&self) -> &Head {
-        &self.head
-    }
 
     /// Class of the blocks.
     #[inline]
-    pub fn class(&self) -> SizeClass {
+    pub(super) fn class(&self) -> SizeClass {
         self.head.class()
     }
 
     /// True where the class's bitmap does not fit into a descriptor.
     pub(super) const fn needs_external(shape: &Geometry) -> bool {
         shape.words() > INLINE_WORDS
-    }
-
-    /// The bin. It may be another one as soon as it has been read, until its lock is held.
-    #[inline]
-    pub(super) fn owner(&self) -> *mut Owner {
-        // Relaxed: the reader takes the bin's lock and looks again.
-        self.bin.load(Relaxed)
     }
 
     /// Says to which bin the slab belongs.

@@ -13,6 +13,7 @@ use heapdrome_pages::atomic::{
 use heapdrome_pages::{Access, Advice, Pages};
 
 use crate::size_class::{SizeClass, UNIT_SHIFT};
+use crate::units::amount::Units;
 
 /// Base of the arena while there is none. Every address of a program lies outside.
 const NOWHERE: usize = 1 << (usize::BITS - 1);
@@ -75,13 +76,13 @@ impl ClassMap {
         self.window().find(address).unwrap_or(SizeClass::NONE)
     }
 
-    /// Sets the class for `units` units from `base` on. Units outside of the arena that the map was started for have none.
-    pub fn set(&self, base: NonNull<u8>, units: usize, class: SizeClass) {
+    /// Sets the class for `units` from `base` on. Units outside of the arena that the map was started for have none.
+    pub fn set(&self, base: NonNull<u8>, units: Units, class: SizeClass) {
         let window = self.window();
         let Some(first) = window.place(base.addr().get()) else {
             return;
         };
-        let end = window.units.min(first + units);
+        let end = window.units.min(first + units.count());
         for place in first..end {
             // SAFETY: the map has a byte for every unit of the arena. Relaxed: see the type.
             unsafe { (*window.bytes.add(place)).store(class.number() as u8, Relaxed) };

@@ -8,6 +8,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use crate::size_class::SizeClass;
+use crate::units::amount::Units;
 
 /// Bytes of a descriptor.
 pub const DESCRIPTOR: usize = 128;
@@ -20,8 +21,7 @@ pub const DESCRIPTOR: usize = 128;
 pub struct Head {
     /// First byte of the run.
     pub base: Cell<*mut u8>,
-    /// Number of units.
-    pub units: Cell<u32>,
+    units: Cell<u32>,
     /// Number of units between the one that the run begins with and this one.
     pub distance: Cell<u16>,
     /// Class of the blocks.
@@ -37,8 +37,13 @@ impl Head {
 
     /// Number of units of the run.
     #[inline]
-    pub fn units(&self) -> usize {
-        self.units.get() as usize
+    pub fn units(&self) -> Units {
+        Units::new(self.units.get() as usize)
+    }
+
+    /// Makes the run longer or shorter.
+    pub fn set_units(&self, units: Units) {
+        self.units.set(units.count() as u32);
     }
 
     /// Class of the blocks; [`NONE`](SizeClass::NONE) while the unit is free.
@@ -48,9 +53,9 @@ impl Head {
     }
 
     /// Makes this the head of a run.
-    pub fn set(&self, base: NonNull<u8>, units: usize, class: SizeClass) {
+    pub fn set(&self, base: NonNull<u8>, units: Units, class: SizeClass) {
         self.base.set(base.as_ptr());
-        self.units.set(units as u32);
+        self.set_units(units);
         self.distance.set(0);
         self.class.set(class);
     }
@@ -108,11 +113,11 @@ impl DescriptorRef {
         Self(unsafe { self.0.sub(distance) })
     }
 
-    /// Descriptors of `units` units, at most as many as the run has of which this is the first.
-    pub fn each(self, units: usize) -> impl Iterator<Item = Self> {
-        debug_assert!(units != 0);
+    /// Descriptors of `units`, at most as many as the run has of which this is the first.
+    pub fn each(self, units: Units) -> impl Iterator<Item = Self> {
+        debug_assert!(units != Units::NONE);
         // SAFETY: a run's units are committed, and so are their descriptors.
-        (0..units).map(move |unit| Self(unsafe { self.0.add(unit) }))
+        (0..units.count()).map(move |unit| Self(unsafe { self.0.add(unit) }))
     }
 }
 

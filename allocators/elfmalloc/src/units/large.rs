@@ -6,6 +6,7 @@ use heapdrome_pages::{Access, Lock, Pages, Remap};
 
 use crate::misuse::Misuse;
 use crate::size_class::{SizeClass, UNIT, UNIT_SHIFT};
+use crate::units::amount::Units;
 use crate::units::arena::LARGEST_RUN;
 use crate::units::descriptor::DescriptorRef;
 use crate::units::mapped::{Mapped, MappedTable};
@@ -28,7 +29,7 @@ pub struct Large {
 /// Makes a new run one block.
 pub fn start_large<P: Pages>(memory: &Memory<P>, run: Run) -> Large {
     run.descriptor.set(run.base, run.units, SizeClass::LARGE);
-    memory.map.set(run.base, 1, SizeClass::LARGE);
+    memory.map.set(run.base, Units::ONE, SizeClass::LARGE);
     Large {
         block: run.base,
         clean: run.clean,
@@ -37,13 +38,13 @@ pub fn start_large<P: Pages>(memory: &Memory<P>, run: Run) -> Large {
 
 /// Whether a block of so many units at such an alignment may be a run of an arena that is made for it.
 #[must_use]
-pub const fn fits_in_run(units: usize, alignment: usize) -> bool {
-    units <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT
+pub const fn fits_in_run(units: Units, alignment: usize) -> bool {
+    units.count() <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT
 }
 
 /// Bytes that a large block may hold, if there is one at the address.
 pub fn usable<P: Pages>(memory: &Memory<P>, address: usize) -> Option<usize> {
-    Some(large_at(memory, address)?.units() << UNIT_SHIFT)
+    Some(large_at(memory, address)?.units().bytes())
 }
 
 /// The run that is the block which `address` lies in.
@@ -74,7 +75,7 @@ pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result
 }
 
 fn forget<P: Pages>(memory: &Memory<P>, run: DescriptorRef, base: NonNull<u8>) {
-    memory.map.set(base, 1, SizeClass::NONE);
+    memory.map.set(base, Units::ONE, SizeClass::NONE);
     run.clear();
 }
 
@@ -90,12 +91,12 @@ pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, siz
     let Some(run) = large_at(memory, block.addr().get()) else {
         return false;
     };
-    let (wanted, units) = (bytes >> UNIT_SHIFT, run.units());
+    let (wanted, units) = (Units::filled_by(bytes), run.units());
     if wanted < units {
-        run.units.set(wanted as u32);
+        run.set_units(wanted);
         // SAFETY: the tail lies in the block, which is the caller's and has no use for it.
         unsafe {
-            let tail = block.as_ptr().add(wanted << UNIT_SHIFT);
+            let tail = block.as_ptr().add(wanted.bytes());
             memory.with_pool(|pool| pool.free(tail, units - wanted, true));
         }
         return true;
@@ -104,10 +105,10 @@ pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, siz
         return true;
     }
     let extend = |pool: &mut Pool| pool.extend(block.as_ptr(), units, wanted);
-    if wanted > LARGEST_RUN || !memory.with_pool(extend) {
+    if wanted.count() > LARGEST_RUN || !memory.with_pool(extend) {
         return false;
     }
-    run.units.set(wanted as u32);
+    run.set_units(wanted);
     true
 }
 
@@ -305,7 +306,7 @@ impl MappedBlocks {
         // SAFETY: the block's units are the caller's; what was detached is this function's, and whole again where it was
         // copied back.
         unsafe {
-            let old = units << UNIT_SHIFT;
+            let old = units.bytes();
             let moved = pages.detach(block, old)?;
             let grown = pages.remap(moved, old, bytes, Remap::MayMove);
             let base = grown.unwrap_or(moved);

@@ -8,7 +8,8 @@ use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Rela
 use heapdrome_pages::{Lock, Pages};
 
 use crate::settings::Settings;
-use crate::size_class::{SizeClass, UNIT, UNIT_SHIFT};
+use crate::size_class::{SizeClass, UNIT};
+use crate::units::amount::Units;
 use crate::units::class_map::ClassMap;
 use crate::units::descriptor::DescriptorRef;
 use crate::units::directory::Directory;
@@ -78,7 +79,7 @@ impl<P: Pages> Memory<P> {
     }
 
     /// Takes a run of units from the pool.
-    pub fn allocate_run(&self, units: usize, alignment: usize) -> Option<Run> {
+    pub fn allocate_run(&self, units: Units, alignment: usize) -> Option<Run> {
         self.with_pool(|pool| pool.allocate(&self.pages, &self.directory, units, alignment))
     }
 
@@ -87,21 +88,21 @@ impl<P: Pages> Memory<P> {
         let mut pool = self.pool.lock();
         let result = action(&mut pool);
         // Relaxed: a number that stands alone.
-        self.live.store(pool.live, Relaxed);
+        self.live.store(pool.live.count(), Relaxed);
         result
     }
 
     /// Units in use, as of the last change.
     #[inline]
-    pub fn live_units(&self) -> usize {
+    pub fn live_units(&self) -> Units {
         // Relaxed: a number that stands alone.
-        self.live.load(Relaxed)
+        Units::new(self.live.load(Relaxed))
     }
 
     /// Bytes of the units in use, as of the last change.
     #[inline]
     pub fn live_bytes(&self) -> usize {
-        self.live_units() * UNIT
+        self.live_units().bytes()
     }
 
     /// Number of times that memory was given back to the system, and its bytes.
@@ -123,8 +124,8 @@ impl<P: Pages> Memory<P> {
         if found.is_some() {
             return found;
         }
-        let run = self.allocate_run(bytes.div_ceil(UNIT), UNIT)?;
-        let lent = run.units << UNIT_SHIFT;
+        let run = self.allocate_run(Units::holding(bytes), UNIT)?;
+        let lent = run.units.bytes();
         // SAFETY: the run was just taken from the pool, so that no other code has it; its descriptor and its class say
         // that no block is there.
         unsafe {
@@ -161,7 +162,7 @@ impl<P: Pages> Memory<P> {
     }
 
     /// Gives addresses of purged units back to the system, `kept` units aside. True if any went.
-    pub fn release_addresses(&self, kept: usize) -> bool {
+    pub fn release_addresses(&self, kept: Units) -> bool {
         let mut pool = self.pool.lock();
         pool.shrink(&self.pages, &self.directory, kept)
     }

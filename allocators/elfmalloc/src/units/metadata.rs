@@ -84,8 +84,7 @@ impl Pieces {
         }
         self.keep_gap(skip);
         let block = self.next;
-        // SAFETY: that many bytes are left from `next` on.
-        self.next = unsafe { block.add(size) };
+        self.next = block.wrapping_add(size);
         self.left -= size;
         NonNull::new(block)
     }

@@ -13,6 +13,7 @@ use heapdrome_pages::{Pages, Placed};
 
 use crate::settings::Settings;
 use crate::size_class::UNIT_SHIFT;
+use crate::units::amount::Units;
 use crate::units::arena::{Arena, LARGEST_RUN, MOST};
 use crate::units::descriptor::DescriptorRef;
 use crate::units::directory::Directory;
@@ -23,7 +24,7 @@ use crate::units::unit_map::UnitMap;
 
 /// The memory of some units that follow one another, and their number. They are out of the pool, so that nobody uses
 /// them.
-pub(crate) type Taken = (NonNull<u8>, usize);
+pub(crate) type Taken = (NonNull<u8>, Units);
 
 /// Some units that follow one another.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +34,11 @@ pub struct Run {
     /// The descriptor of the first unit.
     pub descriptor: DescriptorRef,
     /// How many units.
-    pub units: usize,
+    pub units: Units,
     /// True where the memory reads as zero.
     pub clean: bool,
     /// How many units may become resident that were not: these, and what becomes so with them.
-    pub fresh: usize,
+    pub fresh: Units,
 }
 
 /// The units of all arenas; a lock guards it.
@@ -51,19 +52,19 @@ pub struct Pool {
     /// The class map, and what is known of blocks' states, describe the first arena only.
     pub single: bool,
     /// Units in use.
-    pub live: usize,
+    pub live: Units,
     /// Free units that may be resident.
-    pub dirty: usize,
+    pub dirty: Units,
     /// The fewest dirty units since the last epoch.
-    pub dirty_low: usize,
+    pub dirty_low: Units,
     /// Units that threads are purging, which are out of the maps meanwhile.
-    purging: usize,
+    purging: Units,
     /// Units that were put to use since the last epoch.
-    pub taken: usize,
+    pub taken: Units,
     /// Units that may be read and written.
-    pub committed: usize,
+    pub committed: Units,
     /// The most units ever in use.
-    pub peak: usize,
+    pub peak: Units,
 }
 
 // SAFETY: the pointers within may be used by any thread that holds the pool's lock.
@@ -79,13 +80,13 @@ impl Pool {
             huge: None,
             with_states: false,
             single: false,
-            live: 0,
-            dirty: 0,
-            dirty_low: 0,
-            purging: 0,
-            taken: 0,
-            committed: 0,
-            peak: 0,
+            live: Units::NONE,
+            dirty: Units::NONE,
+            dirty_low: Units::NONE,
+            purging: Units::NONE,
+            taken: Units::NONE,
+            committed: Units::NONE,
+            peak: Units::NONE,
         }
     }
 
@@ -117,19 +118,20 @@ impl Pool {
 
     /// Whether an arena has so many units, free or not.
     #[must_use]
-    pub fn may_hold(&self, count: usize) -> bool {
+    pub fn may_hold(&self, units: Units) -> bool {
         let arenas = &self.arenas[..self.count];
-        arenas.iter().any(|arena| arena.units() >= count)
+        arenas.iter().any(|arena| arena.units() >= units.count())
     }
 
-    /// A run of `count` units whose address is a multiple of `alignment` bytes.
+    /// A run of `units` whose address is a multiple of `alignment` bytes.
     pub fn allocate(
         &mut self,
         pages: &impl Pages,
         directory: &Directory,
-        count: usize,
+        units: Units,
         alignment: usize,
     ) -> Option<Run> {
+        let count = units.count();
         let found = self.find(count, alignment);
         let found = found.or_else(|| self.grow(pages, directory, count, alignment));
         let (arena, unit) = found?;
@@ -141,29 +143,29 @@ impl Pool {
     /// # Safety
     ///
     /// The units belong to the caller, who uses them no more.
-    pub unsafe fn free(&mut self, base: *mut u8, count: usize, dirty: bool) {
+    pub unsafe fn free(&mut self, base: *mut u8, units: Units, dirty: bool) {
         let Some((arena, unit)) = self.locate(base.addr()) else {
             debug_assert!(false, "a run of no arena");
             return;
         };
         let arena = &mut self.arenas[arena];
-        arena.free.change(unit, count, true);
+        arena.free.change(unit, units.count(), true);
         if dirty {
-            arena.dirty.change(unit, count, true);
-            self.dirty += count;
+            arena.dirty.change(unit, units.count(), true);
+            self.dirty += units;
         }
-        self.live -= count;
+        self.live -= units;
     }
 
     /// Makes a run longer at its end; true if the units there were free. `clean` says of those added
     /// whether they read as zero.
-    pub fn extend(&mut self, base: *mut u8, count: usize, new_count: usize) -> bool {
+    pub fn extend(&mut self, base: *mut u8, from: Units, to: Units) -> bool {
         let Some((index, unit)) = self.locate(base.addr()) else {
             return false;
         };
-        let more = new_count - count;
+        let more = (to - from).count();
         let arena = &self.arenas[index];
-        let end = unit + count;
+        let end = unit + from.count();
         if end + more > arena.committed || arena.free.run_from(end, more) < more {
             return false;
         }
@@ -174,16 +176,16 @@ impl Pool {
     /// Takes up to `most` dirty units that lie together out of the pool, those last to be handed out
     /// again, so that they can be purged without the lock. Where huge pages were asked for, only whole
     /// ones: the rest of one that is purged in part would be split into small pages.
-    pub fn take_dirty(&mut self, most: usize) -> Option<Taken> {
+    pub fn take_dirty(&mut self, most: Units) -> Option<Taken> {
         self.take_dirty_run(most, true, &(0..0))
     }
 
     /// The same for parts of huge pages too, but for nothing at the addresses in `spared`.
-    pub fn take_any_dirty(&mut self, most: usize, spared: &Range<usize>) -> Option<Taken> {
+    pub fn take_any_dirty(&mut self, most: Units, spared: &Range<usize>) -> Option<Taken> {
         self.take_dirty_run(most, false, spared)
     }
 
-    fn take_dirty_run(&mut self, most: usize, whole: bool, spared: &Range<usize>) -> Option<Taken> {
+    fn take_dirty_run(&mut self, most: Units, whole: bool, spared: &Range<usize>) -> Option<Taken> {
         for arena in self.arenas[..self.count].iter_mut().rev() {
             let mut below = usize::MAX;
             while let Some(last) = arena.dirty.last_before(below) {
@@ -193,8 +195,9 @@ impl Pool {
                     continue;
                 }
                 let above = address.checked_sub(spared.end);
-                let room = above.map_or(most, |above| most.min((above >> UNIT_SHIFT) + 1));
-                let run = arena.dirty.run_before(last + 1, room);
+                let room =
+                    above.map_or(most, |above| most.min(Units::filled_by(above) + Units::ONE));
+                let run = arena.dirty.run_before(last + 1, room.count());
                 below = last + 1 - run;
                 let (first, count) = if whole {
                     whole_pages(arena, below, run)
@@ -206,53 +209,54 @@ impl Pool {
                 }
                 arena.free.change(first, count, false);
                 arena.dirty.change(first, count, false);
-                self.dirty -= count;
+                let taken = Units::new(count);
+                self.dirty -= taken;
                 self.dirty_low = self.dirty_low.min(self.dirty);
-                self.purging += count;
-                return Some((arena.address(first), count));
+                self.purging += taken;
+                return Some((arena.address(first), taken));
             }
         }
         None
     }
 
     /// The addresses of the huge pages that a run lies in, and how many of their units are dirty.
-    pub(crate) fn huge_pages_of(&self, run: &Run) -> (Range<usize>, usize) {
+    pub(crate) fn huge_pages_of(&self, run: &Run) -> (Range<usize>, Units) {
         let Some((index, first)) = self.locate(run.base.addr().get()) else {
-            return (0..0, 0);
+            return (0..0, Units::NONE);
         };
         let arena = &self.arenas[index];
-        let pages = huge_pages_around(arena, first, run.units);
+        let pages = huge_pages_around(arena, first, run.units.count());
         if pages.is_empty() {
-            return (0..0, 0);
+            return (0..0, Units::NONE);
         }
         let base = arena.address(0).addr().get();
         let addresses = base + (pages.start << UNIT_SHIFT)..base + (pages.end << UNIT_SHIFT);
         let dirty = pages.filter(|&unit| arena.dirty.contains(unit)).count();
-        (addresses, dirty)
+        (addresses, Units::new(dirty))
     }
 
     /// Puts back what [`take_dirty`](Self::take_dirty) took.
-    pub fn put_purged(&mut self, base: NonNull<u8>, count: usize, clean: bool) {
-        self.purging -= count;
+    pub fn put_purged(&mut self, base: NonNull<u8>, units: Units, clean: bool) {
+        self.purging -= units;
         if let Some((index, unit)) = self.locate(base.addr().get()) {
             let arena = &mut self.arenas[index];
-            arena.free.change(unit, count, true);
+            arena.free.change(unit, units.count(), true);
             if !clean {
-                arena.dirty.change(unit, count, true);
-                self.dirty += count;
+                arena.dirty.change(unit, units.count(), true);
+                self.dirty += units;
             }
         }
     }
 
     /// Gives addresses of free units that are clean back to the system, `kept` units of each arena aside. True if any
     /// went.
-    pub fn shrink(&mut self, pages: &impl Pages, directory: &Directory, kept: usize) -> bool {
+    pub fn shrink(&mut self, pages: &impl Pages, directory: &Directory, kept: Units) -> bool {
         let before = self.committed;
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate() {
-            let gone = arena.shrink(pages, kept);
+            let gone = arena.shrink(pages, kept.count());
             if gone != 0 {
                 directory.extend(index, arena);
-                self.committed -= gone;
+                self.committed -= Units::new(gone);
             }
         }
         self.committed != before
@@ -270,7 +274,7 @@ impl Pool {
         let dirty = arenas
             .iter()
             .map(|arena| find_in(arena, &arena.dirty, count, alignment));
-        if self.dirty >= count
+        if self.dirty.count() >= count
             && let Some(found) = with_index(dirty)
         {
             return Some(found);
@@ -284,17 +288,19 @@ impl Pool {
         let along = resident_along(arena, unit, count);
         arena.free.change(unit, count, false);
         let soiled = arena.dirty.change(unit, count, false);
-        self.dirty = self.dirty + soil_huge_pages(arena, unit, count) - soiled;
+        let more = Units::new(soil_huge_pages(arena, unit, count));
+        self.dirty = self.dirty + more - Units::new(soiled);
         self.dirty_low = self.dirty_low.min(self.dirty);
-        self.taken += count;
-        self.live += count;
+        let units = Units::new(count);
+        self.taken += units;
+        self.live += units;
         self.peak = self.peak.max(self.live);
         Run {
             base: arena.address(unit),
             descriptor: arena.descriptor(unit),
-            units: count,
+            units,
             clean: soiled == 0,
-            fresh: count - soiled + along,
+            fresh: Units::new(count - soiled + along),
         }
     }
 
@@ -314,7 +320,7 @@ impl Pool {
             match commit(arena, pages, huge, count, slack) {
                 Ok(units) => {
                     directory.extend(index, arena);
-                    self.committed += units;
+                    self.committed += Units::new(units);
                     return self.find(count, alignment);
                 }
                 Err(reason) => is_full |= reason == Placed::Occupied,
@@ -334,7 +340,7 @@ impl Pool {
         directory.add(&arena);
         self.arenas[self.count] = arena;
         self.count += 1;
-        self.committed += units;
+        self.committed += Units::new(units);
         self.find(count, alignment)
     }
 
@@ -342,7 +348,7 @@ impl Pool {
     fn reserve_small(&self, pages: &impl Pages, wanted: usize) -> Option<Arena> {
         let wanted = wanted.next_power_of_two();
         let mut units = wanted
-            .max((self.committed / 2).next_power_of_two())
+            .max((self.committed / 2).count().next_power_of_two())
             .max(128);
         loop {
             match Arena::reserve(pages, units << UNIT_SHIFT, self.with_states) {

@@ -5,33 +5,33 @@ use core::ptr::NonNull;
 
 use heapdrome_pages::Pages;
 
-use crate::size_class::UNIT;
+use crate::units::amount::Units;
 use crate::units::memory::Memory;
-use crate::units::pool::{Pool, Run};
+use crate::units::pool::{Pool, Run, Taken};
 
 /// Units that are kept whatever happens: 256 KiB.
-const KEPT: usize = (256 << 10) / UNIT;
+const KEPT: Units = Units::filled_by(256 << 10);
 /// Where more units are in use, a part of those beyond is kept: 32 MiB. What a smaller heap would keep is soon faulted in.
-const SMALL_HEAP: usize = (32 << 20) / UNIT;
+const SMALL_HEAP: Units = Units::filled_by(32 << 20);
 /// Where no more units than these are put to use in an epoch, 16 MiB, memory is little used,
-const FEW: usize = (16 << 20) / UNIT;
+const FEW: Units = Units::filled_by(16 << 20);
 /// and as many as these count as idle that were not, 4 MiB: those that come and go are soon faulted in.
-const GRACE: usize = (4 << 20) / UNIT;
+const GRACE: Units = Units::filled_by(4 << 20);
 /// Units that are kept when memory grows: 128 KiB.
-const KEPT_AT_GROWTH: usize = (128 << 10) / UNIT;
+const KEPT_AT_GROWTH: Units = Units::filled_by(128 << 10);
 /// Units that are purged by one call of the system.
-const PIECE: usize = 64;
+const PIECE: Units = Units::new(64);
 
 impl Pool {
     /// Begins another epoch. Returns how many units are to be purged because they were idle throughout the one that ends, or nearly
     /// so if `grace` is granted and few were put to use; and how many of them may be parts of huge pages.
-    pub fn end_epoch(&mut self, grace: bool) -> (usize, usize) {
+    pub fn end_epoch(&mut self, grace: bool) -> (Units, Units) {
         if cfg!(debug_assertions) {
             self.check();
         }
         let few = take(&mut self.taken) <= FEW;
         let idle = self.dirty_low;
-        let grace = if grace && few { GRACE } else { 0 }.min(self.dirty - idle);
+        let grace = if grace && few { GRACE } else { Units::NONE }.min(self.dirty - idle);
         self.dirty_low = self.dirty;
         let beyond = self.live.saturating_sub(SMALL_HEAP);
         let kept = KEPT.max(beyond / 32);
@@ -55,25 +55,25 @@ impl<P: Pages> Memory<P> {
     }
 
     /// Purges up to `most` dirty units, but no parts of huge pages. Returns how many.
-    pub fn purge_units(&self, most: usize) -> usize {
+    pub fn purge_units(&self, most: Units) -> Units {
         self.purge_by(most, Pool::take_dirty)
     }
 
     /// Purges up to `most` dirty units, parts of huge pages too. Returns how many.
-    pub fn purge_any_units(&self, most: usize) -> usize {
+    pub fn purge_any_units(&self, most: Units) -> Units {
         self.purge_by(most, |pool, most| pool.take_any_dirty(most, &(0..0)))
     }
 
     /// Purges idle units, which were too scattered to serve, when as many become resident that were not: those of `run`
     /// if it is one. Some are kept.
-    pub fn purge_for(&self, units: usize, run: Option<Run>) {
-        if units == 0 {
+    pub fn purge_for(&self, units: Units, run: Option<Run>) {
+        if units == Units::NONE {
             return;
         }
         let (spared, excess) = {
             let pool = self.pool.lock();
             // What lies in a huge page of the run counts as dirty since it is about to become resident: it is not yet.
-            let (spared, own) = run.map_or((0..0, 0), |run| pool.huge_pages_of(&run));
+            let (spared, own) = run.map_or((0..0, Units::NONE), |run| pool.huge_pages_of(&run));
             let kept = KEPT_AT_GROWTH.max(pool.live / 8);
             (spared, pool.dirty.saturating_sub(own + kept))
         };
@@ -82,22 +82,18 @@ impl<P: Pages> Memory<P> {
         });
     }
 
-    fn purge_by(
-        &self,
-        most: usize,
-        take: impl Fn(&mut Pool, usize) -> Option<(NonNull<u8>, usize)>,
-    ) -> usize {
-        let mut done = 0;
+    fn purge_by(&self, most: Units, take: impl Fn(&mut Pool, Units) -> Option<Taken>) -> Units {
+        let mut done = Units::NONE;
         while done < most {
             let taken = take(&mut self.pool.lock(), PIECE.min(most - done));
-            let Some((base, count)) = taken else { break };
+            let Some((base, units)) = taken else { break };
             // SAFETY: the units are out of the pool, and nobody needs their contents.
-            let clean = unsafe { self.purge(base, count * UNIT) };
-            self.pool.lock().put_purged(base, count, clean);
+            let clean = unsafe { self.purge(base, units.bytes()) };
+            self.pool.lock().put_purged(base, units, clean);
             if !clean {
                 break;
             }
-            done += count;
+            done += units;
         }
         done
     }

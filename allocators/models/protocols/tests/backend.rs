@@ -7,6 +7,7 @@ use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::heap::threads::detach;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
+use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_elfmalloc::units::arena::Arena;
 use heapdrome_elfmalloc::units::class_map::ClassMap;
 use heapdrome_elfmalloc::units::descriptor::DescriptorRef;
@@ -276,7 +277,7 @@ fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
             }
         });
         assert!(map.start(&pages, base, 64 << 20));
-        map.set(base, 2, small());
+        map.set(base, Units::new(2), small());
         *handed_over.lock() = true;
         join(handle);
     });

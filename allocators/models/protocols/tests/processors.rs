@@ -6,6 +6,7 @@ use heapdrome_elfmalloc::heap::threads::detach;
 use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::slabs::bin::ClassBin;
+use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, give_all, new_backend, small, take};
 use heapdrome_models::{join, model, nothing_in_advance, spawn};
 
@@ -47,7 +48,7 @@ fn end(backend: &Shared, heaps: &[HeapRef]) {
     backend.check();
     assert_eq!(
         (backend.shards.slabs(), backend.memory().pool.lock().live),
-        (0, 0)
+        (0, Units::NONE)
     );
 }
 

@@ -13,6 +13,7 @@ use crate::heap::depot::Chunks;
 use crate::heap::thread_heap::AnyHeap;
 use crate::settings::Settings;
 use crate::slabs::shards::bin_of;
+use crate::units::amount::Units;
 
 /// Before memory grows, depots are emptied that hold more than this part of what lives,
 const WORTH_PART: usize = 16;
@@ -20,7 +21,7 @@ const WORTH_PART: usize = 16;
 const WORTH_BYTES: usize = 64 << 10;
 /// if memory has grown by this part, and at all, since that was last done.
 const GROWN_PART: usize = 64;
-const LEAST_GROWN: usize = 1;
+const LEAST_GROWN: Units = Units::ONE;
 
 impl<P: Pages> Heaps<P> {
     /// Purges, if an epoch has passed, what was idle throughout it. Half the decay time is an epoch, so
@@ -63,7 +64,7 @@ impl<P: Pages> Heaps<P> {
             self.shards.purge_idle_slabs();
             // Where addresses are limited, others need those that are idle: stacks, mappings of files.
             if address_space_limit().is_some() {
-                memory.release_addresses(0);
+                memory.release_addresses(Units::NONE);
             }
         }
     }
@@ -113,16 +114,16 @@ impl<P: Pages> Heaps<P> {
 
     /// Gives empty slabs back before memory grows by some units, and what lies in depots if
     /// that is much. Slabs that become empty by it may serve instead.
-    pub fn before_growth(&self, units: usize) {
+    pub fn before_growth(&self, units: Units) {
         let live = self.memory().live_units();
         // Relaxed: a number that stands alone.
-        let emptied_at = self.emptied_at.load(Relaxed);
+        let emptied_at = Units::new(self.emptied_at.load(Relaxed));
         if live.abs_diff(emptied_at) < (live / GROWN_PART).max(LEAST_GROWN)
             || self.memory().pool.lock().dirty >= units
         {
             return;
         }
-        self.emptied_at.store(live, Relaxed);
+        self.emptied_at.store(live.count(), Relaxed);
         self.retire_empties();
         if self.memory().pool.lock().dirty >= units {
             return;

@@ -10,7 +10,8 @@ use crate::misuse::Misuse;
 use crate::size_class::SizeClass;
 use crate::slabs::bin::{Bin, ClassBin};
 use crate::slabs::free_blocks::FreeBlocks;
-use crate::slabs::partial::{Detached, DetachedList, Slabs};
+use crate::slabs::partial::Slabs;
+use crate::slabs::partial::held::{Detached, DetachedList};
 use crate::slabs::shard::{Shard, ShardRef};
 use crate::slabs::slab::SlabRef;
 
@@ -77,13 +78,13 @@ impl<P: Pages> Shards<P> {
         let mut slabs = bin.lock();
         while index < blocks.len() {
             let slab = self.slab_at(blocks[index])?;
-            if !slabs.has(slab) {
+            let Some(locked) = slabs.find(slab) else {
                 blocks[kept] = blocks[index];
                 kept += 1;
                 index += 1;
                 continue;
-            }
-            if !follows(blocks, index, size) && slab.give_one(blocks[index]) {
+            };
+            if !follows(blocks, index, size) && locked.give_one(blocks[index]) {
                 index += 1;
                 continue;
             }
@@ -116,12 +117,13 @@ impl<P: Pages> Shards<P> {
 
     #[inline(never)]
     fn retire_one(&self, slab: Detached) {
-        let slab = slab.slab();
-        let (class, units) = (slab.class(), slab.head().units());
-        let Some(base) = NonNull::new(slab.head().base()) else {
+        let bitmap = slab.slab().external_bits();
+        let slab = slab.handle();
+        let (class, units) = (slab.class(), slab.units());
+        let Some(base) = NonNull::new(slab.base()) else {
             return;
         };
-        if let Some(bitmap) = NonNull::new(slab.external_bits()) {
+        if let Some(bitmap) = NonNull::new(bitmap) {
             self.free_bitmap(bitmap, class);
         }
         self.memory.map.set(base, units, SizeClass::NONE);

@@ -5,10 +5,12 @@ use core::ptr::NonNull;
 use heapdrome_pages::Pages;
 
 use super::Shards;
-use crate::size_class::{SizeClass, UNIT};
+use crate::size_class::SizeClass;
 use crate::slabs::bin::ClassBin;
-use crate::slabs::partial::{DetachedList, Slabs};
-use crate::slabs::slab_purge::{Bits, Claimed};
+use crate::slabs::partial::Slabs;
+use crate::slabs::partial::held::DetachedList;
+use crate::slabs::partial::purge::{Bits, Claimed};
+use crate::units::amount::Units;
 
 /// Partial slabs whose pages are purged in one epoch, at most: each may cost several calls.
 const SLABS: usize = 2048;
@@ -98,7 +100,7 @@ impl<P: Pages> Shards<P> {
             let start = (first * size).next_multiple_of(page);
             // What is behind the last block is resident too where it is part of a huge page.
             let end = if index == blocks {
-                usize::from(class.geometry().units) * UNIT
+                Units::of_slab(class).bytes()
             } else {
                 index * size / page * page
             };

@@ -18,9 +18,10 @@ impl Pool {
                 assert!(arena.free.contains(unit) || !arena.dirty.contains(unit));
             }
         }
-        assert_eq!(dirty, self.dirty, "the count of dirty units");
-        assert_eq!(committed, self.committed, "the count of committed units");
-        let known = free + self.live + self.purging;
+        assert_eq!(dirty, self.dirty.count(), "the count of dirty units");
+        let counted = self.committed.count();
+        assert_eq!(committed, counted, "the count of committed units");
+        let known = free + (self.live + self.purging).count();
         assert_eq!(known, committed, "free, in use, or being purged");
     }
 

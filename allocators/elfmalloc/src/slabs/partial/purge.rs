@@ -1,6 +1,7 @@
 //! Slabs of which free pages are purged: what of them is idle, and how they are out of their bin's lists meanwhile.
 
-use crate::slabs::partial::{BUCKETS, Detached, Slabs};
+use super::held::{Detached, locked};
+use super::{BUCKETS, Slabs};
 use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab, SlabRef};
 
 /// Minimum number of purgeable bytes that justifies a call of the system: of one block, or more than were purged of a
@@ -8,16 +9,16 @@ use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab, SlabRef};
 const WORTH: usize = 16 << 10;
 
 /// A copy of a slab's bitmap, with those of the free blocks that may be purged.
-pub(super) type Bits = [u64; MOST_WORDS];
+pub(in crate::slabs) type Bits = [u64; MOST_WORDS];
 
 /// Slabs that are out of their bin's lists to be purged, linked by `next`. Each must come back by
 /// [`put_back`](Slabs::put_back).
 #[must_use]
-pub(super) struct ClaimedList(Option<SlabRef>);
+pub(in crate::slabs) struct ClaimedList(Option<SlabRef>);
 
 impl ClaimedList {
     /// Whether there are none.
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(in crate::slabs) const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 }
@@ -27,29 +28,29 @@ impl Iterator for ClaimedList {
 
     fn next(&mut self) -> Option<Claimed> {
         let slab = self.0?;
-        self.0 = slab.next.get();
+        self.0 = locked(slab).next.get();
         Some(Claimed(slab))
     }
 }
 
 /// One of them. Blocks of it that are free stay so until it is back.
 #[must_use]
-pub(super) struct Claimed(SlabRef);
+pub(in crate::slabs) struct Claimed(SlabRef);
 
 impl Claimed {
     /// First byte of the slab.
-    pub(super) fn base(&self) -> *mut u8 {
-        self.0.head().base()
+    pub(in crate::slabs) fn base(&self) -> *mut u8 {
+        self.0.base()
     }
 }
 
 impl Slabs {
     /// Takes up to `most` slabs that are due for a purge out of the lists, so that this can be done without
     /// the lock.
-    pub(super) fn claim(&mut self, most: usize) -> ClaimedList {
+    pub(in crate::slabs) fn claim(&mut self, most: usize) -> ClaimedList {
         let mut claimed = None;
         let mut left = most;
-        if let Some(slab) = self.active.take_if(|slab| slab.due.get() != 0) {
+        if let Some(slab) = self.active.take_if(|slab| locked(*slab).due.get() != 0) {
             self.link(slab);
         }
         for bucket in 0..BUCKETS {
@@ -57,11 +58,12 @@ impl Slabs {
             while let Some(slab) = next
                 && left != 0
             {
-                next = slab.next.get();
-                if slab.due.get() != 0 {
+                let held = locked(slab);
+                next = held.next.get();
+                if held.due.get() != 0 {
                     self.unlink(slab);
-                    slab.place.set(Place::Claimed);
-                    slab.next.set(claimed);
+                    held.place.set(Place::Claimed);
+                    held.next.set(claimed);
                     claimed = Some(slab);
                     left -= 1;
                 }
@@ -72,22 +74,22 @@ impl Slabs {
 
     /// Puts a slab back that was claimed from this bin, of which the last `purged` free blocks were purged. Returns it if
     /// all of its blocks have come back since: then it has left the bin.
-    pub(super) fn put_back(&mut self, claimed: Claimed, purged: u16) -> Option<Detached> {
-        let slab = claimed.0;
+    pub(in crate::slabs) fn put_back(&mut self, claimed: Claimed, purged: u16) -> Option<Detached> {
+        let slab = locked(claimed.0);
         slab.purged.set(purged);
         if slab.drawn.get() == Drawn::BeforeLook {
             slab.drawn.set(Drawn::NotSincePurge);
         }
         if !slab.is_empty() {
-            self.link(slab);
+            self.link(claimed.0);
             return None;
         }
-        Some(self.let_go(slab))
+        Some(self.let_go(claimed.0))
     }
 
     /// Returns the free blocks that are to be purged of a slab that was claimed from this bin, and how many they are.
-    pub(super) fn take_due(&mut self, claimed: &Claimed) -> (Bits, u16) {
-        let slab = claimed.0;
+    pub(in crate::slabs) fn take_due(&mut self, claimed: &Claimed) -> (Bits, u16) {
+        let slab = locked(claimed.0);
         let mut bits = [0; MOST_WORDS];
         let words = slab.class().geometry().words();
         for (word, copy) in bits[..words].iter_mut().enumerate() {
@@ -101,7 +103,7 @@ impl Slabs {
 
     /// Looks at slabs until `most` are due, and marks those free blocks as due that have been idle since that was last
     /// done. Returns how many slabs are.
-    pub(super) fn mark_idle(&mut self, most: usize) -> usize {
+    pub(in crate::slabs) fn mark_idle(&mut self, most: usize) -> usize {
         let mut due = 0;
         self.each_partial(|slab| {
             if due != most && slab.mark_idle() {
@@ -113,7 +115,7 @@ impl Slabs {
 
     /// Looks at all slabs, and marks all free blocks as due of those where any may be resident. Returns how many slabs
     /// are.
-    pub(super) fn mark_free(&mut self) -> usize {
+    pub(in crate::slabs) fn mark_free(&mut self) -> usize {
         let mut due = 0;
         self.each_partial(|slab| due += usize::from(slab.mark_free()));
         due
