@@ -6,10 +6,10 @@ mod races;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use heapdrome_report::{Cause, reason, reason_for};
 use heapdrome_schema::{
     Bytes, CallTime, EntrantResult, Evidence, MemoryParts, RaceResult, Role, SystemCalls, Verdict,
 };
-use heapdrome_report::{Cause, reason, reason_for};
 use races::{compared, empty, full, series};
 
 /// Figures of one row: seconds in the program and in the kernel, and page faults.
