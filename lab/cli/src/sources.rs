@@ -73,9 +73,12 @@ fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
         Saved::Race(result) => result.rounds == 0 || result.entrants.is_empty(),
         Saved::Collection(races) => {
             let empty = races.races.iter().all(|race| race.result.rounds == 0);
-            // A search such as that for the least memory, which tests no sentences of a document.
+            // A search that an older heapdrome saved, which tests no sentences of a document.
             let tables_alone = races.claims.is_empty() && !races.tables.is_empty();
-            empty && races.misuse().is_empty() && races.ccdfs().is_empty() && !tables_alone
+            let no_parts = races.misuse().is_empty()
+                && races.ccdfs().is_empty()
+                && races.searches().is_empty();
+            empty && no_parts && !tables_alone
         }
     };
     if nothing {
