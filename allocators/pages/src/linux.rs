@@ -1,9 +1,13 @@
 //! The contract kept by Linux.
 
-use core::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
+#[cfg(not(miri))]
+use core::ptr::with_exposed_provenance_mut;
+use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::{Access, Advice, KeepErrno, Pages, Placed, Remap};
+#[cfg(not(miri))]
+use crate::Placed;
+use crate::{Access, Advice, KeepErrno, Pages, Remap};
 
 /// Memory mappings of this process.
 #[derive(Clone, Copy, Debug, Default)]
