@@ -114,7 +114,7 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
                     words::grouped(proof.served_processes)
                 )
             }
-            None => "without proof".to_owned(),
+            None => "has no proof".to_owned(),
         };
         let name = foreign::name(&row.entrant.allocator);
         match groups.iter_mut().find(|(known, _)| *known == served) {

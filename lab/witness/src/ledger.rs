@@ -1,6 +1,6 @@
 //! The counts that a process left.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -203,18 +203,20 @@ fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
     Some((followed.calibration > 0).then_some(followed))
 }
 
-/// What lies in a record. Where root watches, everybody may write into its folder: a link is not
-/// followed, a pipe is not waited for, and no more is read than a record holds.
-fn contents(record: &Path) -> Option<Vec<u8>> {
+/// Opens a record. Where root watches, everybody may write into its folder: a link is not followed, and a
+/// pipe is not waited for.
+pub(crate) fn open(record: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let options = options.read(true);
     let options = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let file = options.open(record).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
+    file.metadata().ok()?.is_file().then_some(file)
+}
+
+/// What lies in a record, of which no more is read than one holds.
+fn contents(record: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut limited = file.take(size_of::<Record>() as u64);
+    let mut limited = open(record)?.take(size_of::<Record>() as u64);
     limited.read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }

@@ -2,7 +2,7 @@
 //!
 //! A program that defines `operator new` calls it past the counting library. If that passes on to malloc, as most do,
 //! each call counts there. If it keeps a pool, no allocator that is raced serves what comes from it. So the processor stops
-//! the program's first thread at the beginning of that function (a hardware breakpoint), a thousand times at most: a call
+//! the program's first thread at the beginning of that function (a hardware breakpoint), 1,001 times at most: a call
 //! after which the library has counted nothing until the next one reached no malloc.
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::layout::{FUNCTIONS, Function, Record};
-use crate::ledger::takes_memory;
+use crate::ledger::{open, takes_memory};
 
 /// Calls that are watched; each stops the thread.
 const MOST: u32 = 1_000;
@@ -42,6 +42,7 @@ pub(crate) struct NewWatch {
     record: Option<File>,
     /// Calls that were counted by the latest stop.
     counted: Option<u64>,
+    stops: u32,
     found: OwnNew,
 }
 
@@ -53,6 +54,7 @@ impl NewWatch {
             address,
             record: None,
             counted: None,
+            stops: 0,
             found: OwnNew::default(),
         })
     }
@@ -64,7 +66,7 @@ impl NewWatch {
             return false;
         }
         if self.record.is_none() {
-            self.record = File::open(record).ok();
+            self.record = open(record);
         }
         let counted = self.record.as_ref().and_then(counted);
         if let (Some(before), Some(now)) = (self.counted, counted) {
@@ -72,7 +74,9 @@ impl NewWatch {
             self.found.apart += u32::from(before == now);
         }
         self.counted = counted;
-        if self.found.watched >= MOST {
+        // Also of a program that has no record, since the library was kept out of it.
+        self.stops += 1;
+        if self.stops > MOST {
             breakpoint::clear(self.pid);
         }
         true

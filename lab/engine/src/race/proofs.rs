@@ -183,10 +183,13 @@ impl Contest {
         self.remark(format!("{cause} before round {round}{then}"))?;
         // Accepted first: what changes once more during the proof is found before the next run.
         self.race.accept_library(entrant).map_err(measure_failure)?;
-        if !unproven {
-            self.prover.prove(&mut self.race, entrant, None)?;
+        if unproven {
+            return Ok(());
         }
-        Ok(())
+        match self.prover.prove(&mut self.race, entrant, None)? {
+            Shown::Traces(program) => Err(Failure::Baseline(traces(&program))),
+            Shown::Proof(_) | Shown::Failed { .. } => Ok(()),
+        }
     }
 
     /// Takes the proofs again that a changed executable made void.

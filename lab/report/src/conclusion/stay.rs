@@ -30,7 +30,9 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
         .iter()
         .all(|one| one.standing(Figure::Processor) == Standing::Same)
     {
-        let what = format!("Stay with {baseline}: no allocator changes its processor time.");
+        let what = format!(
+            "Stay with {baseline}: no allocator changes its processor time by as much as matters."
+        );
         let less = little(sheet, rivals).map_or_else(
             || {
                 ", and none was shown to take less wall time, or less memory in the same time"

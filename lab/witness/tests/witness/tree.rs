@@ -160,6 +160,23 @@ fn an_operator_new_that_takes_its_memory_elsewhere_is_told_beside_calls_of_mallo
 }
 
 #[test]
+fn an_operator_new_is_not_watched_for_ever_where_the_library_is_kept_out() {
+    let bench = Bench::new();
+    let calls = r#"
+        int main() {
+            for (int i = 0; i < 5000000; i++) std::free(::operator new(64));
+        }
+    "#;
+    let source = [&operators(FROM_MALLOC), calls].concat();
+    let program = bench.cxx("wrapper", &source, &[]);
+    let mut request = bench.request(&bench.bump(), &["/usr/bin/env", "-i", &program]);
+    // A stop takes about 10 microseconds: all of them would take longer than this.
+    request.timeout = Some(std::time::Duration::from_secs(20));
+    let report = bench.take(&request).expect("a report");
+    assert_eq!(report.ending, heapdrome_schema::Ending::Exited(0));
+}
+
+#[test]
 fn an_operator_new_of_a_library_is_told_where_it_serves_more_than_malloc() {
     let bench = Bench::new();
     for (name, take, is_told) in [
