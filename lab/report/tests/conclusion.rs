@@ -1,12 +1,15 @@
-//! The conclusion of a race: what to take, why, and how sure that is.
+//! The advice of a race: what to take.
 
 mod races;
+#[path = "races/ratios.rs"]
+mod ratios;
 #[path = "races/seven.rs"]
 mod seven;
 
-use heapdrome_report::{Advice, Conclusion, Exporter, Figure, Terminal, interim};
-use heapdrome_schema::{Better, Entrant, Metric, RaceResult, Role, Verdict};
-use races::{bare, compared, empty, full, usual};
+use heapdrome_report::{Advice, Conclusion, Figure};
+use heapdrome_schema::{Better, Entrant, Metric, RaceResult, Verdict};
+use races::{compared, empty, usual};
+use ratios::{ALL_EVEN, FAST, UNSEEN};
 use seven::{EVEN, SAME, race, with_noise};
 
 /// The advice of a conclusion, without its sentences.
@@ -24,19 +27,6 @@ fn advised(result: &RaceResult) -> String {
     }
 }
 
-/// Everything that a race says, on lines that do not end.
-fn in_full(result: &RaceResult) -> String {
-    let terminal = Terminal {
-        width: 1000,
-        colour: false,
-    };
-    String::from_utf8(terminal.export(result).expect("it exports")).expect("UTF-8")
-}
-
-const MANY: [(f64, f64); 3] = [EVEN; 3];
-const FAST: [(f64, f64); 3] = [(0.71, 0.02), (0.72, 0.02), (1.14, 0.01)];
-const UNSEEN: [(f64, f64); 3] = [(1.0, 0.5), (1.0, 0.4), (1.0, 0.02)];
-
 /// Holds that each result leads to the advice beside it.
 fn advises<const CASES: usize>(cases: [(&str, RaceResult); CASES]) {
     for (place, (expected, result)) in cases.into_iter().enumerate() {
@@ -48,7 +38,7 @@ fn advises<const CASES: usize>(cases: [(&str, RaceResult); CASES]) {
 #[test]
 fn what_is_better_in_one_figure_and_worse_in_none_is_taken() {
     advises([
-        ("mimalloc2 for Wall", race(&[("mimalloc2", FAST)], MANY)),
+        ("mimalloc2 for Wall", race(&[("mimalloc2", FAST)], ALL_EVEN)),
         // The machine is busy: wall time decides nothing.
         (
             "mimalloc2 for Processor",
@@ -56,7 +46,7 @@ fn what_is_better_in_one_figure_and_worse_in_none_is_taken() {
         ),
         (
             "jemalloc for Memory",
-            race(&[("jemalloc", [SAME, SAME, (0.8, 0.02)])], MANY),
+            race(&[("jemalloc", [SAME, SAME, (0.8, 0.02)])], ALL_EVEN),
         ),
         // Of two whose wall times overlap, the one that takes less processor time.
         (
@@ -66,7 +56,7 @@ fn what_is_better_in_one_figure_and_worse_in_none_is_taken() {
                     ("mimalloc2", [(0.85, 0.14), (0.7, 0.02), EVEN]),
                     ("rpmalloc", [(0.80, 0.15), (0.85, 0.02), EVEN]),
                 ],
-                MANY,
+                ALL_EVEN,
             ),
         ),
     ]);
@@ -79,7 +69,7 @@ fn a_setting_is_taken_where_it_reaches_what_a_library_reaches() {
             ("mimalloc2", FAST),
             ("system-huge", [setting, setting, EVEN]),
         ];
-        race(&entrants, MANY)
+        race(&entrants, ALL_EVEN)
     };
     advises([
         (
@@ -93,9 +83,9 @@ fn a_setting_is_taken_where_it_reaches_what_a_library_reaches() {
 #[test]
 fn what_is_worse_in_one_figure_is_not_taken() {
     let slower = [(1.2, 0.05), (1.2, 0.05), (1.3, 0.02)];
-    let one = |ratios| race(&[("mimalloc2", ratios)], MANY);
+    let one = |ratios| race(&[("mimalloc2", ratios)], ALL_EVEN);
     advises([
-        ("Stay", race(&[], MANY)),
+        ("Stay", race(&[], ALL_EVEN)),
         ("Stay", race(&[], slower)),
         // Less processor time, but longer.
         ("Stay", one([(1.1, 0.05), (0.8, 0.02), EVEN])),
@@ -143,8 +133,8 @@ fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
     let one = |ratios, others| race(&[("mimalloc2", ratios)], others);
     let told = |result: &RaceResult| Conclusion::of(result).to_string();
     advises([
-        ("Stay", one([EVEN, EVEN, LITTLE], MANY)),
-        ("Stay", one([LITTLE, LITTLE, EVEN], MANY)),
+        ("Stay", one([EVEN, EVEN, LITTLE], ALL_EVEN)),
+        ("Stay", one([LITTLE, LITTLE, EVEN], ALL_EVEN)),
         ("NoneMatters", one([SAME, SAME, LITTLE], [SAME, SAME, EVEN])),
         (
             "NoneMatters",
@@ -156,17 +146,17 @@ fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
         // One figure gains too little, another enough.
         (
             "mimalloc2 for Memory",
-            one([LITTLE, LITTLE, (0.8, 0.02)], MANY),
+            one([LITTLE, LITTLE, (0.8, 0.02)], ALL_EVEN),
         ),
         (
             "mimalloc2 for Processor",
-            one([LITTLE, (0.9, 0.02), EVEN], MANY),
+            one([LITTLE, (0.9, 0.02), EVEN], ALL_EVEN),
         ),
     ]);
     for (ratios, others, expected) in [
         (
             [EVEN, EVEN, LITTLE],
-            MANY,
+            ALL_EVEN,
             "Stay with system. mimalloc2 takes 1.0% less memory than system, too little to act on.",
         ),
         (
@@ -197,7 +187,7 @@ fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
 #[test]
 fn a_price_too_small_to_matter_is_no_condition() {
     let more = (1.007, 0.005);
-    let result = race(&[("mimalloc2", [FAST[0], FAST[1], more])], MANY);
+    let result = race(&[("mimalloc2", [FAST[0], FAST[1], more])], ALL_EVEN);
     let what = Conclusion::of(&result).what;
     assert_eq!(what, "Take mimalloc2.");
 }
@@ -209,7 +199,7 @@ fn nothing_that_the_baseline_beats_is_ever_taken() {
         for processor in values {
             for memory in values {
                 let ratios = [wall, processor, memory].map(|ratio| (ratio, 0.03));
-                let result = race(&[("mimalloc2", ratios)], MANY);
+                let result = race(&[("mimalloc2", ratios)], ALL_EVEN);
                 let taken = Conclusion::of(&result).taken().is_some();
                 let gains = wall < 1.0
                     || wall == 1.0 && processor < 1.0
@@ -218,51 +208,6 @@ fn nothing_that_the_baseline_beats_is_ever_taken() {
             }
         }
     }
-}
-
-#[test]
-fn the_three_sentences_say_what_to_take_why_and_how_sure() {
-    let told = |result: &RaceResult| Conclusion::of(result).to_string();
-    assert_eq!(
-        told(&race(&[("mimalloc2", FAST)], MANY)),
-        "Take mimalloc2 if 14% more memory (2.84 MiB) is acceptable. Against system: wall time 1.41x faster (1.37 to \
-         1.45), processor time 1.39x faster (1.35 to 1.43), peak memory 14% more (13 to 15). This is 95% \
-         sure after 32 rounds."
-    );
-    let huge = [(0.73, 0.02), (0.73, 0.02), EVEN];
-    let setting = told(&race(&[("mimalloc2", FAST), ("system-huge", huge)], MANY));
-    assert!(
-        setting.starts_with("Take system-huge (set GLIBC_TUNABLES=glibc.malloc.hugetlb=1). "),
-        "{setting}"
-    );
-    assert!(
-        setting.contains("; mimalloc2 was not shown to be slower than that. "),
-        "{setting}"
-    );
-    let busy = told(&race(
-        &[("mimalloc2", [(0.9, 0.3), (0.8, 0.02), EVEN])],
-        UNSEEN,
-    ));
-    assert!(
-        busy.contains(
-            "wall time undecided (0.60 to 1.20), processor time 1.25x faster (1.22 to 1.28)"
-        ),
-        "{busy}"
-    );
-    assert_eq!(
-        told(&race(&[], [SAME, SAME, (1.3, 0.02)])),
-        "Stay with system: no allocator matters here. Every rival takes system's time within 2%, and none \
-         was shown to take less memory. Differences under 1.3% may have gone unseen."
-    );
-    let unclear = told(&with_noise(race(&[], UNSEEN), 0.46));
-    assert_eq!(
-        unclear,
-        "No answer: keep system for now. None was shown to beat system. Only differences above 46% in wall \
-         time and 46% in processor time were sure to be shown: run it longer or on a quieter machine."
-    );
-    let unseen = [UNSEEN[0], UNSEEN[1], (0.8, 0.02)];
-    let unseen = told(&with_noise(race(&[("jemalloc", unseen)], UNSEEN), 0.46));
-    assert!(unseen.contains("jemalloc takes 20% less"), "{unseen}");
 }
 
 #[test]
@@ -287,46 +232,9 @@ fn a_command_that_hardly_uses_malloc_is_not_raced_for_longer() {
 }
 
 #[test]
-fn figures_that_nobody_could_read_are_words() {
-    let told = with_noise(race(&[], UNSEEN), 654_465.766);
-    let told = in_full(&told);
-    assert!(
-        told.contains("Not even a factor of two was sure to be shown"),
-        "{told}"
-    );
-    assert!(
-        told.contains("could have shown: more than a factor of ten;"),
-        "{told}"
-    );
-    assert!(!told.contains("65446"), "{told}");
-}
-
-#[test]
-fn what_speaks_against_the_best_is_told_with_it() {
-    let mut result = usual();
-    let best = result
-        .entrants
-        .iter_mut()
-        .find(|row| row.allocator == "mimalloc3");
-    let best = best.expect("it races");
-    best.output = "different".to_owned();
-    best.known_faults = vec!["a fault".to_owned()];
-    if let Some(noise) = &mut result.noise_floor {
-        noise.baseline_again = compared(Verdict::Slower, 1.03, 0.01);
-    }
-    let told = Conclusion::of(&result).sure;
-    assert_eq!(
-        told,
-        "This is 95% sure after 3 rounds, but system seemed 1.03x slower (1.02 to 1.04) than itself, so \
-         differences of that size prove nothing here, its output differs from that under system and \
-         mimalloc3 has 1 known fault (heapdrome allocators show mimalloc3)."
-    );
-}
-
-#[test]
 fn only_judged_figures_decide() {
     let less = [(1.0, 0.3), (0.8, 0.02), EVEN];
-    let mut result = race(&[("mimalloc2", less)], MANY);
+    let mut result = race(&[("mimalloc2", less)], ALL_EVEN);
     assert_eq!(advised(&result), "mimalloc2 for Processor");
     result.options.judged = vec!["wall_s".to_owned()];
     assert_eq!(advised(&result), "Stay");
@@ -334,7 +242,7 @@ fn only_judged_figures_decide() {
 
 #[test]
 fn a_judged_metric_goes_before_times_and_its_direction_counts() {
-    let mut result = race(&[("jemalloc", FAST)], MANY);
+    let mut result = race(&[("jemalloc", FAST)], ALL_EVEN);
     result.options.judged = vec!["rps".to_owned()];
     for (better, expected) in [(Better::Higher, "mimalloc2"), (Better::Lower, "rpmalloc")] {
         let (name, pattern) = ("rps".to_owned(), "x".to_owned());
@@ -358,7 +266,7 @@ fn a_judged_metric_goes_before_times_and_its_direction_counts() {
 
 #[test]
 fn what_runs_today_is_no_change() {
-    let mut result = race(&[("mimalloc2", FAST)], MANY);
+    let mut result = race(&[("mimalloc2", FAST)], ALL_EVEN);
     let mut rivals = result.entrants.iter_mut();
     let today = rivals.find(|row| row.allocator == "mimalloc2");
     today.expect("it races").allocator = Entrant::AS_IS.to_owned();
@@ -372,7 +280,7 @@ fn what_runs_today_is_no_change() {
 
 #[test]
 fn nothing_is_taken_without_a_proof() {
-    let mut result = race(&[("mimalloc2", FAST), ("jemalloc", FAST)], MANY);
+    let mut result = race(&[("mimalloc2", FAST), ("jemalloc", FAST)], ALL_EVEN);
     let mut rivals = result.entrants.iter_mut();
     let best = rivals.find(|row| row.allocator == "mimalloc2");
     best.expect("it races").proof = None;
@@ -383,64 +291,6 @@ fn nothing_is_taken_without_a_proof() {
     assert_eq!(advised(&result), "Unproven");
     let told = Conclusion::of(&result).to_string();
     assert!(told.contains("No proof was taken"), "{told}");
-}
-
-#[test]
-fn the_hardened_are_a_class_of_their_own() {
-    let mut result = usual();
-    for row in &mut result.entrants {
-        row.hardened = row.role == Role::Rival;
-    }
-    assert_eq!(advised(&result), "Stay");
-    let told = in_full(&result);
-    assert!(
-        told.contains("Only hardened allocators were compared"),
-        "{told}"
-    );
-    assert!(
-        told.contains("Of the hardened, mimalloc3: wall time 1.08x faster"),
-        "{told}"
-    );
-}
-
-#[test]
-fn who_is_smaller_and_slower_is_named_in_full() {
-    let mut result = race(&[("mimalloc2", FAST)], MANY);
-    let small = [(1.1, 0.02), (1.1, 0.02), (0.8, 0.02)];
-    result.entrants.push(seven::rival("small", small));
-    let told = in_full(&result);
-    assert!(
-        told.contains("Where memory matters more: small, wall time 1.10x slower"),
-        "{told}"
-    );
-    // One that is as fast as the baseline and larger is beaten by it.
-    let larger = [EVEN, EVEN, (1.1, 0.02)];
-    let mut result = race(&[("mimalloc2", [FAST[0], FAST[1], (1.5, 0.02)])], MANY);
-    result.entrants.push(seven::rival("larger", larger));
-    let told = in_full(&result);
-    assert!(
-        !told.contains("Where memory matters more: larger"),
-        "{told}"
-    );
-}
-
-#[test]
-fn without_a_comparison_nothing_is_claimed() {
-    let mut result = usual();
-    result.entrants.truncate(1);
-    let told = Conclusion::of(&result).to_string();
-    assert!(
-        told.contains("There is nothing to compare with system."),
-        "{told}"
-    );
-    result.entrants.push(full("x", Role::Rival, 1.0, 1.0));
-    let told = Conclusion::of(&result).to_string();
-    assert!(
-        told.contains("There is no interval before five rounds."),
-        "{told}"
-    );
-    let told = Conclusion::of(&empty()).to_string();
-    assert!(told.contains("No round is complete."), "{told}");
 }
 
 #[test]
@@ -461,25 +311,4 @@ fn a_figure_that_no_race_has_is_left_out() {
         "{told}"
     );
     assert!(!told.to_string().contains("memory"), "{told}");
-}
-
-#[test]
-fn entrants_without_a_comparison_are_ranked_by_their_medians() {
-    let mut result = usual();
-    result.entrants = vec![
-        full("slow", Role::Rival, 90.0, 1.0),
-        full("system", Role::Baseline, 75.0, 1.0),
-        bare("unknown", Role::Rival),
-        full("fast", Role::Rival, 60.0, 1.0),
-    ];
-    let told = interim(
-        &result,
-        Terminal {
-            width: 100,
-            colour: false,
-        },
-    );
-    let place = |name: &str| told.find(&format!("\n{name}")).expect("it is there");
-    let places = ["fast", "system", "slow", "unknown"].map(place);
-    assert!(places.is_sorted(), "{told}");
 }

@@ -1,0 +1,186 @@
+//! The sentences of a conclusion: what to take, why, and how sure that is.
+
+mod races;
+#[path = "races/ratios.rs"]
+mod ratios;
+#[path = "races/seven.rs"]
+mod seven;
+
+use heapdrome_report::{Advice, Conclusion, Exporter, Terminal, interim};
+use heapdrome_schema::{RaceResult, Role, Verdict};
+use races::{bare, compared, empty, full, usual};
+use ratios::{ALL_EVEN, FAST, UNSEEN};
+use seven::{EVEN, SAME, race, with_noise};
+
+/// Everything that a race says, on lines that do not end.
+fn in_full(result: &RaceResult) -> String {
+    let terminal = Terminal {
+        width: 1000,
+        colour: false,
+    };
+    String::from_utf8(terminal.export(result).expect("it exports")).expect("UTF-8")
+}
+
+#[test]
+fn the_three_sentences_say_what_to_take_why_and_how_sure() {
+    let told = |result: &RaceResult| Conclusion::of(result).to_string();
+    assert_eq!(
+        told(&race(&[("mimalloc2", FAST)], ALL_EVEN)),
+        "Take mimalloc2 if 14% more memory (2.84 MiB) is acceptable. Against system: wall time 1.41x faster (1.37 to \
+         1.45), processor time 1.39x faster (1.35 to 1.43), peak memory 14% more (13 to 15). This is 95% \
+         sure after 32 rounds."
+    );
+    let huge = [(0.73, 0.02), (0.73, 0.02), EVEN];
+    let setting = told(&race(
+        &[("mimalloc2", FAST), ("system-huge", huge)],
+        ALL_EVEN,
+    ));
+    assert!(
+        setting.starts_with("Take system-huge (set GLIBC_TUNABLES=glibc.malloc.hugetlb=1). "),
+        "{setting}"
+    );
+    assert!(
+        setting.contains("; mimalloc2 was not shown to be slower than that. "),
+        "{setting}"
+    );
+    let busy = told(&race(
+        &[("mimalloc2", [(0.9, 0.3), (0.8, 0.02), EVEN])],
+        UNSEEN,
+    ));
+    assert!(
+        busy.contains(
+            "wall time undecided (0.60 to 1.20), processor time 1.25x faster (1.22 to 1.28)"
+        ),
+        "{busy}"
+    );
+    assert_eq!(
+        told(&race(&[], [SAME, SAME, (1.3, 0.02)])),
+        "Stay with system: no allocator matters here. Every rival takes system's time within 2%, and none \
+         was shown to take less memory. Differences under 1.3% may have gone unseen."
+    );
+    let unclear = told(&with_noise(race(&[], UNSEEN), 0.46));
+    assert_eq!(
+        unclear,
+        "No answer: keep system for now. None was shown to beat system. Only differences above 46% in wall \
+         time and 46% in processor time were sure to be shown: run it longer or on a quieter machine."
+    );
+    let unseen = [UNSEEN[0], UNSEEN[1], (0.8, 0.02)];
+    let unseen = told(&with_noise(race(&[("jemalloc", unseen)], UNSEEN), 0.46));
+    assert!(unseen.contains("jemalloc takes 20% less"), "{unseen}");
+}
+
+#[test]
+fn figures_that_nobody_could_read_are_words() {
+    let told = with_noise(race(&[], UNSEEN), 654_465.766);
+    let told = in_full(&told);
+    assert!(
+        told.contains("Not even a factor of two was sure to be shown"),
+        "{told}"
+    );
+    assert!(
+        told.contains("could have shown: more than a factor of ten;"),
+        "{told}"
+    );
+    assert!(!told.contains("65446"), "{told}");
+}
+
+#[test]
+fn what_speaks_against_the_best_is_told_with_it() {
+    let mut result = usual();
+    let best = result
+        .entrants
+        .iter_mut()
+        .find(|row| row.allocator == "mimalloc3");
+    let best = best.expect("it races");
+    best.output = "different".to_owned();
+    best.known_faults = vec!["a fault".to_owned()];
+    if let Some(noise) = &mut result.noise_floor {
+        noise.baseline_again = compared(Verdict::Slower, 1.03, 0.01);
+    }
+    let told = Conclusion::of(&result).sure;
+    assert_eq!(
+        told,
+        "This is 95% sure after 3 rounds, but system seemed 1.03x slower (1.02 to 1.04) than itself, so \
+         differences of that size prove nothing here, its output differs from that under system and \
+         mimalloc3 has 1 known fault (heapdrome allocators show mimalloc3)."
+    );
+}
+
+#[test]
+fn the_hardened_are_a_class_of_their_own() {
+    let mut result = usual();
+    for row in &mut result.entrants {
+        row.hardened = row.role == Role::Rival;
+    }
+    assert!(matches!(Conclusion::of(&result).advice, Advice::Stay));
+    let told = in_full(&result);
+    assert!(
+        told.contains("Only hardened allocators were compared"),
+        "{told}"
+    );
+    assert!(
+        told.contains("Of the hardened, mimalloc3: wall time 1.08x faster"),
+        "{told}"
+    );
+}
+
+#[test]
+fn who_is_smaller_and_slower_is_named_in_full() {
+    let mut result = race(&[("mimalloc2", FAST)], ALL_EVEN);
+    let small = [(1.1, 0.02), (1.1, 0.02), (0.8, 0.02)];
+    result.entrants.push(seven::rival("small", small));
+    let told = in_full(&result);
+    assert!(
+        told.contains("Where memory matters more: small, wall time 1.10x slower"),
+        "{told}"
+    );
+    // One that is as fast as the baseline and larger is beaten by it.
+    let larger = [EVEN, EVEN, (1.1, 0.02)];
+    let mut result = race(&[("mimalloc2", [FAST[0], FAST[1], (1.5, 0.02)])], ALL_EVEN);
+    result.entrants.push(seven::rival("larger", larger));
+    let told = in_full(&result);
+    assert!(
+        !told.contains("Where memory matters more: larger"),
+        "{told}"
+    );
+}
+
+#[test]
+fn without_a_comparison_nothing_is_claimed() {
+    let mut result = usual();
+    result.entrants.truncate(1);
+    let told = Conclusion::of(&result).to_string();
+    assert!(
+        told.contains("There is nothing to compare with system."),
+        "{told}"
+    );
+    result.entrants.push(full("x", Role::Rival, 1.0, 1.0));
+    let told = Conclusion::of(&result).to_string();
+    assert!(
+        told.contains("There is no interval before five rounds."),
+        "{told}"
+    );
+    let told = Conclusion::of(&empty()).to_string();
+    assert!(told.contains("No round is complete."), "{told}");
+}
+
+#[test]
+fn entrants_without_a_comparison_are_ranked_by_their_medians() {
+    let mut result = usual();
+    result.entrants = vec![
+        full("slow", Role::Rival, 90.0, 1.0),
+        full("system", Role::Baseline, 75.0, 1.0),
+        bare("unknown", Role::Rival),
+        full("fast", Role::Rival, 60.0, 1.0),
+    ];
+    let told = interim(
+        &result,
+        Terminal {
+            width: 100,
+            colour: false,
+        },
+    );
+    let place = |name: &str| told.find(&format!("\n{name}")).expect("it is there");
+    let places = ["fast", "system", "slow", "unknown"].map(place);
+    assert!(places.is_sorted(), "{told}");
+}
