@@ -97,7 +97,7 @@ fn in_child(body: fn()) {
 fn trim<A: MallocAbi>() {
     // Relaxed: a flag that stands alone.
     while !STOP.load(Relaxed) {
-        A::trim(0);
+        heapdrome_malloc_abi::trim::<A>(0);
     }
 }
 

@@ -35,7 +35,7 @@ mod thread_slot;
 pub use contract::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi, Statistics};
 pub use fork_gate::{ForkGate, Presence};
 pub use report::{Form, Report, Table, write_report};
-pub use slow_path::{deallocate, end_thread, enter};
+pub use slow_path::{deallocate, end_thread, enter, trim};
 pub use thread_exit::ThreadExit;
 
 #[doc(hidden)]
