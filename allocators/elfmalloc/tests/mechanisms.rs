@@ -68,7 +68,7 @@ fn constants(sources: &BTreeMap<String, String>) -> BTreeSet<Constant> {
     all
 }
 
-/// What stands between backquotes.
+/// The words between backquotes.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }

@@ -62,7 +62,7 @@ pub enum Event<'a> {
     },
     /// The pieces of a suite begin.
     SuiteStarted {
-        /// What it is made of.
+        /// Its parts.
         pieces: Piece,
         /// Number of them to run.
         left: usize,
@@ -170,7 +170,7 @@ pub enum Event<'a> {
     },
 }
 
-/// What a suite is made of.
+/// The parts of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// A race.

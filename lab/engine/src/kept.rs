@@ -1,5 +1,5 @@
 //! A collection while it grows, and the file in which it is kept, so that whatever ends heapdrome,
-//! what is done need not be done again.
+//! what is done is not done again.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What a collection's cells show: tables, distributions to draw, sentences and targets. It is
+//! The conclusions from a collection's cells: tables, distributions to draw, sentences and targets. It is
 //! computed from what is kept, so that a result that is taken up again has one of all of it.
 
 use heapdrome_schema::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell, Purpose};

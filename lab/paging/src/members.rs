@@ -39,7 +39,7 @@ pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
             return Err(io::Error::other(format!("{count} processes will not end")));
         }
         for process in there {
-            // The kernel has just named it as a member of a group in which nobody but the lab puts any.
+            // The kernel has just named it as a member of a group in which only the lab puts any.
             let _ = kill_process(process, Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(2));

@@ -159,7 +159,7 @@ impl Tools {
         command
     }
 
-    /// What makes the builder silent. An older ninja cannot be: it tells each file as it is done, in
+    /// The option that makes the builder silent. An older ninja cannot be: it tells each file as it is done, in
     /// an order that differs from run to run.
     fn silent(&self) -> Option<&'static str> {
         match self.builder.name.as_str() {

@@ -9,7 +9,7 @@
 //! use heapdrome_packages::Cache;
 //!
 //! let cache = Cache::open()?;
-//! let registry = Registry::load(&cache, std::path::Path::new("/home/me/.config/heapdrome"))?;
+//! let registry = Registry::load(&cache, std::path::Path::new("config"))?;
 //! let entrant = match registry.entrant("mimalloc3") {
 //!     Err(RegistryError::NotInstalled { name }) => {
 //!         registry.install(&name, &mut |event| eprintln!("{event:?}"))?;

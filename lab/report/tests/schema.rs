@@ -94,7 +94,7 @@ fn collection() -> Collection {
     collection
 }
 
-/// What each purpose has, with no list empty.
+/// A collection of each purpose, with no list empty.
 fn purposes() -> [Purpose; 4] {
     let scale = Scale::Quick;
     let text = |text: &str| text.to_owned();

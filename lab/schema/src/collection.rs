@@ -45,7 +45,7 @@ pub enum Holds {
     NotHeld,
     /// An interval is too wide, or there is none.
     Undecided,
-    /// An allocator or a thread count that it speaks of cannot be had here.
+    /// An allocator or a thread count that it names is missing here.
     CannotBeTested,
 }
 
@@ -78,7 +78,7 @@ pub struct Absent {
 /// A table made of several races, or one that a document published.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// Where its figures were published, and on which machine; `None` for figures measured here.
     pub published: Option<String>,
@@ -86,7 +86,7 @@ pub struct Table {
     pub heads: Vec<String>,
     /// Its rows, each with as many cells as there are heads.
     pub rows: Vec<Vec<String>>,
-    /// What a reader should know about it.
+    /// Remarks on it for the reader.
     pub notes: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ pub struct CcdfPoint {
 /// How often times of one kind were exceeded: a complementary cumulative distribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ccdf {
-    /// What was timed, such as `read`; those of one kind are drawn together.
+    /// The timed operation, such as `read`; those of one kind are drawn together.
     pub kind: String,
     /// Under which circumstances.
     pub cell: String,
@@ -112,7 +112,7 @@ pub struct Ccdf {
     pub points: Vec<CcdfPoint>,
 }
 
-/// What a collection was made for, with what only such a collection has.
+/// The purpose of a collection, with the data that only this purpose has.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Purpose {
     /// Races along the values of parameters, and what they show together.
@@ -121,7 +121,7 @@ pub enum Purpose {
     Suite {
         /// How much of it was run.
         scale: Scale,
-        /// What came of each kind of misuse under each allocator.
+        /// The outcome of each kind of misuse under each allocator.
         misuse: Vec<MisuseRun>,
     },
     /// Experiments of the paging lab.
@@ -139,14 +139,14 @@ pub enum Purpose {
     Misuse {
         /// How much of it was tried.
         scale: Scale,
-        /// What came of each kind under each allocator.
+        /// The outcome of each kind under each allocator.
         runs: Vec<MisuseRun>,
     },
     /// A search for the least memory.
     Survival {
         /// How much was asked for.
         scale: Scale,
-        /// What was found under each allocator.
+        /// The findings under each allocator.
         searches: Vec<Survival>,
     },
 }
@@ -195,7 +195,7 @@ pub struct Collection {
     pub machine: Machine,
     /// The races, in the order in which they were run; only sweeps and suites have any.
     pub races: Vec<Member>,
-    /// What it was made for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The tables that are made of what was measured.
     pub tables: Vec<Table>,
@@ -203,7 +203,7 @@ pub struct Collection {
     pub claims: Vec<ClaimResult>,
     /// The document's allocators that did not race.
     pub absent: Vec<Absent>,
-    /// What a reader should know about all of it.
+    /// Remarks on all of it for the reader.
     pub remarks: Vec<String>,
 }
 
@@ -219,7 +219,7 @@ impl Collection {
         }
     }
 
-    /// What a sweep found.
+    /// The findings of a sweep.
     pub fn sweep(&self) -> Option<&SweepResult> {
         match &self.purpose {
             Purpose::Sweep(found) => found.as_ref(),
@@ -251,7 +251,7 @@ impl Collection {
         }
     }
 
-    /// What came of misuse, beside races or alone.
+    /// The outcomes of misuse, beside races or alone.
     pub fn misuse(&self) -> &[MisuseRun] {
         match &self.purpose {
             Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => runs,
@@ -259,7 +259,7 @@ impl Collection {
         }
     }
 
-    /// What came of misuse, to add to; of what commits none, nothing.
+    /// The outcomes of misuse, to add to; `None` for a purpose without misuse.
     pub fn misuse_mut(&mut self) -> Option<&mut Vec<MisuseRun>> {
         match &mut self.purpose {
             Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => Some(runs),

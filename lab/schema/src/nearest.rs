@@ -1,4 +1,4 @@
-//! What somebody may have meant who wrote a name that is not known.
+//! Suggestions for a name that is not known.
 
 /// The known name that is nearest to one that is not known; `None` where none is near.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -8,7 +8,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     near.min().map(|(_, known)| known)
 }
 
-/// What to tell of a name that is not known: the nearest one, or all where none is near.
+/// The suggestion for a name that is not known: the nearest one, or all where none is near.
 pub fn nearest_or_all<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.into_iter().collect();
     match nearest(name, known.iter().copied()) {

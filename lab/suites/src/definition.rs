@@ -71,7 +71,7 @@ pub struct Entrant {
     pub name: String,
     /// Its name in the registry.
     pub allocator: Option<String>,
-    /// Why it cannot be had; for one that has an allocator, what to say where the registry does
+    /// Why it is not available; for one that has an allocator, what to say where the registry does
     /// not know it.
     pub absent: Option<String>,
     /// Whether it stands beside those that "everyone" means in a claim: the document does not have

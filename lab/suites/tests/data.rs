@@ -38,7 +38,7 @@ fn every_file_is_a_suite() {
     assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
 }
 
-/// Whoever adds an allocator to the registry adds a rival, or says that it is no malloc to be had.
+/// An allocator that is added to the registry is a rival here, or is listed as one that is no malloc.
 #[test]
 fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");

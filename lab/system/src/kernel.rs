@@ -1,9 +1,9 @@
-//! What stands in text files of the kernel's.
+//! Values in text files of the kernel.
 
 /// The kernel's choice about transparent huge pages.
 pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// What the kernel does now about transparent huge pages: `always`, `madvise` or `never`; `None` where
+/// The kernel's present mode for transparent huge pages: `always`, `madvise` or `never`; `None` where
 /// it has none.
 pub fn huge_pages() -> Option<String> {
     let text = std::fs::read_to_string(HUGE_PAGES).ok()?;

@@ -1,4 +1,4 @@
-//! What this process may do.
+//! Rights of this process.
 
 /// Whether it may do everything.
 pub fn is_root() -> bool {

@@ -111,7 +111,7 @@ fn maps(map: &Mapped, segment: &Segment, base: u64) -> bool {
     map.range.start < end && start < map.range.end && moved == start.wrapping_sub(segment.offset)
 }
 
-/// What is added to a program's own numbering where the kernel has loaded it.
+/// The difference between a program's addresses in its file and in memory.
 pub(crate) fn base(pid: i32, path: &Path, object: &Object) -> Option<u64> {
     let maps = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
     let (offset, address) = object.first_segment;

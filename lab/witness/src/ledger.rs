@@ -42,7 +42,7 @@ pub(crate) struct Ledger {
     pub(crate) operator_new: bool,
     /// Calls of `operator new`, by the object that served them.
     pub(crate) news: Vec<Counts>,
-    /// Calls for memory of functions of C, whoever served them.
+    /// Calls for memory of functions of C, under every object that served them.
     pub(crate) mallocs: u64,
     /// What following every block showed, where it did.
     pub(crate) followed: Option<Followed>,
@@ -213,7 +213,7 @@ pub(crate) fn open(record: &Path) -> Option<File> {
     file.metadata().ok()?.is_file().then_some(file)
 }
 
-/// What lies in a record, of which no more is read than one holds.
+/// The bytes of a record; a longer file is read up to the length of one.
 fn contents(record: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut limited = open(record)?.take(size_of::<Record>() as u64);

@@ -209,7 +209,7 @@ fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
     warnings
 }
 
-/// What is said of each `operator new` that belongs neither to the entrant nor to the C++ runtime, where it was seen to
+/// A warning for each `operator new` that belongs neither to the entrant nor to the C++ runtime, where it was seen to
 /// serve calls without malloc.
 fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
     // Calls that were seen, and how many of them reached no malloc, by the object that defines the operator.

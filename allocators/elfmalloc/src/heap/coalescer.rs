@@ -121,7 +121,7 @@ mod tests {
     /// A block of 64 bytes.
     fn block(number: usize) -> FreeBlock {
         let address = NonZero::new(number + 1).expect("a number");
-        // SAFETY: nobody follows the pointers.
+        // SAFETY: the pointers are compared and never followed.
         unsafe { FreeBlock::new(SizeClass::of(64), NonNull::without_provenance(address)) }
     }
 

@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use crate::size_class::SizeClass;
 
-/// A block that nobody uses, and that no list of free blocks has.
+/// A block that is neither in use nor on a list of free blocks.
 #[derive(Debug)]
 #[must_use]
 pub struct FreeBlock {
@@ -17,7 +17,7 @@ impl FreeBlock {
     ///
     /// # Safety
     ///
-    /// The block comes from a slab of `class`, nobody uses it, and where it was listed before it is no longer.
+    /// The block comes from a slab of `class`, is not in use, and is on no list of free blocks.
     #[inline]
     pub const unsafe fn new(class: SizeClass, block: NonNull<u8>) -> Self {
         Self { class, block }

@@ -214,7 +214,7 @@ impl Slab {
         let taken = slots.len().min(usize::from(self.free.get()));
         let size = self.class().size();
         let base = self.head.base();
-        // What is filled next is the end of the rest: so no index has to be checked.
+        // Blocks are written to the end of the remaining slice, so that no index has to be checked.
         let mut rest = &mut slots[..taken];
         let mut word = usize::from(self.hint.get());
         while !rest.is_empty() {

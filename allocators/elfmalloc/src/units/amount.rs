@@ -23,13 +23,13 @@ impl Units {
         Self(count)
     }
 
-    /// Units that so many bytes fill; a part of one does not count.
+    /// The number of units that `bytes` fill; a part of one does not count.
     #[must_use]
     pub const fn filled_by(bytes: usize) -> Self {
         Self(bytes >> UNIT_SHIFT)
     }
 
-    /// Fewest units that hold so many bytes.
+    /// The fewest units that hold `bytes`.
     #[must_use]
     pub const fn holding(bytes: usize) -> Self {
         Self(bytes.div_ceil(UNIT))

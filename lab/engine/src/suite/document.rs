@@ -96,7 +96,7 @@ impl<'a> Document<'a> {
     }
 
     /// Makes swap for these cells: what was asked for, else what is free, else a file. Takes out
-    /// what cannot be run without, and tells why.
+    /// the cells that cannot run without it, and tells why.
     ///
     /// # Errors
     /// When someone interrupts, or what was asked for makes no sense.

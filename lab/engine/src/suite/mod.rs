@@ -185,8 +185,7 @@ impl Pieces for Races {
 
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let ended = self.run_races(kept);
-        // Cells that were picked are all that was asked for; and whoever interrupts waits for
-        // nothing.
+        // Misuse follows only where the whole suite was asked for and nobody interrupted.
         if self.picked || matches!(ended, Err(Failure::Interrupted)) {
             return ended;
         }

@@ -59,8 +59,8 @@ struct Site<'a> {
 /// failed.
 ///
 /// # Errors
-/// When the command is not there, no limit can be made, or an allocator cannot be had. In the result: when the command
-/// cannot be followed, someone interrupts, or swap cannot be removed.
+/// When the command is not there, no limit can be made, or an allocator cannot be found or built. In the result: when
+/// the command cannot be followed, someone interrupts, or swap cannot be removed.
 pub fn survive(
     request: &SurviveRequest,
     engine: &Engine,

@@ -20,7 +20,7 @@ pub fn tables(rows: &[Survival], request: &SurviveRequest) -> Vec<Table> {
     ]
 }
 
-/// What a search that has been reported ends with.
+/// The outcome of a search that has been reported.
 ///
 /// # Errors
 /// When the command finishes under no allocator, or not under every one.

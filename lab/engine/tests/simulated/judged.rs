@@ -78,7 +78,7 @@ fn figures() -> Simulation {
     })
 }
 
-/// A site of its own, and what was told there.
+/// A site of its own, and the messages of the race there.
 struct Site {
     root: tempfile::TempDir,
     told: Told,

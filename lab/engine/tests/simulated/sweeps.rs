@@ -63,7 +63,7 @@ fn rounds(collection: &Collection) -> Vec<(&str, u32)> {
         .collect()
 }
 
-/// Interrupts a sweep whenever so many runs were made, goes on with it each time, and returns every result.
+/// Interrupts a sweep after each number of runs in `after`, goes on with it each time, and returns every result.
 fn goes_on(setup: Option<&str>, after: &[usize]) -> Vec<Collection> {
     let root = tempfile::tempdir().expect("a folder");
     let (told, runs) = (Told::default(), Arc::default());

@@ -30,7 +30,7 @@ pub struct SimulatedEnd {
     pub peak: Bytes,
     /// How it ends.
     pub ending: Ending,
-    /// What it prints on standard output.
+    /// Its standard output.
     pub stdout: String,
 }
 

@@ -65,7 +65,7 @@ impl Figure {
         versus(entrant, self.key(sheet))
     }
 
-    /// What was measured of `entrant` on this figure.
+    /// The measurements of `entrant` on this figure.
     pub(crate) fn series(self, sheet: &Sheet<'_>, entrant: &EntrantResult) -> Option<Series> {
         match self {
             Self::Metric => entrant.metrics.get(self.key(sheet)).cloned(),

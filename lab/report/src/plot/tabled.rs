@@ -1,4 +1,4 @@
-//! What tables of rates or times hold: points over numbers of threads, under names.
+//! The contents of tables of rates or times: points over numbers of threads, under names.
 
 use heapdrome_schema::Table;
 
@@ -31,7 +31,7 @@ pub(super) fn column(table: &Table, head: &str) -> Option<usize> {
 /// Points under their names, and the unit of their values.
 pub(super) type Named = (Vec<(String, Vec<Point>)>, Unit);
 
-/// What a table holds over numbers of threads.
+/// The points of a table over numbers of threads.
 pub(super) fn curves(table: &Table) -> Option<Named> {
     match (column(table, RATE), column(table, THREADS)) {
         (Some(rate), Some(threads)) => long(table, [rate, threads]),

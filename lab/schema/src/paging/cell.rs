@@ -199,7 +199,7 @@ impl PagingCell {
         self.reports.extend(reports);
     }
 
-    /// What a reader should know: how it ended, rounds that were lost or rejected, remarks, each
+    /// Remarks for the reader: how it ended, rounds that were lost or rejected, remarks, each
     /// once.
     pub fn remarks(&self) -> Vec<String> {
         let ending = self.ending();

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::layout::FUNCTIONS;
 
-/// What an entry point needs, in the order in which its assembly reads it.
+/// Fields for an entry point, in the order in which its assembly reads it.
 #[repr(C)]
 pub struct Slot {
     /// Where calls go; 0 until the first.
@@ -13,7 +13,7 @@ pub struct Slot {
     /// and are not counted.
     pub low: AtomicUsize,
     pub span: AtomicUsize,
-    /// What counts them: the first word of a [`Function`].
+    /// Their counter: the first word of a [`Function`].
     pub counter: AtomicUsize,
     /// Where counted calls go: there as well, or to the function that follows blocks.
     pub counted_next: AtomicUsize,

@@ -1,9 +1,9 @@
-//! What belongs to one thread: a thread-local variable that assembly can name.
+//! State of one thread: a thread-local variable that assembly can name.
 
-/// What belongs to one thread.
+/// State of one thread.
 #[repr(C)]
 pub struct Thread {
-    /// What the last counted entry had: stack pointer, return address and slot.
+    /// The last counted entry: stack pointer, return address and slot.
     _last: [usize; 3],
     /// The number of the thread; 0 where it has none yet.
     pub number: u64,
@@ -24,7 +24,7 @@ core::arch::global_asm!(
     ".popsection",
 );
 
-/// What belongs to the calling thread.
+/// The state of the calling thread.
 pub fn thread() -> &'static mut Thread {
     // SAFETY: the address is that of a thread-local variable, which only its thread reaches; no
     // reference is kept over a call that could ask again.

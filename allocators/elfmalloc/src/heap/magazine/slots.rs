@@ -144,8 +144,8 @@ impl<'a> MagazineRef<'a> {
         self.checked();
     }
 
-    /// Gives the magazine `capacity` slots, of which the first hold what they held: no more. False where there
-    /// is no memory, and then nothing has changed.
+    /// Gives the magazine `capacity` slots, at least as many as it has blocks; the blocks stay. False where there is no
+    /// memory, and then nothing has changed.
     pub fn resize(
         self,
         capacity: usize,
@@ -183,7 +183,7 @@ impl<'a> MagazineRef<'a> {
         true
     }
 
-    /// Keeps no more blocks until it is refilled. The magazine holds none.
+    /// Stops keeping blocks until it is refilled. The magazine holds none.
     pub fn rest(self) {
         debug_assert!(self.capacity() != 0 && self.length() == 0);
         // The FULL stands behind the slots in use. Where the first is, the top is too.
@@ -193,7 +193,7 @@ impl<'a> MagazineRef<'a> {
         self.checked();
     }
 
-    /// Uses the slots again that it had when it was told to rest; false where it does not. The magazine holds no block.
+    /// Uses the slots again that it had before it rested; false where it did not rest. The magazine holds no block.
     pub fn wake(self) -> bool {
         if self.resting() == 0 {
             return false;
@@ -208,7 +208,7 @@ impl<'a> MagazineRef<'a> {
     /// Gives the slots back. The magazine is empty.
     pub fn discard(self, own: &RefCell<ThreadMetadata>) {
         debug_assert!(self.length() == 0);
-        // SAFETY: there is no slot to take a block from or to put one into; the fast path uses the array no more.
+        // SAFETY: there is no slot to take a block from or to put one into; the fast path has stopped using the array.
         unsafe {
             self.front.set_top(self.class, no_slots());
             self.free_array(own);

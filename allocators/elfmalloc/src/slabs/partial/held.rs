@@ -35,7 +35,7 @@ pub(super) fn locked<'a>(slab: SlabRef) -> LockedSlab<'a> {
     LockedSlab(slab, PhantomData)
 }
 
-/// A slab that is in no bin, and whoever's who has this.
+/// A slab that is in no bin. The holder of this value owns it.
 #[derive(Debug)]
 #[must_use]
 pub(in crate::slabs) struct Detached(SlabRef);

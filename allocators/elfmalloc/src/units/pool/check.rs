@@ -1,4 +1,4 @@
-//! What must hold of the pool.
+//! Checks of the pool's invariants.
 
 use super::Pool;
 
