@@ -17,9 +17,9 @@ const NO_CLEAR_DIFFERENCE: char = '~';
 pub(crate) struct Shape {
     /// Columns that names may take.
     name: usize,
-    /// Whether wall time and memory have their medians in every row, not in the baseline's alone.
+    /// Whether wall time and memory have their medians in every row; the baseline has them in any case.
     values: bool,
-    /// Whether processor time has them, too.
+    /// Whether processor time has them in every row, too.
     processor: bool,
     /// Whether ratios have their intervals.
     intervals: bool,
@@ -83,8 +83,12 @@ pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
         true => "median, ",
         false => "",
     };
+    let whose = match shape.values {
+        true => "",
+        false => "'s median",
+    };
     format!(
-        "{value}ratio to {baseline}{interval}, less is better; {NO_CLEAR_DIFFERENCE} no clear difference"
+        "{value}ratio to {baseline}{whose}{interval}, less is better; {NO_CLEAR_DIFFERENCE} no clear difference"
     )
 }
 
@@ -95,7 +99,8 @@ fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
         let value = unit.told(figure.series(sheet, row.entrant).as_ref());
         let compared = figure.versus(sheet, row.entrant);
         let (value, ratio) = match (row.entrant.role, compared) {
-            (Role::Baseline, _) => (value, " 1.00".to_owned()),
+            (Role::Baseline, _) if shape.has_values(figure) => (value, " 1.00".to_owned()),
+            (Role::Baseline, _) => (String::new(), format!(" {value} {}", unit.name)),
             (_, Some(compared)) => (value, ratio(compared, shape)),
             (_, None) => (value, format!(" {NONE}")),
         };

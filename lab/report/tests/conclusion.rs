@@ -81,6 +81,34 @@ fn a_setting_is_taken_where_it_reaches_what_a_library_reaches() {
 }
 
 #[test]
+fn of_equals_that_come_near_the_best_the_smallest_is_taken() {
+    let small = |ratio| [(ratio, 0.02), (ratio, 0.02), (1.03, 0.01)];
+    let large = [(0.71, 0.02), (0.71, 0.02), (1.14, 0.02)];
+    let beside = |one| race(&[("mimalloc2", FAST), ("jemalloc", one)], ALL_EVEN);
+    advises([
+        ("jemalloc for Wall", beside(small(0.72))),
+        // Its estimate is worse by more than what matters.
+        ("mimalloc2 for Wall", beside(small(0.73))),
+        // Not shown to be smaller.
+        ("mimalloc2 for Wall", beside(large)),
+    ]);
+}
+
+#[test]
+fn a_gain_whose_estimate_does_not_matter_is_told_and_not_taken() {
+    let barely = [EVEN, (0.987, 0.01), (1.13, 0.02)];
+    let worse = [(1.1, 0.02), (1.1, 0.02), EVEN];
+    let result = race(&[("mimalloc2", barely)], worse);
+    let told = Conclusion::of(&result);
+    assert!(matches!(told.advice, Advice::Stay), "{told}");
+    assert!(
+        told.why
+            .starts_with("mimalloc2 is 1.013x faster in processor time, too little to act on; "),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_is_worse_in_one_figure_is_not_taken() {
     let slower = [(1.2, 0.05), (1.2, 0.05), (1.3, 0.02)];
     let one = |ratios| race(&[("mimalloc2", ratios)], ALL_EVEN);

@@ -40,7 +40,7 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
         "{setting}"
     );
     assert!(
-        setting.contains("; mimalloc2 was not shown to be slower than that. "),
+        setting.contains("; mimalloc2 was not shown to be faster or slower than that. "),
         "{setting}"
     );
     let busy = told(&race(
@@ -67,6 +67,28 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     let unseen = [UNSEEN[0], UNSEEN[1], (0.8, 0.02)];
     let unseen = told(&with_noise(race(&[("jemalloc", unseen)], UNSEEN), 0.46));
     assert!(unseen.contains("jemalloc takes 20% less"), "{unseen}");
+}
+
+#[test]
+fn equals_that_take_less_memory_are_named_once() {
+    let small = [(0.75, 0.05), (0.75, 0.05), (1.05, 0.01)];
+    let also = [(0.76, 0.05), (0.76, 0.05), (1.05, 0.01)];
+    let told = |known: &[_]| Conclusion::of(&race(known, ALL_EVEN)).why;
+    let one = told(&[("mimalloc2", FAST), ("jemalloc", small)]);
+    assert!(
+        one.ends_with(
+            "; jemalloc was not shown to be faster or slower than that, and jemalloc takes less memory."
+        ),
+        "{one}"
+    );
+    let all = told(&[("mimalloc2", FAST), ("jemalloc", small), ("rpmalloc", also)]);
+    assert!(
+        all.ends_with(
+            "; jemalloc and rpmalloc were not shown to be faster or slower than that, and all of them take less \
+             memory."
+        ),
+        "{all}"
+    );
 }
 
 #[test]

@@ -282,12 +282,7 @@ fn decided_remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String>
     }
     let told = by_rounds
         .iter()
-        .map(|(rounds, names)| format!("after {rounds} rounds {}", names.join(", ")));
+        .map(|(rounds, names)| format!("{} after {rounds} rounds", names.join(", ")));
     let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| {
-        format!(
-            "decided, so that they ran no more rounds: {}",
-            told.join("; ")
-        )
-    })
+    (!told.is_empty()).then(|| format!("decided early, and raced no further: {}", told.join("; ")))
 }

@@ -13,38 +13,64 @@ pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
     is_setting: bool,
-    /// Those that reach the same.
+    /// Those that were shown to be neither better nor worse on the gain.
     pub(super) equals: Vec<Rival<'a>>,
 }
 
-/// Who to take: the fastest of those shown to be faster, else the smallest of those shown to be smaller. Where the
-/// baseline's allocator reaches the same by a setting, that is the cheaper change.
+/// Who to take: the fastest of those shown to be faster, else the smallest of those shown to be smaller; or whoever
+/// reaches the same at less cost.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
-    let best = best(&good, gain)?;
-    let reaches_it = |one: &Rival<'_>| match gain {
-        Figure::Memory => !best.is_below(one, gain),
-        _ => one.is_as_fast_as(&best),
+    let equals_of = |rival: &Rival<'_>| {
+        let equals = good.iter().filter(|one| match gain {
+            Figure::Memory => !one.is_below(rival, gain) && !rival.is_below(one, gain),
+            _ => one.is_as_fast_as(rival),
+        });
+        let others = equals.filter(|one| !one.is(rival));
+        others.copied().collect::<Vec<Rival<'a>>>()
     };
-    let mut equals: Vec<Rival<'a>> = good.iter().filter(|one| reaches_it(one)).copied().collect();
-    let settings = equals.iter().filter(|one| one.is_setting(sheet));
-    let setting = settings.min_by(|one, other| one.ratio(gain).total_cmp(&other.ratio(gain)));
-    let rival = setting.copied().unwrap_or(best);
-    equals.retain(|one| !one.is(&rival));
+    let best = best(&good, gain)?;
+    let rival = cheaper(sheet, &best, &equals_of(&best), gain).unwrap_or(best);
     Some(Choice {
         is_setting: rival.is_setting(sheet),
+        equals: equals_of(&rival),
         rival,
         gain,
-        equals,
     })
+}
+
+/// Who of the equals of the best reaches the same at less cost: a setting of the baseline's allocator is a smaller
+/// change than another library; of libraries whose estimate comes near as well, one shown to take less memory.
+fn cheaper<'a>(
+    sheet: &Sheet<'_>,
+    best: &Rival<'a>,
+    equals: &[Rival<'a>],
+    gain: Figure,
+) -> Option<Rival<'a>> {
+    let least = |figure: Figure| {
+        move |one: &&Rival<'a>, other: &&Rival<'a>| {
+            one.ratio(figure).total_cmp(&other.ratio(figure))
+        }
+    };
+    if best.is_setting(sheet) {
+        return None;
+    }
+    let settings = equals.iter().filter(|one| one.is_setting(sheet));
+    let smaller = equals
+        .iter()
+        .filter(|one| one.comes_near(best, gain) && one.is_below(best, Figure::Memory));
+    let setting = settings.min_by(least(gain));
+    setting
+        .or_else(|| smaller.min_by(least(Figure::Memory)))
+        .copied()
 }
 
 /// Those that the baseline does not beat and that were shown to be better by as much as matters, and the figure on
 /// which they were.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
-        let gains = one.standing(gain) == Standing::Better && one.entrant.proof.is_some();
-        gains
+        one.gains(gain)
+            && one.entrant.proof.is_some()
             && match gain {
                 Figure::Metric | Figure::Wall => true,
                 Figure::Processor => one.standing(Figure::Wall) != Standing::Worse,
@@ -139,18 +165,18 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Who reaches the same, and who of them takes less memory.
+    /// Who was shown to be neither better nor worse, and who of them takes less memory.
     fn told_of_equals(&self) -> String {
         let names: Vec<String> = self.equals.iter().map(Rival::name).collect();
         if names.is_empty() {
             return String::new();
         }
         let verb = if names.len() == 1 { "was" } else { "were" };
-        let worse = match self.gain {
-            Figure::Memory => "to take more",
-            _ => "to be slower",
+        let differs = match self.gain {
+            Figure::Memory => "to take more or less",
+            _ => "to be faster or slower",
         };
-        let told = format!("; {} {verb} not shown {worse} than that", listed(&names));
+        let told = format!("; {} {verb} not shown {differs} than that", listed(&names));
         let smaller = self
             .equals
             .iter()
@@ -158,6 +184,9 @@ impl<'a> Choice<'a> {
         let smaller: Vec<String> = smaller.map(Rival::name).collect();
         match smaller.len() {
             0 => told,
+            all if all > 1 && all == names.len() => {
+                format!("{told}, and all of them take less memory")
+            }
             1 => format!("{told}, and {} takes less memory", smaller[0]),
             _ => format!("{told}, and {} take less memory", listed(&smaller)),
         }

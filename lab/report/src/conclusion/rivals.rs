@@ -198,6 +198,16 @@ impl<'a> Rival<'a> {
         }
     }
 
+    /// Whether a judged figure was shown to be better by as much as matters: the estimate lies beyond [`NEAR`].
+    pub(super) fn gains(&self, figure: Figure) -> bool {
+        self.standing(figure) == Standing::Better && self.ratio(figure) <= 1.0 / (1.0 + NEAR)
+    }
+
+    /// Whether the estimate of a judged figure is above the other's by no more than [`NEAR`].
+    pub(super) fn comes_near(&self, other: &Self, figure: Figure) -> bool {
+        self.ratio(figure) <= other.ratio(figure) * (1.0 + NEAR)
+    }
+
     /// Whether a judged figure was shown to be better, by however little.
     pub(super) fn is_better(&self, figure: Figure) -> bool {
         let known = self.on(figure).filter(|_| self.judged[figure as usize]);
