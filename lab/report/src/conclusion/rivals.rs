@@ -203,9 +203,14 @@ impl<'a> Rival<'a> {
         self.standing(figure) == Standing::Better && self.ratio(figure) <= 1.0 / (1.0 + NEAR)
     }
 
-    /// Whether the estimate of a judged figure is above the other's by no more than [`NEAR`].
-    pub(super) fn comes_near(&self, other: &Self, figure: Figure) -> bool {
-        self.ratio(figure) <= other.ratio(figure) * (1.0 + NEAR)
+    /// The share of the other's estimated gain that it brings.
+    pub(super) fn share_of_gain(&self, other: &Self, figure: Figure) -> f64 {
+        (1.0 - self.ratio(figure)) / (1.0 - other.ratio(figure))
+    }
+
+    /// The product of a speed and memory: what a program costs where both are paid for.
+    pub(super) fn cost(&self, speed: Figure) -> f64 {
+        self.ratio(speed) * self.ratio(Figure::Memory)
     }
 
     /// Whether a judged figure was shown to be better, by however little.

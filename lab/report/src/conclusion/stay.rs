@@ -108,7 +108,8 @@ fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     };
     let time = Figure::SPEEDS.into_iter().find_map(told);
     let told: Vec<String> = time.into_iter().chain(told(Figure::Memory)).collect();
-    (!told.is_empty()).then(|| format!("{}, too little to act on", listed(&told)))
+    (!told.is_empty())
+        .then(|| format!("{}, too little to act on (under {})", listed(&told), near()))
 }
 
 /// Who was shown to be worse, and that none was shown to be better.
@@ -141,7 +142,13 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
         worse.push(does(&slower, ["is slower", "are slower"]));
     }
     if !larger.is_empty() {
-        worse.push(does(&larger, ["takes more memory", "take more memory"]));
+        worse.push(does(
+            &larger,
+            [
+                "takes more memory for no gain that matters",
+                "take more memory for no gain that matters",
+            ],
+        ));
     }
     let none =
         little(sheet, rivals).unwrap_or_else(|| format!("None was shown to beat {baseline}"));
