@@ -51,7 +51,11 @@ pub struct Job<'a> {
 impl<'a> Job<'a> {
     /// A job that runs `program` without a terminal, in plain English and in a group of its own.
     pub fn new(program: impl AsRef<OsStr>, log: &'a Path) -> Self {
-        let mut command = Command::new(program);
+        Self::of(Command::new(program), log)
+    }
+
+    /// A job that runs a command so.
+    pub fn of(mut command: Command, log: &'a Path) -> Self {
         child::in_own_group(&mut command);
         // Messages are quoted to the person and searched for words, so they must not be translated.
         command.env("LC_ALL", "C").env("CARGO_TERM_COLOR", "never");
