@@ -1,8 +1,11 @@
-//! The corners of the ABI, one small C or C++ program for each few.
+//! What every program relies on, and the corners of the ABI: one small C or C++ program for each few.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
 
-use crate::compile::compile;
+use crate::source::{BASIC, EXPECTED, Header, Source};
 
 /// A check: a program, and the name that it is started with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,16 +14,19 @@ pub struct Check {
     pub name: &'static str,
     /// What that is, in a line of Markdown.
     pub what: &'static str,
-    source: Source,
+    /// The lowest level that asks for it.
+    pub level: Level,
+    /// The program.
+    pub source: &'static Source,
     /// What the program gets no more of.
-    pub(crate) limit: Option<Limit>,
-    /// Whether the library is preloaded; otherwise the program loads it itself.
-    pub(crate) preloaded: bool,
+    limit: Option<Limit>,
+    /// Whether the library is to be preloaded; otherwise the program loads it itself.
+    pub preloaded: bool,
 }
 
 /// A limit on memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
+enum Limit {
     /// On address space.
     AddressSpace(u64),
     /// On private memory that may be written, touched or not: what a strict overcommit policy
@@ -28,59 +34,59 @@ pub(crate) enum Limit {
     Writable(u64),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
-    Abi,
-    Cxx,
-    Exhaustion,
-    CxxExhaustion,
-    Exports,
-    Fork,
-    ForkStdio,
-    ForkStreams,
-    Lifetime,
-    Loading,
-    RuntimeLimit,
-    Signals,
-    Threads,
+/// How much is asked of an allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// What every program relies on.
+    Basic,
+    /// That, and every corner of the ABI, limits on memory, and forks beside the C library's own locks.
+    Strict,
 }
 
-impl Source {
-    const fn file(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Abi => ("abi.c", include_str!("../programs/abi.c")),
-            Self::Cxx => ("cxx.cpp", include_str!("../programs/cxx.cpp")),
-            Self::Exhaustion => ("exhaustion.c", include_str!("../programs/exhaustion.c")),
-            Self::CxxExhaustion => (
-                "cxx_exhaustion.cpp",
-                include_str!("../programs/cxx_exhaustion.cpp"),
-            ),
-            Self::Exports => ("exports.c", include_str!("../programs/exports.c")),
-            Self::Fork => ("fork.c", include_str!("../programs/fork.c")),
-            Self::ForkStdio => ("fork_stdio.c", include_str!("../programs/fork_stdio.c")),
-            Self::ForkStreams => (
-                "fork_streams.cpp",
-                include_str!("../programs/fork_streams.cpp"),
-            ),
-            Self::Lifetime => ("lifetime.cpp", include_str!("../programs/lifetime.cpp")),
-            Self::Loading => ("loading.c", include_str!("../programs/loading.c")),
-            Self::RuntimeLimit => (
-                "runtime_limit.c",
-                include_str!("../programs/runtime_limit.c"),
-            ),
-            Self::Signals => ("signals.c", include_str!("../programs/signals.c")),
-            Self::Threads => ("threads.c", include_str!("../programs/threads.c")),
-        }
-    }
+macro_rules! source {
+    ($file:literal) => {
+        source!($file, &[])
+    };
+    ($file:literal, $headers:expr) => {
+        &Source::new(
+            $file,
+            include_str!(concat!("../programs/", $file)),
+            $headers,
+        )
+    };
 }
+
+const STORM: &[Header] = &[("storm.h", include_str!("../programs/storm.h"))];
+
+const ABI: &Source = source!("abi.c");
+const CXX: &Source = source!("cxx.cpp");
+const EXHAUSTION: &Source = source!("exhaustion.c");
+const CXX_EXHAUSTION: &Source = source!("cxx_exhaustion.cpp");
+const EXPORTS: &Source = source!("exports.c");
+const FORK: &Source = source!("fork.c");
+const FORK_STDIO: &Source = source!("fork_stdio.c", STORM);
+const FORK_STREAMS: &Source = source!("fork_streams.cpp", STORM);
+const LIFETIME: &Source = source!("lifetime.cpp");
+const LOADING: &Source = source!("loading.c");
+const RUNTIME_LIMIT: &Source = source!("runtime_limit.c");
+const SIGNALS: &Source = source!("signals.c");
+const THREADS: &Source = source!("threads.c");
 
 const ADDRESSES: Limit = Limit::AddressSpace(256 << 20);
 const WRITABLE: Limit = Limit::Writable(256 << 20);
 
-const fn check(source: Source, name: &'static str, what: &'static str) -> Check {
+const fn basic(source: &'static Source, name: &'static str, what: &'static str) -> Check {
+    Check {
+        level: Level::Basic,
+        ..check(source, name, what)
+    }
+}
+
+const fn check(source: &'static Source, name: &'static str, what: &'static str) -> Check {
     Check {
         name,
         what,
+        level: Level::Strict,
         source,
         limit: None,
         preloaded: true,
@@ -100,250 +106,239 @@ impl Check {
 }
 
 const CHECKS: &[Check] = &[
+    basic(
+        source!("basic_c.c", BASIC),
+        "C",
+        "400,000 random operations whose contents are verified; corner cases; the C library's own calls",
+    ),
+    basic(
+        source!("basic_cxx.cpp", BASIC),
+        "C++",
+        "every `operator new` and `delete`, containers, exceptions, thread-local objects",
+    ),
+    basic(
+        source!("basic_threads.c", BASIC),
+        "threads",
+        "four threads that free each other's objects; threads that come and go",
+    ),
+    basic(
+        source!("basic_aligned.c", BASIC),
+        "aligned",
+        "every function for aligned memory, with every alignment up to 4 MiB",
+    ),
+    basic(
+        source!("basic_fork.c", BASIC),
+        "fork",
+        "forks 300 times while three threads allocate; each child goes on to allocate",
+    ),
+    basic(
+        source!("basic_exhaustion.cpp", BASIC),
+        "exhaustion",
+        "asks for more than there can be, and must be told so",
+    ),
     check(
-        Source::Exports,
+        EXPORTS,
         "exports",
         "every name of the C and C++ ABI is the library's own, and does what it is for",
     )
     .with(WRITABLE),
     check(
-        Source::Abi,
+        ABI,
         "errno-kept",
         "`errno` is kept where calls succeed, and by `free`",
     ),
+    check(ABI, "overflow", "products that overflow are refused"),
     check(
-        Source::Abi,
-        "overflow",
-        "products that overflow are refused",
-    ),
-    check(
-        Source::Abi,
+        ABI,
         "too-large",
         "sizes that no memory can have are refused",
     ),
     check(
-        Source::Abi,
+        ABI,
         "unique-empty",
         "blocks of no bytes have addresses of their own",
     ),
     check(
-        Source::Abi,
+        ABI,
         "posix-memalign-errors",
         "`posix_memalign` says what is wrong, and writes nothing then",
     ),
+    check(ABI, "realloc-to-nothing", "`realloc` to no bytes frees"),
+    check(ABI, "alignment", "every alignment by every function"),
+    check(ABI, "zeroing", "`calloc` gives zeros, in used memory too"),
+    check(ABI, "usable-size", "all usable bytes can be used"),
     check(
-        Source::Abi,
-        "realloc-to-nothing",
-        "`realloc` to no bytes frees",
-    ),
-    check(
-        Source::Abi,
-        "alignment",
-        "every alignment by every function",
-    ),
-    check(
-        Source::Abi,
-        "zeroing",
-        "`calloc` gives zeros, in used memory too",
-    ),
-    check(Source::Abi, "usable-size", "all usable bytes can be used"),
-    check(
-        Source::Abi,
+        ABI,
         "usable-empty",
         "a block of no bytes has a usable byte, by every function",
     ),
     check(
-        Source::Abi,
+        ABI,
         "extreme-alignment",
         "every aligned function with every power of two up to 2^63: a block, or null and `ENOMEM`",
     ),
     check(
-        Source::Abi,
+        ABI,
         "realloc-boundaries",
         "contents are kept over every boundary of `realloc`",
     ),
     check(
-        Source::Abi,
+        ABI,
         "information",
         "`mallinfo2`, `malloc_info`, `mallopt`, `malloc_trim` answer",
     ),
-    check(Source::Abi, "page-aligned", "`valloc` and `pvalloc`"),
+    check(ABI, "page-aligned", "`valloc` and `pvalloc`"),
     check(
-        Source::Abi,
+        ABI,
         "no-cxx-runtime",
         "no C++ library comes into a C program",
     ),
     check(
-        Source::Cxx,
+        CXX,
         "new-handler",
         "`operator new` calls its handler until there is memory",
     ),
+    check(CXX, "bad-alloc", "`operator new` throws what it should"),
+    check(CXX, "handler-throws", "what the handler throws arrives"),
+    check(CXX, "nothrow", "`nothrow` forms answer null"),
     check(
-        Source::Cxx,
-        "bad-alloc",
-        "`operator new` throws what it should",
-    ),
-    check(
-        Source::Cxx,
-        "handler-throws",
-        "what the handler throws arrives",
-    ),
-    check(Source::Cxx, "nothrow", "`nothrow` forms answer null"),
-    check(
-        Source::Cxx,
+        CXX,
         "nothrow-handler-throws",
         "they do where the handler throws",
     ),
+    check(CXX, "aligned-new", "aligned forms of `operator new`"),
     check(
-        Source::Cxx,
-        "aligned-new",
-        "aligned forms of `operator new`",
-    ),
-    check(
-        Source::Cxx,
+        CXX,
         "extreme-new",
         "aligned forms of `operator new` with every power of two up to 2^63 throw or answer null",
     ),
     check(
-        Source::Lifetime,
+        LIFETIME,
         "static-lifetime",
         "static constructors and destructors, and `atexit` handlers, allocate",
     ),
     check(
-        Source::Lifetime,
+        LIFETIME,
         "tls-destructors",
         "destructors of thread-local objects allocate and free",
     ),
     check(
-        Source::Threads,
+        THREADS,
         "key-destructors",
         "destructors of `pthread_key`s do, 60 keys in 400 threads",
     ),
     check(
-        Source::Threads,
+        THREADS,
         "many-threads",
         "10000 threads come and go, and leave nothing",
     ),
+    check(THREADS, "silent-threads", "8000 that allocate nothing, too"),
     check(
-        Source::Threads,
-        "silent-threads",
-        "8000 that allocate nothing, too",
-    ),
-    check(
-        Source::Threads,
+        THREADS,
         "outliving-blocks",
         "blocks outlive their threads, freed or grown by others",
     ),
     check(
-        Source::Fork,
-        "fork",
+        FORK,
+        "fork-busy",
         "60 forks of four busy threads; the children allocate, free and start threads",
     ),
     check(
-        Source::Fork,
+        FORK,
         "fork-handlers",
         "the same with `pthread_atfork` handlers that allocate",
     ),
     check(
-        Source::Fork,
+        FORK,
         "fork-locked",
         "the same with handlers that take a lock under which a thread allocates",
     ),
     check(
-        Source::ForkStdio,
+        FORK_STDIO,
         "fork-stdio",
         "four threads fork beside `getline`, `fflush(NULL)`, `dlopen`, `tzset` and others",
     ),
     check(
-        Source::ForkStreams,
+        FORK_STREAMS,
         "fork-streams",
         "four threads fork beside C++ streams, exceptions and `fflush(NULL)`",
     ),
+    check(SIGNALS, "signals", "signals interrupt four busy threads"),
     check(
-        Source::Signals,
-        "signals",
-        "signals interrupt four busy threads",
-    ),
-    check(
-        Source::Exhaustion,
+        EXHAUSTION,
         "exhaustion-small",
         "256 MiB of addresses used up by small blocks, freed, used again",
     )
     .with(ADDRESSES),
-    check(Source::Exhaustion, "exhaustion-large", "by large ones").with(ADDRESSES),
+    check(EXHAUSTION, "exhaustion-large", "by large ones").with(ADDRESSES),
     check(
-        Source::Exhaustion,
+        EXHAUSTION,
         "exhaustion-sizes",
         "by blocks of one size after the other",
     )
     .with(ADDRESSES),
+    check(EXHAUSTION, "exhaustion-threads", "by several threads").with(ADDRESSES),
     check(
-        Source::Exhaustion,
-        "exhaustion-threads",
-        "by several threads",
-    )
-    .with(ADDRESSES),
-    check(
-        Source::CxxExhaustion,
+        CXX_EXHAUSTION,
         "exhaustion-throws",
         "by `operator new`, with a handler that frees",
     )
     .with(ADDRESSES),
     check(
-        Source::Exhaustion,
+        EXHAUSTION,
         "exhaustion-aligned",
         "by aligned blocks of every function",
     )
     .with(ADDRESSES),
     check(
-        Source::CxxExhaustion,
+        CXX_EXHAUSTION,
         "exhaustion-throws-aligned",
         "by aligned `operator new`, with a handler that frees",
     )
     .with(ADDRESSES),
     check(
-        Source::Threads,
+        THREADS,
         "start-in-little",
         "starts there, with eight threads",
     )
     .with(ADDRESSES),
     check(
-        Source::Threads,
+        THREADS,
         "committed-start",
         "starts with 256 MiB that may be written",
     )
     .with(WRITABLE),
     check(
-        Source::Exhaustion,
+        EXHAUSTION,
         "committed-small",
         "those used up by small blocks",
     )
     .with(WRITABLE),
-    check(Source::Exhaustion, "committed-large", "by large ones").with(WRITABLE),
-    check(Source::Exhaustion, "committed-mixed", "by both").with(WRITABLE),
+    check(EXHAUSTION, "committed-large", "by large ones").with(WRITABLE),
+    check(EXHAUSTION, "committed-mixed", "by both").with(WRITABLE),
     check(
-        Source::RuntimeLimit,
+        RUNTIME_LIMIT,
         "limit-set",
         "after `setrlimit` to 200 MiB of addresses, threads, files and libraries find room",
     ),
     check(
-        Source::RuntimeLimit,
+        RUNTIME_LIMIT,
         "limit-filled",
         "those 200 MiB used up by blocks of several sizes, one after the other",
     ),
     check(
-        Source::RuntimeLimit,
+        RUNTIME_LIMIT,
         "limit-returned",
         "after that and `malloc_trim`, threads, files and libraries find room again",
     ),
     check(
-        Source::Loading,
+        LOADING,
         "loaded-late",
         "the library loaded by `dlopen`, closed, and used on",
     )
     .loaded_by_the_program(),
     check(
-        Source::Loading,
+        LOADING,
         "loads-others",
         "other libraries loaded and closed beside it",
     ),
@@ -356,13 +351,34 @@ pub fn checks() -> &'static [Check] {
 }
 
 impl Check {
-    /// Compiles the check's program into a folder, unless it is there.
-    ///
-    /// # Errors
-    ///
-    /// What the compiler said.
-    pub(crate) fn compile(&self, folder: &Path) -> Result<PathBuf, String> {
-        let (file, text) = self.source.file();
-        compile(folder, file, text)
+    /// Returns the command that runs the check, where its program has been compiled to `program`. Whoever runs it
+    /// preloads the library, if [`preloaded`](Self::preloaded) says so.
+    #[must_use]
+    pub fn command(&self, program: &Path, library: Option<&Path>) -> Command {
+        let mut command = Command::new(program);
+        command.arg(self.name).args(library);
+        command.envs(library.map(|library| (EXPECTED, library)));
+        if let Some(limit) = self.limit {
+            // SAFETY: between fork and exec only setrlimit is called, a system call.
+            unsafe { command.pre_exec(move || set(limit)) };
+        }
+        command
+    }
+}
+
+fn set(limit: Limit) -> io::Result<()> {
+    let (what, bytes) = match limit {
+        Limit::AddressSpace(bytes) => (libc::RLIMIT_AS, bytes),
+        Limit::Writable(bytes) => (libc::RLIMIT_DATA, bytes),
+    };
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: bytes,
+    };
+    // SAFETY: the limit is a valid structure.
+    if unsafe { libc::setrlimit(what, &raw const limit) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
     }
 }

@@ -4,28 +4,30 @@
 //!   overlap, alignment, contents kept, zeroing, usable size, `realloc` over every boundary. A program
 //!   that fails is shrunk. [`execute`] runs one on a [`Subject`]: the process's own allocator, a
 //!   library, or an implementation of `MallocAbi`.
-//! - Small C and C++ programs ([`checks`]) for the corners of the ABI, compiled here and run with the
-//!   library preloaded.
+//! - Small C and C++ programs ([`checks`]) at two levels: what every program relies on, and the corners
+//!   of the ABI. They are compiled where they run, with the library preloaded.
 //! - [`steps`] counts the instructions of a call in a library as it is, one by one.
 //!
 //! [`Suite`] runs the first two against a library, each in a child process, so that a broken allocator breaks
-//! nothing else. The executable `heapdrome-conformance` does so from the command line.
+//! nothing else. The executable `heapdrome-conformance` does so from the command line. `heapdrome allocators check`
+//! runs the second against any allocator.
 
 mod check;
 mod child;
-mod compile;
 mod execute;
 mod program;
 mod shadow;
 mod shrink;
+mod source;
 #[cfg(target_arch = "x86_64")]
 pub mod steps;
 mod subject;
 mod suite;
 
-pub use check::{Check, checks};
+pub use check::{Check, Level, checks};
 pub use execute::execute;
 pub use program::{Operation, Program, Step};
 pub use shrink::shrink;
+pub use source::{BASIC, EXPECTED, Header, OTHER_ALLOCATOR, Source};
 pub use subject::Subject;
 pub use suite::{Failure, Library, Suite, execute_file};

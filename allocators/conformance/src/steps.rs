@@ -10,11 +10,13 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
 
-use crate::compile::compile;
+use crate::Source;
 use traced::{Event, Traced};
 
 mod traced;
 
+/// The child.
+const PROGRAM: Source = Source::new("steps.c", include_str!("../programs/steps.c"), &[]);
 /// The program has no function of a name; it was not allowed to be followed. As in `programs/steps.c`.
 const NO_FUNCTION: i32 = 3;
 const FORBIDDEN: i32 = 4;
@@ -76,8 +78,9 @@ impl From<io::Error> for StepsError {
 /// functions, and where fewer than half of the calls take the same number of instructions.
 pub fn count(library: &Path, pair: Pair<'_>) -> Result<Steps, StepsError> {
     let folder = tempfile::tempdir()?;
-    let text = include_str!("../programs/steps.c");
-    let program = compile(folder.path(), "steps.c", text).map_err(StepsError::Failed)?;
+    let program = PROGRAM
+        .compiled(folder.path())
+        .map_err(StepsError::Failed)?;
     let mut child = Command::new(program)
         .args([pair.give, pair.take])
         .env("LD_PRELOAD", library)

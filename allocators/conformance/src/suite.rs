@@ -2,12 +2,10 @@
 
 use std::fmt;
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::check::Limit;
 use crate::{Check, Program, Subject, checks, child, execute, shrink};
 
 /// A program that runs longer than this hangs.
@@ -106,19 +104,17 @@ impl Suite {
             what,
             program: None,
         };
-        let program = check.compile(folder).map_err(failure)?;
-        let mut command = Command::new(program);
-        command.arg(check.name);
-        if let Library::File(library) = &self.library {
-            command.arg(library);
-            if check.preloaded {
-                command.env("LD_PRELOAD", library);
-            }
-        }
-        if let Some(limit) = check.limit {
-            // SAFETY: between fork and exec only setrlimit is called, a system call.
-            unsafe { command.pre_exec(move || set(limit)) };
-        }
+        let program = check.source.compiled(folder).map_err(failure)?;
+        let library = match &self.library {
+            Library::System => None,
+            Library::File(library) => Some(library.as_path()),
+        };
+        let mut command = check.command(&program, library);
+        command.envs(
+            library
+                .filter(|_| check.preloaded)
+                .map(|library| ("LD_PRELOAD", library)),
+        );
         child::run(&mut command, LIMIT).map_err(failure)
     }
 
@@ -186,21 +182,4 @@ pub fn execute_file(program: &Path, library: Option<&Path>) -> Result<(), (u8, S
         None => Subject::of_process(),
     };
     execute(&subject.map_err(|what| (2, what))?, &program).map_err(|what| (1, what))
-}
-
-fn set(limit: Limit) -> io::Result<()> {
-    let (what, bytes) = match limit {
-        Limit::AddressSpace(bytes) => (libc::RLIMIT_AS, bytes),
-        Limit::Writable(bytes) => (libc::RLIMIT_DATA, bytes),
-    };
-    let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: bytes,
-    };
-    // SAFETY: the limit is a valid structure.
-    if unsafe { libc::setrlimit(what, &raw const limit) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
 }

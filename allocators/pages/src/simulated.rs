@@ -10,6 +10,9 @@ use crate::system::thread_pointer;
 use crate::{Access, Advice, Pages, Placed, Remap};
 
 const PAGE: usize = 4096;
+/// Bytes of the largest room that [`Pages::find_room`] finds: 1 GiB. std's allocator takes it as a whole and may write
+/// to all of it at once (Miri's does), where Linux only names addresses.
+const LARGEST_ROOM: usize = 1 << 30;
 
 /// One stretch of memory that std's allocator gave, and which of its pages are still reserved.
 #[derive(Debug)]
@@ -264,6 +267,9 @@ unsafe impl Pages for Simulated {
     }
 
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
+        if size > LARGEST_ROOM {
+            return None;
+        }
         self.state().add_region(size, alignment, true)
     }
 

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::vec::Vec;
 
-use crate::{Access, EventCount, Linux, Lock, Pages, Remap, Simulated, system};
+use crate::{Access, EventCount, Linux, Lock, Pages, Placed, Remap, Simulated, system};
 
 /// What every implementation must do.
 fn keeps_the_contract(pages: &impl Pages) {
@@ -86,6 +86,18 @@ fn the_fake_refuses_beyond_its_limit() {
     // SAFETY: the range was reserved above.
     assert!(unsafe { fake.release(start, 8192) });
     assert_eq!(fake.reserved(), 4096);
+}
+
+#[test]
+fn the_fake_finds_room_for_a_gibibyte_and_no_more() {
+    const GIB: usize = 1 << 30;
+    let fake = Simulated::new(8192);
+    assert!(fake.find_room(GIB + 4096, 4096).is_none());
+    let start = fake.find_room(1 << 20, 4096).expect("there is room");
+    assert_eq!(fake.reserved(), 0, "room alone takes no addresses");
+    let reserve = |bytes| fake.reserve_at(start, bytes, Access::ReadWrite);
+    assert_eq!(reserve(8192), Placed::Done);
+    assert_eq!((reserve(4096), fake.reserved()), (Placed::Refused, 8192));
 }
 
 #[test]

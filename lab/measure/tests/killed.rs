@@ -42,10 +42,17 @@ fn nothing_measured_outlives_a_killed_measurer() {
 fn a_killed_race_is_taken_up_and_loses_no_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("race");
+    let lines = || {
+        let journal = std::fs::read_to_string(place.join(journal::FILE_NAME));
+        journal.map_or(0, |text| text.lines().count())
+    };
     let mut killed = 0;
-    for _ in 0..20 {
+    for _ in 0..5 {
         let mut measurer = measurer(&place, 12, "sleep 0.02");
-        std::thread::sleep(Duration::from_millis(250));
+        let before = lines();
+        within(Duration::from_secs(60), "three more runs", || {
+            lines() >= before + 3 || measurer.try_wait().expect("a state").is_some()
+        });
         if measurer.try_wait().expect("a state").is_some() {
             break;
         }

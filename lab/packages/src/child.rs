@@ -51,7 +51,11 @@ pub struct Job<'a> {
 impl<'a> Job<'a> {
     /// A job that runs `program` without a terminal, in plain English and in a group of its own.
     pub fn new(program: impl AsRef<OsStr>, log: &'a Path) -> Self {
-        let mut command = Command::new(program);
+        Self::of(Command::new(program), log)
+    }
+
+    /// A job that runs a command so.
+    pub fn of(mut command: Command, log: &'a Path) -> Self {
         child::in_own_group(&mut command);
         // Messages are quoted to the person and searched for words, so they must not be translated.
         command.env("LC_ALL", "C").env("CARGO_TERM_COLOR", "never");
@@ -174,22 +178,37 @@ mod tests {
     fn an_interrupt_kills_grandchildren_too() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let log = log_in(&folder);
-        let witness = folder.path().join("survivor");
+        let begun = folder.path().join("begun");
         let interrupt = Arc::new(AtomicBool::new(false));
         let mut job = Job::new("sh", &log);
         job.command()
-            .args(["-c", "(sleep 1; touch \"$1\") & sleep 20", "sh"])
-            .arg(&witness);
+            .args([
+                "-c",
+                "sleep 600 & echo $! >\"$1.new\"; mv \"$1.new\" \"$1\"; wait",
+                "sh",
+            ])
+            .arg(&begun);
         let flag = Arc::clone(&interrupt);
+        let written = begun.clone();
         let setter = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(200));
+            within_a_minute("the grandchild begins", || written.exists());
             flag.store(true, Ordering::Relaxed);
         });
-        let started = Instant::now();
         assert!(matches!(job.run(&interrupt), Err(ChildError::Interrupted)));
-        assert!(started.elapsed() < Duration::from_secs(5));
         setter.join().expect("the thread ends");
-        std::thread::sleep(Duration::from_millis(1300));
-        assert!(!witness.exists(), "a grandchild survived");
+        let grandchild = std::fs::read_to_string(&begun).expect("it has begun");
+        let stat = format!("/proc/{}/stat", grandchild.trim());
+        within_a_minute("the grandchild ends", || {
+            let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+            stat.is_empty() || stat.contains(") Z ")
+        });
+    }
+
+    fn within_a_minute(what: &str, mut holds: impl FnMut() -> bool) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !holds() {
+            assert!(Instant::now() < end, "{what}: not within a minute");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }

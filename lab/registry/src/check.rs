@@ -1,27 +1,25 @@
 //! Loads an allocator into programs that use memory in different ways, and says what broke.
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::time::Duration;
 
+use heapdrome_conformance::{Check, Level, OTHER_ALLOCATOR, Source, checks};
 use heapdrome_packages::{Cache, last_lines};
 use heapdrome_schema::{Ending, Entrant};
 use heapdrome_system::FileError;
-use heapdrome_system::child::{Ended, Limits};
+use heapdrome_system::child::{self, Ended, Limits};
 
 use crate::RegistryError;
-use crate::entry::Language;
+use crate::compiled::{Compiled, Set};
 
-pub(crate) mod compiled;
-
-use compiled::{Compiled, Program, Set};
-
-/// How long a program may take; each takes less than a second under a healthy allocator.
-const LIMIT: Duration = Duration::from_secs(10);
-
-/// What the programs say when another library served malloc.
-pub(crate) const OTHER_ALLOCATOR: i32 = 2;
+/// How long a program may take. A basic one takes less than a second under a healthy allocator, and each of the
+/// others less than half a minute.
+fn limit_of(level: Level) -> Duration {
+    Duration::from_secs(match level {
+        Level::Basic => 10,
+        Level::Strict => 120,
+    })
+}
 
 /// How one of the programs ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,96 +45,94 @@ pub struct CheckResult {
     pub notes: Vec<String>,
 }
 
-/// What all programs include: how they fail, and how they make sure of the allocator.
-pub(crate) const COMMON: (&str, &str) = ("common.h", include_str!("../checks/common.h"));
-
-macro_rules! program {
-    ($name:literal, $file:literal, $language:ident) => {
-        Program {
-            name: $name,
-            file: $file,
-            text: include_str!(concat!("../checks/", $file)),
-            language: Language::$language,
-        }
-    };
+/// The programs of a level, compiled.
+#[derive(Debug)]
+pub struct Checks {
+    compiled: Compiled,
+    level: Level,
 }
 
-static CHECKS: Set = Set {
-    name: "checks",
-    what: "the programs that check allocators",
-    shared: &[COMMON],
-    programs: &[
-        program!("C", "c.c", C),
-        program!("C++", "cxx.cpp", Cpp),
-        program!("threads", "threads.c", C),
-        program!("aligned", "aligned.c", C),
-        program!("fork", "fork.c", C),
-        program!("exhaustion", "exhaustion.cpp", Cpp),
-    ],
-    optimisation: "-O1",
-};
-
-/// The programs, compiled.
-#[derive(Debug)]
-pub struct Checks(Compiled);
-
 impl Checks {
-    /// Compiles the programs into the cache, unless they are there.
+    /// Compiles the programs of a level into the cache, unless they are there.
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written to.
-    pub fn prepare(cache: &Cache) -> Result<Self, RegistryError> {
-        CHECKS.compiled(cache).map(Self)
+    pub fn prepare(cache: &Cache, level: Level) -> Result<Self, RegistryError> {
+        let mut sources: Vec<&'static Source> = Vec::new();
+        for check in of_level(level) {
+            if !sources.contains(&check.source) {
+                sources.push(check.source);
+            }
+        }
+        let set = Set {
+            name: "checks",
+            what: "the programs that check allocators",
+            sources: &sources,
+        };
+        let compiled = set.compiled(cache)?;
+        Ok(Self { compiled, level })
     }
 
-    /// Runs every program under an entrant.
+    /// Runs the programs under an entrant, the basic ones first; no others where one of them is served by another
+    /// allocator.
     ///
     /// # Errors
     /// When a program cannot be started, or the person asked heapdrome to stop.
     pub fn run(&self, entrant: &Entrant) -> Result<Vec<CheckResult>, RegistryError> {
-        CHECKS
-            .programs
-            .iter()
-            .map(|program| self.run_one(program, entrant))
-            .collect()
+        let mut results: Vec<CheckResult> = Vec::new();
+        for check in of_level(self.level) {
+            let is_served =
+                |result: &CheckResult| !matches!(result.outcome, CheckOutcome::NotServed(_));
+            if check.level == Level::Basic || results.iter().all(is_served) {
+                results.push(self.run_one(check, entrant)?);
+            }
+        }
+        Ok(results)
     }
 
-    fn run_one(&self, program: &Program, entrant: &Entrant) -> Result<CheckResult, RegistryError> {
+    fn run_one(&self, check: &Check, entrant: &Entrant) -> Result<CheckResult, RegistryError> {
         let scratch = tempfile::tempdir().map_err(FileError::of("make a folder in", "/tmp"))?;
         let (output, errors) = (scratch.path().join("output"), scratch.path().join("errors"));
         let create =
             |path: &Path| std::fs::File::create(path).map_err(FileError::of("write", path));
-        let mut command = self.0.command(program, entrant, scratch.path());
+        let program = self.compiled.program(check.source);
+        let mut command = check.command(&program, entrant.library.as_deref());
         command.stdout(create(&output)?).stderr(create(&errors)?);
-        let limits = Limits::of_time(LIMIT);
-        let outcome = match self.0.run(&mut command, &entrant.name, limits)? {
-            Ended::OverLimit => CheckOutcome::Hung(LIMIT),
-            Ended::Itself(status) => outcome_of(status, last_lines(&errors, 1).concat()),
+        let mut entrant = entrant.clone();
+        if !check.preloaded {
+            entrant.preload.clear();
+        }
+        let limit = limit_of(check.level);
+        let limits = Limits::of_time(limit);
+        let ended = self
+            .compiled
+            .run(&mut command, &entrant, scratch.path(), limits)?;
+        let outcome = match ended {
+            Ended::OverLimit => CheckOutcome::Hung(limit),
+            Ended::Itself(status) => {
+                let said = last_lines(&errors, 1).concat();
+                outcome_of(check.level, child::ending(status), said)
+            }
         };
         Ok(CheckResult {
-            program: program.name,
+            program: check.name,
             outcome,
             notes: last_lines(&output, 5),
         })
     }
 }
 
-fn outcome_of(status: ExitStatus, said: String) -> CheckOutcome {
-    let after = |said: String| {
-        if said.is_empty() {
-            said
-        } else {
-            format!(": {said}")
-        }
-    };
-    match (status.code(), status.signal()) {
-        (Some(0), _) => CheckOutcome::Passed,
-        (Some(OTHER_ALLOCATOR), _) => CheckOutcome::NotServed(said),
-        (Some(1), _) if !said.is_empty() => CheckOutcome::Broke(said),
-        (Some(code), _) => CheckOutcome::Broke(format!("{}{}", Ending::Exited(code), after(said))),
-        (None, signal) => {
-            let ending = Ending::Killed(signal.unwrap_or_default());
-            CheckOutcome::Broke(format!("{ending}{}", after(said)))
-        }
+/// The checks of a level and of those below it, the basic ones first.
+fn of_level(level: Level) -> impl Iterator<Item = &'static Check> {
+    checks().iter().filter(move |check| check.level <= level)
+}
+
+fn outcome_of(level: Level, ending: Ending, said: String) -> CheckOutcome {
+    match ending {
+        Ending::Exited(0) => CheckOutcome::Passed,
+        Ending::Exited(OTHER_ALLOCATOR) if level == Level::Basic => CheckOutcome::NotServed(said),
+        Ending::Exited(1) if !said.is_empty() => CheckOutcome::Broke(said),
+        ending if said.is_empty() => CheckOutcome::Broke(ending.to_string()),
+        ending => CheckOutcome::Broke(format!("{ending}: {said}")),
     }
 }

@@ -23,6 +23,7 @@
 mod build;
 mod carried;
 mod check;
+mod compiled;
 mod config;
 mod embedded;
 mod entry;
@@ -37,6 +38,7 @@ pub use build::{BuildEvent, Installed};
 pub use check::{CheckOutcome, CheckResult, Checks};
 pub use entry::{Adoption, Entry, OPTIMISATION, Source};
 pub use error::{LibraryFault, RegistryError};
+pub use heapdrome_conformance::Level;
 pub use misuse::Misuses;
 pub use registry::{Listing, Registry, State};
 pub use requires::Requires;

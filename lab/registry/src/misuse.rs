@@ -1,18 +1,16 @@
 //! Misuses an allocator on purpose, and says what it did about it.
 
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::process::Command;
 use std::time::Duration;
 
+use heapdrome_conformance::{BASIC, Header, OTHER_ALLOCATOR, Source};
 use heapdrome_packages::Cache;
 use heapdrome_schema::{Bytes, Ending, Entrant, MisuseOutcome, MisuseRun};
 use heapdrome_system::FileError;
-use heapdrome_system::child::{Ended, Limits};
+use heapdrome_system::child::{self, Ended, Limits};
 
 use crate::RegistryError;
-use crate::check::compiled::{Compiled, PAUSE, Program, Set};
-use crate::check::{COMMON, OTHER_ALLOCATOR};
-use crate::entry::Language;
+use crate::compiled::{Compiled, PAUSE, Set};
 
 mod output;
 
@@ -28,28 +26,19 @@ const CONTROL: &str = "none";
 /// Kinds whose names begin so are committed by the program in C++.
 const OPERATORS: &str = "delete-";
 
-static PROGRAMS: Set = Set {
+const PROGRAMS: Set<'_> = Set {
     name: "misuse",
     what: "the programs that misuse allocators",
-    shared: &[COMMON, ("misuse.h", include_str!("../checks/misuse.h"))],
-    programs: &[IN_C, IN_CPP],
-    // A compiler that optimises may leave out what can be seen to be wrong.
-    optimisation: "-O0",
+    sources: &[&IN_C, &IN_CPP],
 };
 
-const IN_C: Program = Program {
-    name: "misuse",
-    file: "misuse.c",
-    text: include_str!("../checks/misuse.c"),
-    language: Language::C,
-};
+const HEADERS: &[Header] = &[BASIC[0], ("misuse.h", include_str!("../misuses/misuse.h"))];
 
-const IN_CPP: Program = Program {
-    name: "delete",
-    file: "delete.cpp",
-    text: include_str!("../checks/delete.cpp"),
-    language: Language::Cpp,
-};
+const IN_C: Source =
+    Source::new("misuse.c", include_str!("../misuses/misuse.c"), HEADERS).unoptimised();
+
+const IN_CPP: Source =
+    Source::new("delete.cpp", include_str!("../misuses/delete.cpp"), HEADERS).unoptimised();
 
 /// The programs, compiled.
 #[derive(Debug)]
@@ -94,7 +83,7 @@ impl Misuses {
     /// # Errors
     /// When the program cannot be started, or the person asked heapdrome to stop.
     pub fn run(&self, entrant: &Entrant, kind: &str) -> Result<MisuseRun, RegistryError> {
-        let program = if kind.starts_with(OPERATORS) {
+        let source = if kind.starts_with(OPERATORS) {
             &IN_CPP
         } else {
             &IN_C
@@ -107,13 +96,16 @@ impl Misuses {
             let file = options.create(true).append(true).open(&output);
             file.map_err(FileError::of("write", &output))
         };
-        let mut command = self.0.command(program, entrant, scratch.path());
+        let mut command = Command::new(self.0.program(source));
         command.arg(kind).stdout(open()?).stderr(open()?);
         // Some versions of glibc speak to the terminal otherwise.
         command.env("LIBC_FATAL_STDERR_", "1");
-        let ended = self.0.run(&mut command, &entrant.name, LIMITS)?;
+        let ended = self.0.run(&mut command, entrant, scratch.path(), LIMITS)?;
         let text = std::fs::read(&output).map_err(FileError::of("read", &output))?;
-        let ending = ending_of(ended);
+        let ending = match ended {
+            Ended::Itself(status) => child::ending(status),
+            Ended::OverLimit => Ending::TimedOut,
+        };
         let found = output::read(&String::from_utf8_lossy(&text), ending);
         Ok(MisuseRun {
             allocator: entrant.name.clone(),
@@ -124,16 +116,5 @@ impl Misuses {
             said: found.said,
             harm: found.harm,
         })
-    }
-}
-
-fn ending_of(ended: Ended) -> Ending {
-    let by_itself = |status: ExitStatus| match status.code() {
-        Some(code) => Ending::Exited(code),
-        None => Ending::Killed(status.signal().unwrap_or_default()),
-    };
-    match ended {
-        Ended::Itself(status) => by_itself(status),
-        Ended::OverLimit => Ending::TimedOut,
     }
 }

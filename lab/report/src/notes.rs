@@ -1,7 +1,7 @@
 //! What a reader should know about the entrants that count, each note once: where it differs from entrant to entrant by
 //! its figure alone, it names them with their figures.
 
-use heapdrome_schema::{EntrantResult, ProofSummary, Series, Unserved, UnservedReason};
+use heapdrome_schema::{EntrantResult, Output, ProofSummary, Series, Unserved, UnservedReason};
 
 use crate::entrant::{cpu, settings};
 use crate::foreign;
@@ -130,7 +130,7 @@ fn on_entrant(entrant: &EntrantResult) -> Vec<Note> {
             "no proof was taken of which library served malloc",
         )),
     }
-    if entrant.output == "different" {
+    if entrant.output == Output::Different {
         notes.push(Note::plain(
             "its standard output differs from the baseline's: is its result right?",
         ));

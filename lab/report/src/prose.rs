@@ -1,7 +1,8 @@
 //! What a race shows, in sentences: the noise floor, the machine, the race itself.
 
 use heapdrome_schema::{
-    Bytes, Collection, EntrantResult, Machine, PEAK_RSS, RaceResult, Role, Verdict, WALL, spoken,
+    Bytes, Collection, EntrantResult, Machine, Output, PEAK_RSS, RaceResult, Role, Verdict, WALL,
+    spoken,
 };
 
 use crate::entrant::{OPERATIONS, PEAK_TREE, versus};
@@ -206,7 +207,7 @@ pub(crate) fn remarks_of_race(result: &RaceResult) -> Vec<String> {
         .entrants
         .iter()
         .find(|entrant| entrant.role == Role::Baseline);
-    if baseline.is_some_and(|entrant| entrant.output == "output varies") {
+    if baseline.is_some_and(|entrant| entrant.output == Output::Varies) {
         let told = "the baseline's own output varies from run to run, so outputs are not compared";
         remarks.push(told.to_owned());
     }

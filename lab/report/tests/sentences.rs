@@ -7,7 +7,7 @@ mod ratios;
 mod seven;
 
 use heapdrome_report::{Advice, Conclusion, Exporter, Terminal, interim};
-use heapdrome_schema::{RaceResult, Role, Verdict};
+use heapdrome_schema::{Output, RaceResult, Role, Verdict};
 use races::{bare, compared, empty, full, usual};
 use ratios::{ALL_EVEN, FAST, UNSEEN};
 use seven::{EVEN, SAME, race, with_noise};
@@ -128,7 +128,7 @@ fn what_speaks_against_the_best_is_told_with_it() {
         .iter_mut()
         .find(|row| row.allocator == "mimalloc3");
     let best = best.expect("it races");
-    best.output = "different".to_owned();
+    best.output = Output::Different;
     best.known_faults = vec!["a fault".to_owned()];
     if let Some(noise) = &mut result.noise_floor {
         noise.baseline_again = compared(Verdict::Slower, 1.03, 0.01);

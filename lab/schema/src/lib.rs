@@ -54,8 +54,8 @@ pub use plan::{Better, Metric, Options, Pace, Part, Plan, Server, Stopping};
 pub use proof::{Coverage, Proof, Unserved, UnservedReason};
 pub use redact::Redaction;
 pub use result::{
-    Comparison, EntrantResult, Finding, Machine, NoiseFloor, ProofSummary, RaceResult, SCHEMA,
-    Series, Status, Verdict,
+    Comparison, EntrantResult, Finding, Machine, NoiseFloor, Output, ProofSummary, RaceResult,
+    SCHEMA, Series, Status, Verdict,
 };
 pub use run::{Ending, Run};
 pub use scaling::{Knee, ScalingCurve, ScalingPoint, SweepResult, SweptParameter};

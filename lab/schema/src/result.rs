@@ -118,6 +118,23 @@ pub struct Finding {
     pub stderr_tail: String,
 }
 
+/// An entrant's standard output beside the baseline's, with figures masked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Output {
+    /// Every run printed what the baseline did.
+    #[serde(rename = "same")]
+    Same,
+    /// A run printed something else.
+    #[serde(rename = "different")]
+    Different,
+    /// The baseline's own output differs from run to run.
+    #[serde(rename = "output varies")]
+    Varies,
+    /// The race compares no outputs, or there is nothing to compare.
+    #[serde(rename = "not compared")]
+    NotCompared,
+}
+
 /// One row of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EntrantResult {
@@ -149,9 +166,8 @@ pub struct EntrantResult {
     pub failure: Option<Finding>,
     /// Who served malloc.
     pub proof: Option<ProofSummary>,
-    /// Whether its standard output equals the baseline's: `same`, `different`, `output varies`,
-    /// or `not compared`.
-    pub output: String,
+    /// Whether its standard output equals the baseline's.
+    pub output: Output,
     /// Wall time in seconds.
     pub wall_s: Option<Series>,
     /// CPU time in user mode in seconds.

@@ -2,13 +2,13 @@
 //! limited, killed with everything that they started, and collected.
 
 use std::io::{self, Read};
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use heapdrome_schema::Bytes;
+use heapdrome_schema::{Bytes, Ending};
 use rustix::io::Errno;
 use rustix::param::page_size;
 use rustix::process::{
@@ -97,6 +97,14 @@ pub fn wait(child: &mut Child, limits: Limits, interrupt: &AtomicBool) -> Result
         true => Ended::Itself(status),
         false => Ended::OverLimit,
     })
+}
+
+/// How a process ended that was waited for.
+pub fn ending(status: ExitStatus) -> Ending {
+    match status.code() {
+        Some(code) => Ending::Exited(code),
+        None => Ending::Killed(status.signal().unwrap_or_default()),
+    }
 }
 
 /// Looks at a child until it ends (true) or is over a limit (false). It is neither killed nor

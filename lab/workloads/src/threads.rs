@@ -255,7 +255,10 @@ mod tests {
         let finished = run(
             4,
             |number| {
-                std::thread::sleep(Duration::from_millis(number as u64 * 10));
+                // One is ready after the other.
+                while ready.load(Ordering::SeqCst) < number {
+                    std::thread::yield_now();
+                }
                 ready.fetch_add(1, Ordering::SeqCst);
                 Ok(number)
             },

@@ -8,6 +8,12 @@ use crate::libraries::build;
 
 /// Checks, and a fault that each must notice; among them every check.
 const FAULTS: &[(&str, &str)] = &[
+    ("C", "REALLOC_LOSES"),
+    ("C++", "NEW_ALIGNS_NOT"),
+    ("threads", "FEW_PER_THREAD"),
+    ("aligned", "MISALIGNED"),
+    ("fork", "FEW_PER_THREAD"),
+    ("exhaustion", "HUGE_GRANTED"),
     // It leaves most names to the C library.
     ("exports", "NONE"),
     ("errno-kept", "ERRNO_LOST"),
@@ -40,7 +46,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("many-threads", "LEAKS"),
     ("silent-threads", "KEEPS_FOR_FREE"),
     ("outliving-blocks", "LEAKS"),
-    ("fork", "FORK_LOCK"),
+    ("fork-busy", "FORK_LOCK"),
     ("fork-handlers", "FORK_HANDLER"),
     ("fork-locked", "FORK_LOCK"),
     ("fork-stdio", "FORK_HOLDS"),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use heapdrome_engine::Engine;
 use heapdrome_engine::allocators::build;
-use heapdrome_registry::{CheckOutcome, CheckResult, Checks, Registry, Source};
+use heapdrome_registry::{CheckOutcome, CheckResult, Checks, Level, Registry, Source};
 use heapdrome_report::adopt::{self, Adoption};
 use heapdrome_schema::EntrantResult;
 
@@ -62,7 +62,7 @@ pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
             let entry = registry.find(&name).map_err(failure)?;
             output::print(described(entry, &registry.state(entry)).as_bytes())
         }
-        AllocatorsAction::Check { names } => check(&registry, &engine, &names),
+        AllocatorsAction::Check { names, level } => check(&registry, &engine, &names, level.into()),
     }
 }
 
@@ -94,16 +94,28 @@ fn install(registry: &Registry, names: &[String], engine: &Engine) -> Result<(),
     }
 }
 
-fn check(registry: &Registry, engine: &Engine, names: &[String]) -> Result<(), Failure> {
+fn check(
+    registry: &Registry,
+    engine: &Engine,
+    names: &[String],
+    level: Level,
+) -> Result<(), Failure> {
     let known = Names::new(registry, engine);
-    let checks = Checks::prepare(&engine.folders.cache).map_err(failure)?;
+    let checks = Checks::prepare(&engine.folders.cache, level).map_err(failure)?;
     let mut broken = Vec::new();
     for name in known.expand(names)? {
         let entrant = known.ready(&name)?;
         let results = checks.run(&entrant).map_err(failure)?;
         let mut text = format!("{name}\n");
+        let longest = results.iter().map(|result| result.program.len()).max();
+        let width = longest.unwrap_or_default().max(16) + 2;
         for result in &results {
-            let _ = writeln!(text, "  {:<18}{}", result.program, outcome_words(result));
+            let _ = writeln!(
+                text,
+                "  {:<width$}{}",
+                result.program,
+                outcome_words(result)
+            );
         }
         if results
             .iter()

@@ -11,7 +11,8 @@ mod survive;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use heapdrome_registry::Level;
 use heapdrome_schema::Scale;
 
 use crate::examples;
@@ -163,7 +164,29 @@ pub enum AllocatorsAction {
         /// Names of allocators, or paths
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
+        /// How much is asked of them
+        #[arg(long, value_enum, default_value_t)]
+        level: CheckLevel,
     },
+}
+
+/// `--level` of `heapdrome allocators check`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CheckLevel {
+    /// Six programs, for what every program relies on: a few seconds
+    #[default]
+    Basic,
+    /// The whole conformance suite besides, with limits on memory and forks beside stdio: minutes
+    Strict,
+}
+
+impl From<CheckLevel> for Level {
+    fn from(level: CheckLevel) -> Self {
+        match level {
+            CheckLevel::Basic => Self::Basic,
+            CheckLevel::Strict => Self::Strict,
+        }
+    }
 }
 
 /// `heapdrome exec`.

@@ -2,6 +2,7 @@
 //! here by gcc, some of them broken on purpose.
 
 mod as_is;
+mod bad_files;
 mod bad_input;
 mod brief;
 mod compare;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_schema::{
-    Bytes, Comparison, Entrant, EntrantResult, MemoryRun, Plan, Proof, ProofSummary, RaceResult,
-    Role, Run, SCHEMA, Series, Status,
+    Bytes, Comparison, Entrant, EntrantResult, MemoryRun, Output, Plan, Proof, ProofSummary,
+    RaceResult, Role, Run, SCHEMA, Series, Status,
 };
 use heapdrome_statistics::{drift, median, outliers};
 
@@ -66,7 +66,7 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
         decided_after: material.decided.get(&entrant).copied(),
         failure: material.failures.get(&entrant).cloned(),
         proof: material.proofs.get(&entrant).map(summary),
-        output: compared_output(material, entrant).to_owned(),
+        output: compared_output(material, entrant),
         wall_s: figure(0),
         user_s: figure(1),
         system_s: figure(2),
@@ -198,9 +198,9 @@ fn comparisons(
 
 /// Whether an entrant's standard output equals the baseline's, where the baseline's own two runs of
 /// a round agree.
-fn compared_output(material: &Material<'_>, entrant: usize) -> &'static str {
+fn compared_output(material: &Material<'_>, entrant: usize) -> Output {
     if !material.plan.options.compare_output || material.of_entrant(entrant).next().is_none() {
-        return "not compared";
+        return Output::NotCompared;
     }
     let own = |run: &&Run| {
         let role = material.plan.entrants[run.entrant].role;
@@ -217,10 +217,10 @@ fn compared_output(material: &Material<'_>, entrant: usize) -> &'static str {
         .map(|run| &run.output)
         .collect();
     match expected.len() {
-        0 => "not compared",
-        1 if seen == expected => "same",
-        1 => "different",
-        _ => "output varies",
+        0 => Output::NotCompared,
+        1 if seen == expected => Output::Same,
+        1 => Output::Different,
+        _ => Output::Varies,
     }
 }
 
@@ -229,7 +229,7 @@ pub fn differing(material: &Material<'_>) -> Vec<usize> {
     let is_rival = |e: &usize| material.plan.entrants[*e].role == Role::Rival;
     let rivals = (0..material.plan.entrants.len()).filter(is_rival);
     rivals
-        .filter(|e| compared_output(material, *e) == "different")
+        .filter(|e| compared_output(material, *e) == Output::Different)
         .collect()
 }
 

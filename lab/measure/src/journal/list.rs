@@ -80,8 +80,20 @@ pub fn unfinished(races: &Path) -> Vec<RaceSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
+    use std::time::Duration;
+
     use crate::journal::Journal;
     use crate::journal::tests::{finished, first};
+
+    /// Dates a race's journal to so many seconds after the epoch.
+    fn written_at(race: &Path, seconds: u64) {
+        let journal = File::options().write(true).open(race.join(FILE_NAME));
+        let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        journal
+            .and_then(|journal| journal.set_modified(then))
+            .expect("it can be dated");
+    }
 
     #[test]
     fn races_are_listed_the_latest_first() {
@@ -93,7 +105,8 @@ mod tests {
             if name == "3" {
                 journal.append(&finished("all rounds")).expect("a line");
             }
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            drop(journal);
+            written_at(&races.path().join(name), name.parse().expect("a number"));
         }
         std::fs::create_dir(races.path().join("empty")).expect("a folder");
         let names: Vec<_> = list(races.path())
@@ -132,7 +145,7 @@ mod tests {
         let races = tempfile::tempdir().expect("a folder");
         let ended = races.path().join("ended");
         drop(Journal::create(&ended, &first()).expect("a journal"));
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        written_at(&ended, 1);
         let running = Journal::create(&races.path().join("running"), &first());
         let running = running.expect("a journal");
         assert_eq!(list(races.path()).len(), 2);

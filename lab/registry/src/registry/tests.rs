@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{CheckOutcome, Checks, LibraryFault, system_libc};
+use crate::{CheckOutcome, Checks, Level, LibraryFault, system_libc};
 
 /// A registry whose cache and configuration are in a temporary folder.
 struct Place {
@@ -282,20 +282,7 @@ fn the_smallest_allocator_is_built_checked_and_removed() {
     assert_eq!((again.path, again.seconds), (installed.path.clone(), None));
     let entrant = place.registry.entrant("rpmalloc").expect("is there");
     assert_eq!(entrant.library.as_deref(), Some(installed.path.as_path()));
-    let checks = Checks::prepare(&place.registry.cache).expect("the checks can be compiled");
-    let results = checks.run(&entrant).expect("the checks can be run");
-    let of = |name| {
-        results
-            .iter()
-            .find(|result| result.program == name)
-            .expect("was run")
-    };
-    assert_eq!(of("C").outcome, CheckOutcome::Passed);
-    assert!(
-        matches!(of("aligned").outcome, CheckOutcome::Broke(_)),
-        "a known fault is not seen"
-    );
-    a_library_that_does_not_serve_is_noticed(&checks, entrant);
+    a_known_fault_is_seen(&place.registry.cache, &entrant);
     place.registry.remove("rpmalloc").expect("can be removed");
     assert!(!installed.path.exists());
 }
@@ -306,9 +293,36 @@ fn skipped(what: &str) {
     let _ = writeln!(std::io::stderr(), "\nSKIPPED: {what}");
 }
 
-fn a_library_that_does_not_serve_is_noticed(checks: &Checks, mut entrant: Entrant) {
-    entrant.preload = vec![PathBuf::from("/no/such/library.so")];
-    for result in checks.run(&entrant).expect("the checks can be run") {
+fn a_known_fault_is_seen(cache: &Cache, rpmalloc: &Entrant) {
+    let checks = Checks::prepare(cache, Level::Basic).expect("the checks can be compiled");
+    let results = checks.run(rpmalloc).expect("the checks can be run");
+    let of = |name| results.iter().find(|result| result.program == name);
+    let outcome = |name| of(name).map(|result| &result.outcome);
+    assert_eq!(outcome("C"), Some(&CheckOutcome::Passed));
+    let broke = matches!(outcome("aligned"), Some(CheckOutcome::Broke(_)));
+    assert!(broke, "a known fault is not seen: {results:?}");
+}
+
+#[test]
+fn where_another_allocator_serves_only_the_basic_checks_run() {
+    let place = place();
+    let missing = PathBuf::from("/no/such/library.so");
+    let entrant = Entrant {
+        library: Some(missing.clone()),
+        preload: vec![missing],
+        ..place.registry.entrant("system").expect("is there")
+    };
+    let checks = match Checks::prepare(&place.registry.cache, Level::Strict) {
+        Err(RegistryError::NeedsPackage { .. }) => {
+            return skipped("without a compiler there is nothing to check with");
+        }
+        checks => checks.expect("the checks can be compiled"),
+    };
+    let results = checks.run(&entrant).expect("the checks can be run");
+    let names: Vec<&str> = results.iter().map(|result| result.program).collect();
+    let basic = ["C", "C++", "threads", "aligned", "fork", "exhaustion"];
+    assert_eq!(names, basic);
+    for result in results {
         let missed = matches!(result.outcome, CheckOutcome::NotServed(_));
         assert!(missed, "{}: {:?}", result.program, result.outcome);
     }

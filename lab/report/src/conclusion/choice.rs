@@ -1,6 +1,6 @@
 //! The entrant that a race recommends.
 
-use heapdrome_schema::{Bytes, Role};
+use heapdrome_schema::{Bytes, Output, Role};
 
 use super::rivals::{Figure, Rival, Standing};
 use super::{Advice, Conclusion, is_as_is, sees_time, twin};
@@ -239,7 +239,7 @@ impl<'a> Choice<'a> {
                     .to_owned(),
             );
         }
-        if row.output == "different" {
+        if row.output == Output::Different {
             doubts.push(format!("its output differs from that under {baseline}"));
         }
         let unserved = row.proof.iter().flat_map(|proof| &proof.unserved);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use heapdrome_schema::{
-    Comparison, Ending, EntrantResult, Finding, Machine, NoiseFloor, Options, ProofSummary,
+    Comparison, Ending, EntrantResult, Finding, Machine, NoiseFloor, Options, Output, ProofSummary,
     RaceResult, Role, SCHEMA, Series, Status, Unserved, UnservedReason, Verdict,
 };
 
@@ -47,7 +47,7 @@ pub fn bare(name: &str, role: Role) -> EntrantResult {
         decided_after: None,
         failure: None,
         proof: None,
-        output: "same".to_owned(),
+        output: Output::Same,
         wall_s: None,
         user_s: None,
         system_s: None,

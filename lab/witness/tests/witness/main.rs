@@ -4,6 +4,7 @@ mod bench;
 mod blocks;
 mod counts;
 mod end;
+mod forks;
 mod requests;
 mod tree;
 mod uncounted;

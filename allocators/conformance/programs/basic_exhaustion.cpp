@@ -1,6 +1,6 @@
 // A program that asks for more memory than there can be, and must be told so.
 
-#include "common.h"
+#include "basic.h"
 
 #include <cerrno>
 #include <new>

@@ -14,7 +14,7 @@
 #ifndef HEAPDROME_MISUSE_H
 #define HEAPDROME_MISUSE_H
 
-#include "common.h"
+#include "basic.h"
 
 #include <sys/prctl.h>
 

@@ -1,6 +1,6 @@
 /* Aligned allocation: every function for it, every alignment up to 4 MiB, and what each promises. */
 
-#include "common.h"
+#include "basic.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -1,6 +1,6 @@
 /* A program in C: every function of the standard, and what the standard says of it. */
 
-#include "common.h"
+#include "basic.h"
 
 #include <errno.h>
 #include <malloc.h>

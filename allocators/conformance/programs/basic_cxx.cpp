@@ -1,6 +1,6 @@
 // A program in C++: every operator new and delete, containers, exceptions and thread-local objects.
 
-#include "common.h"
+#include "basic.h"
 
 #include <cstddef>
 #include <map>

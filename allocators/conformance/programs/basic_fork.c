@@ -1,7 +1,7 @@
 /* A forking program: it forks while other threads allocate, and the child goes on to allocate. A
    child whose heap was locked by a thread that it does not have hangs. */
 
-#include "common.h"
+#include "basic.h"
 
 #include <pthread.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* A threaded program: objects are freed by other threads than those that allocated them, and by
    threads that outlive them; threads come and go. */
 
-#include "common.h"
+#include "basic.h"
 
 #include <pthread.h>
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use heapdrome_conformance::{EXPECTED, Source};
 use heapdrome_packages::{Cache, ChildError, Job, Shelf, last_lines};
 use heapdrome_schema::Entrant;
 use heapdrome_system::FileError;
@@ -11,29 +12,16 @@ use heapdrome_system::child::{self, Ended, Limits, WaitError};
 use heapdrome_system::sha256_of_bytes;
 
 use crate::build::telling_line;
-use crate::entry::Language;
 use crate::{RegistryError, system_libc};
-
-/// One program: its name, its file and its text.
-#[derive(Debug)]
-pub(crate) struct Program {
-    pub(crate) name: &'static str,
-    pub(crate) file: &'static str,
-    pub(crate) text: &'static str,
-    pub(crate) language: Language,
-}
 
 /// Programs that are compiled together.
 #[derive(Debug)]
-pub(crate) struct Set {
+pub(crate) struct Set<'a> {
     /// What they are called in the cache.
     pub(crate) name: &'static str,
     /// What they are called in messages.
     pub(crate) what: &'static str,
-    /// The files that they include, with their texts.
-    pub(crate) shared: &'static [(&'static str, &'static str)],
-    pub(crate) programs: &'static [Program],
-    pub(crate) optimisation: &'static str,
+    pub(crate) sources: &'a [&'static Source],
 }
 
 /// A set that has been compiled.
@@ -44,32 +32,32 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// A command that runs a program of the set in a folder, under an entrant whose library it is
-    /// told to expect.
-    pub(crate) fn command(&self, program: &Program, entrant: &Entrant, folder: &Path) -> Command {
-        let mut command = Command::new(self.folder.join(executable(program)));
-        child::in_own_group(command.current_dir(folder));
-        command.env_remove("LD_PRELOAD").envs(entrant.environment());
-        let expected = entrant.library.clone().or_else(system_libc);
-        command.envs(expected.map(|library| ("HEAPDROME_EXPECTED", library)));
-        command
+    /// Where a program of the set lies.
+    pub(crate) fn program(&self, source: &Source) -> PathBuf {
+        source.program(&self.folder)
     }
 
-    /// Runs such a command to its end, or to that of its limits.
+    /// Runs a command in a folder under an entrant, whose library it is told to expect, to its end or to that of
+    /// its limits.
     ///
     /// # Errors
     /// When it cannot be started or waited for, or the person asked heapdrome to stop.
     pub(crate) fn run(
         &self,
         command: &mut Command,
-        name: &str,
+        entrant: &Entrant,
+        folder: &Path,
         limits: Limits,
     ) -> Result<Ended, RegistryError> {
         let program = Path::new(command.get_program()).to_owned();
+        child::in_own_group(command.current_dir(folder));
+        command.env_remove("LD_PRELOAD").envs(entrant.environment());
+        let expected = entrant.library.clone().or_else(system_libc);
+        command.envs(expected.map(|library| (EXPECTED, library)));
         let mut child = command.spawn().map_err(FileError::of("start", &program))?;
         child::wait(&mut child, limits, self.cache.interrupt()).map_err(|error| match error {
             WaitError::Interrupted => RegistryError::Interrupted {
-                name: name.to_owned(),
+                name: entrant.name.clone(),
             },
             WaitError::Io(source) => FileError::of("wait for", &program)(source).into(),
         })
@@ -79,16 +67,14 @@ impl Compiled {
 /// The time between two looks at a program that may take all memory in a moment.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
-impl Set {
+impl Set<'_> {
     /// Compiles the programs into the cache, unless they are there.
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written to.
     pub(crate) fn compiled(&self, cache: &Cache) -> Result<Compiled, RegistryError> {
-        let texts = self.shared.iter().map(|(_, text)| *text);
-        let texts: String = texts
-            .chain(self.programs.iter().map(|program| program.text))
-            .collect();
+        let files = self.sources.iter().flat_map(|source| source.files());
+        let texts: String = files.map(|(_, text)| text).collect();
         let key = &sha256_of_bytes(texts.as_bytes())[..10];
         let folder = cache.shelf(Shelf::Checks)?.join(key);
         if !folder.is_dir() {
@@ -111,16 +97,8 @@ impl Set {
             .join(format!("build-{}.log", self.name));
         // A log of an earlier attempt would be quoted in the message about this one.
         let _ = std::fs::remove_file(&log);
-        let write = |name: &str, text: &str| {
-            let path = staging.path().join(name);
-            std::fs::write(&path, text).map_err(FileError::of("write", path))
-        };
-        for (name, text) in self.shared {
-            write(name, text)?;
-        }
-        for program in self.programs {
-            write(program.file, program.text)?;
-            self.compile_one(program, staging.path(), &log, cache)?;
+        for source in self.sources {
+            self.compile_one(source, staging.path(), &log, cache)?;
         }
         // The folder that is renamed must outlive the owner of the staging folder.
         lock.place(&staging.keep(), folder)?;
@@ -129,31 +107,21 @@ impl Set {
 
     fn compile_one(
         &self,
-        program: &Program,
+        source: &Source,
         folder: &Path,
         log: &Path,
         cache: &Cache,
     ) -> Result<(), RegistryError> {
-        let (compiler, standard, apt) = match program.language {
-            Language::C => ("cc", "-std=gnu11", "gcc"),
-            Language::Cpp => ("c++", "-std=c++17", "g++"),
-        };
-        let mut job = Job::new(compiler, log);
-        let command = job.command();
-        command.current_dir(folder).args([
-            standard,
-            self.optimisation,
-            "-g",
-            "-fno-builtin",
-            "-pthread",
-        ]);
-        command.args([program.file, "-o", &executable(program), "-ldl"]);
+        let compiler = source
+            .compiler(folder)
+            .map_err(FileError::of("write to", folder))?;
         let name = self.what.to_owned();
-        job.run(cache.interrupt()).map_err(|error| match error {
+        let ended = Job::of(compiler, log).run(cache.interrupt());
+        ended.map_err(|error| match error {
             ChildError::Interrupted => RegistryError::Interrupted { name },
             ChildError::Start { .. } => RegistryError::NeedsPackage {
                 name,
-                apt: apt.to_owned(),
+                apt: source.package().to_owned(),
             },
             error => RegistryError::Build {
                 name,
@@ -163,8 +131,4 @@ impl Set {
             },
         })
     }
-}
-
-fn executable(program: &Program) -> String {
-    program.file.replace('.', "-")
 }

@@ -1,0 +1,122 @@
+//! What is raced in these tests: allocators and programs, each compiled once.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+/// Where fixtures are built: beside the tests, or in a folder of the system where that path has a
+/// space, from which nothing can be preloaded.
+fn fixture_folder() -> PathBuf {
+    let beside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
+    match beside.to_string_lossy().contains([' ', ':', '$']) {
+        true => std::env::temp_dir().join("heapdrome-test-fixtures"),
+        false => beside,
+    }
+}
+
+/// An allocator of the fixtures; `fault` is empty for a sound one.
+pub fn allocator(fault: &str) -> PathBuf {
+    let name = format!("lib{}.so", if fault.is_empty() { "sound" } else { fault });
+    let define = format!("-D{}", fault.to_uppercase());
+    let mut flags = vec!["-shared", "-fPIC", "-O1", "-fno-builtin"];
+    if !fault.is_empty() {
+        flags.push(&define);
+    }
+    build(&name, &["allocator.c"], &flags)
+}
+
+/// An allocator that meets misuse in this way; empty for one that does nothing about it.
+pub fn misused(way: &str) -> PathBuf {
+    let define = format!("-D{}", way.to_uppercase());
+    let mut flags = vec!["-shared", "-fPIC", "-O1", "-fno-builtin"];
+    if !way.is_empty() {
+        flags.push(&define);
+    }
+    build(&format!("libmisused-{way}.so"), &["misused.c"], &flags)
+}
+
+/// The program of the fixtures.
+pub fn program() -> String {
+    text_of(build("program", &["program.c"], &["-O1", "-fno-builtin"]))
+}
+
+/// The same without a dynamic loader.
+pub fn static_program() -> String {
+    text_of(build(
+        "program-static",
+        &["program.c"],
+        &["-O1", "-fno-builtin", "-static"],
+    ))
+}
+
+/// The same with an allocator of its own.
+pub fn bundling_program() -> String {
+    let flags = ["-O1", "-fno-builtin"];
+    text_of(build(
+        "program-bundling",
+        &["program.c", "bundled.c"],
+        &flags,
+    ))
+}
+
+/// The same, linked with an allocator of the fixtures.
+pub fn linked_program(library: &Path) -> String {
+    let folder = library.parent().and_then(Path::to_str).expect("plain");
+    let rpath = format!("-Wl,-rpath,{folder}");
+    let library = library.to_str().expect("plain");
+    let flags = ["-O1", "-fno-builtin", &rpath, "-Wl,--no-as-needed", library];
+    text_of(build("program-linked", &["program.c"], &flags))
+}
+
+/// A program that allocates by `operator new`.
+pub fn news_program() -> String {
+    let flags = ["-O1", "-Wl,--no-as-needed", "-lstdc++"];
+    text_of(build("news", &["news.c"], &flags))
+}
+
+/// A program that takes its memory past malloc, with an interface under these names.
+pub fn private_program(names: &str) -> String {
+    let define = format!("-DNAMES_{}", names.to_uppercase());
+    let flags = ["-O1", "-fno-builtin", "-rdynamic", &define];
+    text_of(build(&format!("private-{names}"), &["private.c"], &flags))
+}
+
+/// A library that allocates for the program that opens it.
+pub fn opened_library() -> PathBuf {
+    let flags = ["-shared", "-fPIC", "-O1", "-fno-builtin"];
+    build("libopened.so", &["opened.c"], &flags)
+}
+
+fn text_of(path: PathBuf) -> String {
+    path.into_os_string().into_string().expect("a plain path")
+}
+
+/// Compiles a fixture, once for all tests.
+fn build(name: &str, sources: &[&str], flags: &[&str]) -> PathBuf {
+    static BUILT: OnceLock<Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
+    let mut built = BUILT
+        .get_or_init(Mutex::default)
+        .lock()
+        .expect("no test failed in here");
+    if let Some(path) = built.get(name) {
+        return path.clone();
+    }
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end/fixtures");
+    let folder = fixture_folder();
+    std::fs::create_dir_all(&folder).expect("a folder for fixtures");
+    let path = folder.join(name);
+    let fresh = folder.join(format!("{name}.{}", std::process::id()));
+    let mut gcc = Command::new("gcc");
+    gcc.args(flags).arg("-o").arg(&fresh);
+    gcc.args(sources.iter().map(|source| fixtures.join(source)));
+    let output = gcc.output().expect("gcc is installed");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    std::fs::rename(&fresh, &path).expect("the fixture is put into place");
+    built.insert(name.to_owned(), path.clone());
+    path
+}
