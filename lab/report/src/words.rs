@@ -119,7 +119,12 @@ fn times([estimate, low, high]: [f64; 3], word: &str, interval: bool) -> String 
     if estimate >= ABSURD {
         return format!("more than {ABSURD}x {word}");
     }
-    let decimals = decimals([estimate, low, high], 1.0, 2);
+    let shown = if interval {
+        [estimate, low, high]
+    } else {
+        [estimate; 3]
+    };
+    let decimals = decimals(shown, 1.0, 2);
     let tail = if interval {
         format!(" ({low:.decimals$} to {high:.decimals$})")
     } else {
@@ -132,7 +137,12 @@ fn times([estimate, low, high]: [f64; 3], word: &str, interval: bool) -> String 
 fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
     let [estimate, low, high] = parts.map(|part| part * 100.0);
     let usual = usize::from(low.abs().min(estimate.abs()) < 9.95);
-    let decimals = decimals([estimate, low, high], 0.0, usual);
+    let shown = if interval {
+        [estimate, low, high]
+    } else {
+        [estimate; 3]
+    };
+    let decimals = decimals(shown, 0.0, usual);
     let [estimate, low, high] = [estimate, low, high].map(|part| format!("{part:.decimals$}"));
     let is_exact = low == estimate && high == estimate;
     let tail = match interval && !is_exact {

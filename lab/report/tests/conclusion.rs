@@ -120,7 +120,7 @@ fn a_gain_whose_estimate_does_not_matter_is_told_and_not_taken() {
     assert!(matches!(told.advice, Advice::Stay), "{told}");
     assert!(
         told.why.starts_with(
-            "mimalloc2 is 1.013x faster in processor time, too little to act on (under 2%); "
+            "mimalloc2 is 1.01x faster in processor time, too little to act on (under 2%); "
         ),
         "{told}"
     );

@@ -230,7 +230,7 @@ fn time_in_calls_is_told_where_it_accounts_for_some_of_the_gain_only() {
         ..BASELINE
     };
     for (calls, told) in [
-        (0.006, "nor time in calls, which explains about 20% of"),
+        (0.006, "less time in allocator calls explains about 20% of"),
         (0.0079, "nor time in calls"),
         (0.010, "nor time in calls"),
         (

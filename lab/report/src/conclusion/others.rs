@@ -66,7 +66,10 @@ fn by_time(
 ) -> Vec<String> {
     let baseline = sheet.baseline();
     let told = |one: &Rival<'_>| {
-        let named = choice.map(|choice| std::iter::once(&choice.rival).chain(&choice.equals));
+        let named = choice.map(|choice| {
+            let taken = std::iter::once(&choice.rival);
+            taken.chain(&choice.equals).chain(&choice.smaller)
+        });
         let mut named = named.into_iter().flatten().chain(frontier);
         named.any(|named| one.is(named))
     };

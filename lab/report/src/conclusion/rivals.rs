@@ -258,16 +258,26 @@ impl<'a> Rival<'a> {
         })
     }
 
-    /// The verdict on each figure: `wall time 1.50x faster (1.48 to 1.51), peak memory undecided (0.99 to 1.04)`.
+    /// The verdict on each figure: `wall time 1.50x faster (1.48 to 1.51), peak memory undecided (0.99 to 1.04)`. Wall
+    /// and processor time are told together where their verdicts read the same.
     pub(super) fn figures(&self, sheet: &Sheet<'_>) -> String {
-        let told = Figure::ALL.iter().filter_map(|figure| {
-            let compared = self.on(*figure)?;
-            let verdict = match compared.verdict {
+        let verdict = |figure: Figure| {
+            let compared = self.on(figure)?;
+            Some(match compared.verdict {
                 Verdict::Undecided if is_near(compared) => format!("the same within {}", near()),
                 Verdict::Undecided => format!("undecided ({})", words::interval(compared)),
                 _ => words::comparison(compared, true),
+            })
+        };
+        let wall = verdict(Figure::Wall);
+        let together = wall.is_some() && wall == verdict(Figure::Processor);
+        let told = Figure::ALL.into_iter().filter_map(|figure| {
+            let name = match figure {
+                Figure::Processor if together => return None,
+                Figure::Wall if together => "wall and processor time".to_owned(),
+                figure => figure.name(sheet),
             };
-            Some(format!("{} {verdict}", figure.name(sheet)))
+            Some(format!("{name} {}", verdict(figure)?))
         });
         told.collect::<Vec<_>>().join(", ")
     }
