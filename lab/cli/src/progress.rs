@@ -253,7 +253,7 @@ fn found_text(found: Found<'_>) -> String {
             format!("metric {metric} was not found in the output under {entrant}")
         }
         Found::Decided { rounds, entrants } => format!(
-            "decided after {rounds} rounds, and run no more: {}",
+            "decided after {rounds} rounds, and races no further: {}",
             entrants.join(", ")
         ),
         Found::Outlook(text) | Found::Remark(text) => text.to_owned(),

@@ -18,8 +18,6 @@ use crate::{Exporter, ReportError};
 const WIDTH: usize = 80;
 /// Maximum number of lines that remarks may fill up.
 const LINES: usize = 29;
-/// Lines for remarks that a longer table leaves all the same.
-const LEAST_FOR_REMARKS: usize = 2;
 /// Lines that one remark, or one reason why an entrant does not count, may take.
 const LINES_OF_ONE: usize = 2;
 /// Reasons why entrants do not count that are printed.
@@ -54,7 +52,7 @@ impl Exporter for Brief<'_> {
         }
         let end = self.end(&sheet, &conclusion);
         let taken = page.text.lines().count() + end.lines().count();
-        let room = LINES.saturating_sub(taken).max(LEAST_FOR_REMARKS);
+        let room = LINES.saturating_sub(taken);
         page.facts("Remark", &remarks(result, page.width, room));
         page.text.push_str(&end);
         Ok(page.text.into_bytes())
@@ -175,26 +173,18 @@ fn why_not(entrant: &EntrantResult) -> String {
     }
 }
 
-/// The remarks on the race that `room` lines hold, and how many others there are.
+/// The remarks on the race that `room` lines hold; `--full` has all.
 fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
     let longest = LINES_OF_ONE * width.saturating_sub("Remark: ".len());
-    let all = prose::remarks_of_race(result);
-    let mut told: Vec<String> = Vec::new();
-    let mut taken = 0;
-    for (place, remark) in all.iter().enumerate() {
-        let remark = foreign::shorten(remark, longest);
-        taken += filled(&format!("Remark: {remark}"), width, "")
-            .lines()
-            .count();
-        let is_last = place + 1 == all.len();
-        if taken > room || (taken == room && !is_last) {
-            let left = words::count((all.len() - place) as u64, "more remark");
-            told.push(format!("{left} in --full"));
-            break;
-        }
-        told.push(remark);
-    }
-    told
+    let mut left = room;
+    let all = prose::remarks_of_race(result).into_iter();
+    let told = all.map_while(|remark| {
+        let remark = foreign::shorten(&remark, longest);
+        let lines = filled(&format!("Remark: {remark}"), width, "");
+        left = left.checked_sub(lines.lines().count())?;
+        Some(remark)
+    });
+    told.collect()
 }
 
 /// The line that runs the command under `entrant`: with its environment where that fits into `room` columns, else by

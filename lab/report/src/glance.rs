@@ -1,6 +1,6 @@
 //! The table of the default output: each judged figure with its ratio to the baseline, in few columns.
 
-use heapdrome_schema::{Comparison, EntrantResult, Role, Series, Verdict};
+use heapdrome_schema::{Comparison, EntrantResult, Role, Verdict};
 
 use crate::conclusion::Figure;
 use crate::foreign;
@@ -17,9 +17,9 @@ const NO_CLEAR_DIFFERENCE: char = '~';
 pub(crate) struct Shape {
     /// Columns that names may take.
     name: usize,
-    /// Whether wall time and memory have their medians in every row, not in the baseline's alone.
+    /// Whether wall time and memory have a value in every row; the baseline has it in any case.
     values: bool,
-    /// Whether processor time has them, too.
+    /// Whether processor time has one in every row, too.
     processor: bool,
     /// Whether ratios have their intervals.
     intervals: bool,
@@ -79,23 +79,31 @@ pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
         true => " with interval",
         false => "",
     };
-    let value = match shape.values {
-        true => "median, ",
-        false => "",
+    let others = match shape.values {
+        true => "others by the ratio to it",
+        false => "ratios to it",
     };
-    format!(
-        "{value}ratio to {baseline}{interval}, less is better; {NO_CLEAR_DIFFERENCE} no clear difference"
-    )
+    format!("{baseline}'s median; {others}{interval}; {NO_CLEAR_DIFFERENCE} no clear difference")
 }
 
-/// One figure: its median, its ratio, the interval; `None` where no entrant has it.
+/// One figure: its value, its ratio, the interval; `None` where no entrant has it. The baseline's value is its median,
+/// another's the ratio times that: medians of all runs follow the machine, which ratios within rounds do not, and
+/// entrants need not have run the same rounds.
 fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
     let unit = Unit::of(sheet, figure)?;
+    let median = |entrant| Some(figure.series(sheet, entrant)?.median);
+    let rows = || sheet.rows.iter().map(|row| row.entrant);
+    let baseline = rows().find(|entrant| entrant.role == Role::Baseline);
+    let baseline = baseline.and_then(median);
     let cells = sheet.rows.iter().map(|row| {
-        let value = unit.told(figure.series(sheet, row.entrant).as_ref());
         let compared = figure.versus(sheet, row.entrant);
+        let by_ratio = compared
+            .zip(baseline)
+            .map(|(it, baseline)| it.ratio * baseline);
+        let value = unit.told(by_ratio.or_else(|| median(row.entrant)));
         let (value, ratio) = match (row.entrant.role, compared) {
-            (Role::Baseline, _) => (value, " 1.00".to_owned()),
+            (Role::Baseline, _) if shape.has_values(figure) => (value, " 1.00".to_owned()),
+            (Role::Baseline, _) => (String::new(), format!(" {value} {}", unit.name)),
             (_, Some(compared)) => (value, ratio(compared, shape)),
             (_, None) => (value, format!(" {NONE}")),
         };
@@ -174,9 +182,9 @@ impl Unit {
         Some(Self { name, size })
     }
 
-    fn told(&self, series: Option<&Series>) -> String {
-        let median = series.map(|series| series.median / self.size);
-        let median = median.filter(|median| median.is_finite());
-        median.map_or_else(|| NONE.to_owned(), words::three_digits)
+    fn told(&self, value: Option<f64>) -> String {
+        let value = value.map(|value| value / self.size);
+        let value = value.filter(|value| value.is_finite());
+        value.map_or_else(|| NONE.to_owned(), words::three_digits)
     }
 }

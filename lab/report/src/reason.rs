@@ -23,8 +23,8 @@ const ENOUGH: f64 = 1.0 / 3.0;
 /// Share of a gain below which a figure accounts for nothing to speak of.
 const LITTLE: f64 = 0.05;
 
-/// Share of a gain that a setting must bring to be named.
-const HALF: f64 = 0.5;
+/// Share of a gain that a cheaper change must bring to be named in place of whoever gains most.
+pub(crate) const HALF: f64 = 0.5;
 
 /// How many times less of something is a cause, and not a matter of chance.
 const CLEARLY: f64 = 1.5;
@@ -301,18 +301,25 @@ impl Reason {
     /// The cause as what the entrant does, without its name: `takes 44 times fewer page faults`. `None`
     /// where nothing that was recorded explains the gain.
     pub fn clause(&self) -> Option<String> {
-        let part =
-            |share: f64| format!("{:.0}% of the processor time that it saves", 100.0 * share);
+        let part = |share: f64| {
+            let only = if share < HALF { "only " } else { "" };
+            let share = 100.0 * share;
+            format!("which explains {only}about {share:.0}% of the processor time that it saves")
+        };
         Some(match &self.cause {
             Cause::PageFaults {
                 times,
                 huge_pages,
                 share,
             } => {
-                let huge = if *huge_pages { " (huge pages)" } else { "" };
+                let huge = if *huge_pages {
+                    ", as its memory is in huge pages"
+                } else {
+                    ""
+                };
                 let times = words::short_number(two_digits(*times));
                 let part = part(*share);
-                format!("takes {times} times fewer page faults{huge}, about {part}")
+                format!("takes {times} times fewer page faults{huge}, {part}")
             }
             Cause::SystemCalls {
                 calls,
@@ -320,7 +327,7 @@ impl Reason {
                 share,
             } => format!(
                 "asks the system for memory {} in place of {} times and spends less time in the \
-                 kernel, about {}",
+                 kernel, {}",
                 words::grouped(*calls),
                 words::grouped(*baseline),
                 part(*share)
@@ -330,7 +337,7 @@ impl Reason {
                 baseline,
                 share,
             } => format!(
-                "spends {} in allocator calls in place of {}, about {}",
+                "spends {} in allocator calls in place of {}, {}",
                 Nanoseconds::from_seconds(*seconds),
                 Nanoseconds::from_seconds(*baseline),
                 part(*share)
@@ -363,7 +370,7 @@ impl fmt::Display for Reason {
                     Cause::Unexplained {
                         in_calls: Some(share),
                     } => format!(
-                        ", which accounts for about {:.0}% of the processor time that it saves",
+                        ", which explains about {:.0}% of the processor time that it saves",
                         100.0 * share
                     ),
                     _ => String::new(),
@@ -384,11 +391,15 @@ impl fmt::Display for Reason {
             Some(Setting {
                 allocator,
                 share: None,
-            }) => write!(out, "; {allocator} reaches the same"),
+            }) => write!(out, "; {allocator} brings the same gain"),
             Some(Setting {
                 allocator,
                 share: Some(share),
-            }) => write!(out, "; {allocator} reaches {:.0}% of it", 100.0 * share),
+            }) => write!(
+                out,
+                "; {allocator} brings {:.0}% of that gain",
+                100.0 * share
+            ),
         }
     }
 }

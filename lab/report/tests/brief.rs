@@ -105,6 +105,32 @@ fn every_situation_fits_a_screen_and_ends_with_the_conclusion() {
 }
 
 #[test]
+fn a_race_without_proof_says_so() {
+    let mut result = winner();
+    result.options.unproven = true;
+    for row in &mut result.entrants {
+        row.proof = None;
+    }
+    let told = brief(&result, 80);
+    assert!(
+        told.contains("\nProof: each allocator has no proof."),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_narrow_table_has_the_medians_of_the_baseline_alone() {
+    let told = brief(&winner(), 50);
+    let row = |name: &str| {
+        let found = told.lines().find(|line| line.starts_with(name));
+        found.unwrap_or_else(|| panic!("no {name}: {told}"))
+    };
+    assert!(row("system ").contains(" 119 ms "), "{told}");
+    assert!(!row("mimalloc2").contains(" ms"), "{told}");
+    assert!(told.contains("system's median; ratios to it"), "{told}");
+}
+
+#[test]
 fn a_winner_is_shown_with_what_to_do() {
     golden::matches("brief.txt", &brief(&winner(), 80));
 }

@@ -81,6 +81,52 @@ fn a_setting_is_taken_where_it_reaches_what_a_library_reaches() {
 }
 
 #[test]
+fn of_equals_the_least_product_of_time_and_memory_is_taken() {
+    let small = |ratio| [(ratio, 0.03), (ratio, 0.03), (1.03, 0.01)];
+    let large = [(0.71, 0.02), (0.71, 0.02), (1.14, 0.02)];
+    let beside = |one| race(&[("mimalloc2", FAST), ("jemalloc", one)], ALL_EVEN);
+    advises([
+        ("jemalloc for Wall", beside(small(0.75))),
+        // Shown to be slower.
+        ("mimalloc2 for Wall", beside(small(0.80))),
+        // Not shown to be smaller.
+        ("mimalloc2 for Wall", beside(large)),
+        // Smaller by less than its estimate is slower.
+        (
+            "mimalloc2 for Wall",
+            beside([(0.8, 0.08), (0.8, 0.08), (1.12, 0.005)]),
+        ),
+        // Not shown to be slower, but its estimate is less than half of the gain.
+        (
+            "mimalloc2 for Wall",
+            beside([(0.86, 0.14), (0.86, 0.14), (0.9, 0.01)]),
+        ),
+    ]);
+    let mut left = beside(small(0.75));
+    for row in &mut left.entrants {
+        row.decided_after = (row.allocator == "jemalloc").then_some(9);
+    }
+    assert_eq!(advised(&left), "mimalloc2 for Wall");
+    let told = Conclusion::of(&left).why;
+    assert!(!told.contains("jemalloc"), "{told}");
+}
+
+#[test]
+fn a_gain_whose_estimate_does_not_matter_is_told_and_not_taken() {
+    let barely = [EVEN, (0.987, 0.01), (1.13, 0.02)];
+    let worse = [(1.1, 0.02), (1.1, 0.02), EVEN];
+    let result = race(&[("mimalloc2", barely)], worse);
+    let told = Conclusion::of(&result);
+    assert!(matches!(told.advice, Advice::Stay), "{told}");
+    assert!(
+        told.why.starts_with(
+            "mimalloc2 is 1.013x faster in processor time, too little to act on (under 2%); "
+        ),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_is_worse_in_one_figure_is_not_taken() {
     let slower = [(1.2, 0.05), (1.2, 0.05), (1.3, 0.02)];
     let one = |ratios| race(&[("mimalloc2", ratios)], ALL_EVEN);
@@ -157,19 +203,19 @@ fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
         (
             [EVEN, EVEN, LITTLE],
             ALL_EVEN,
-            "Stay with system. mimalloc2 takes 1.0% less memory than system, too little to act on.",
+            "Stay with system. mimalloc2 takes 1.0% less memory than system, too little to act on (under 2%).",
         ),
         (
             [LITTLE, LITTLE, LITTLE],
             [SAME, SAME, EVEN],
             "Every rival takes system's time within 2%; mimalloc2 is 1.01x faster in wall time and mimalloc2 \
-             takes 1.0% less memory than system, too little to act on.",
+             takes 1.0% less memory than system, too little to act on (under 2%).",
         ),
         (
             [UNSEEN[0], SAME, LITTLE],
             [UNSEEN[0], SAME, EVEN],
             "Every rival takes system's processor time within 2%; mimalloc2 takes 1.0% less memory than \
-             system, too little to act on.",
+             system, too little to act on (under 2%).",
         ),
     ] {
         let text = told(&one(ratios, others));

@@ -78,19 +78,22 @@ fn fewer_page_faults_are_named_with_their_share_and_huge_pages() {
     for (cost, is_named) in [(6e-7, true), (5e-7, false)] {
         let mut busy = result.clone();
         busy.machine.fault_s = Some(cost);
-        assert_eq!(said(&busy).contains("page faults (huge pages)"), is_named);
+        assert_eq!(
+            said(&busy).contains("page faults, as its memory is in huge pages"),
+            is_named
+        );
     }
     // 11,095 faults at 1 us are 11.1 of 17 ms.
     assert_eq!(
         said(&result),
-        "mimalloc2 takes 45 times fewer page faults (huge pages), about 65% of the processor time \
-         that it saves"
+        "mimalloc2 takes 45 times fewer page faults, as its memory is in huge pages, which explains about 65% of the \
+         processor time that it saves"
     );
     let other = reason_for(&result, "slower")
         .expect("it is faster")
         .to_string();
     assert!(
-        other.starts_with("slower takes 45 times fewer page faults, about"),
+        other.starts_with("slower takes 45 times fewer page faults, which explains"),
         "{other}"
     );
 }
@@ -155,14 +158,20 @@ fn a_setting_that_brings_the_same_is_named() {
     };
     let with_setting = |ratio| race(vec![rival("mimalloc2", 0.5, &FEW_FAULTS), setting(ratio)]);
     let same = said(&with_setting(0.51));
-    assert!(same.ends_with("; system-huge reaches the same"), "{same}");
+    assert!(
+        same.ends_with("; system-huge brings the same gain"),
+        "{same}"
+    );
     let part = said(&with_setting(0.6));
-    assert!(part.ends_with("; system-huge reaches 80% of it"), "{part}");
+    assert!(
+        part.ends_with("; system-huge brings 80% of that gain"),
+        "{part}"
+    );
     let little = said(&with_setting(0.9));
     assert!(!little.contains("system-huge"), "{little}");
     let leads = said(&with_setting(0.4));
     assert!(
-        leads.starts_with("system-huge takes") && !leads.contains("reaches"),
+        leads.starts_with("system-huge takes") && !leads.contains("brings"),
         "{leads}"
     );
 }
@@ -186,7 +195,7 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
     assert_eq!(
         said(&result),
         "x asks the system for memory 120 in place of 5,000 times and spends less time in the kernel, \
-         about 88% of the processor time that it saves"
+         which explains about 88% of the processor time that it saves"
     );
     let time = |spent_s| Evidence {
         call_time: Some(CallTime {
@@ -200,7 +209,7 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
     result.entrants[1].evidence = Some(time(0.008));
     assert_eq!(
         said(&result),
-        "x spends 8.00 ms in allocator calls in place of 20.0 ms, about 71% of the processor time that \
+        "x spends 8.00 ms in allocator calls in place of 20.0 ms, which explains about 71% of the processor time that \
          it saves"
     );
 }
@@ -221,12 +230,12 @@ fn time_in_calls_is_told_where_it_accounts_for_some_of_the_gain_only() {
         ..BASELINE
     };
     for (calls, told) in [
-        (0.006, "nor time in calls, which accounts for about 20% of"),
+        (0.006, "nor time in calls, which explains about 20% of"),
         (0.0079, "nor time in calls"),
         (0.010, "nor time in calls"),
         (
             0.004,
-            "x spends 4.00 ms in allocator calls in place of 8.00 ms, about 40% of",
+            "x spends 4.00 ms in allocator calls in place of 8.00 ms, which explains only about 40% of",
         ),
     ] {
         let mut result = race(vec![rival("x", 0.8, &less)]);

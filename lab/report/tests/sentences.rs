@@ -40,7 +40,9 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
         "{setting}"
     );
     assert!(
-        setting.contains("; mimalloc2 was not shown to be slower than that. "),
+        setting.contains(
+            "; no difference in speed from mimalloc2 was shown, which takes more memory. "
+        ),
         "{setting}"
     );
     let busy = told(&race(
@@ -67,6 +69,40 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     let unseen = [UNSEEN[0], UNSEEN[1], (0.8, 0.02)];
     let unseen = told(&with_noise(race(&[("jemalloc", unseen)], UNSEEN), 0.46));
     assert!(unseen.contains("jemalloc takes 20% less"), "{unseen}");
+}
+
+#[test]
+fn equals_are_named_with_the_memory_that_they_take() {
+    let time = (0.75, 0.05);
+    let told = |known: &[_]| Conclusion::of(&race(known, ALL_EVEN)).why;
+    let small = ("jemalloc", [time, time, (1.02, 0.01)]);
+    let large = ("rpmalloc", [time, time, (1.5, 0.01)]);
+    let level = ("snmalloc", [time, time, (1.14, 0.02)]);
+    let ends = |known: &[_], end: &str| {
+        let told = told(known);
+        assert!(told.ends_with(end), "{told}");
+    };
+    ends(
+        &[("mimalloc2", FAST), large],
+        "; no difference in speed from rpmalloc was shown, which takes more memory.",
+    );
+    ends(
+        &[("mimalloc2", FAST), level],
+        "; no difference in speed from snmalloc was shown.",
+    );
+    ends(
+        &[("mimalloc2", FAST), small, large],
+        "; no difference in speed from mimalloc2 and rpmalloc was shown, which take more memory.",
+    );
+    ends(
+        &[("mimalloc2", FAST), level, large],
+        "; no difference in speed from snmalloc and rpmalloc was shown; rpmalloc takes more memory.",
+    );
+    let slower = [(0.74, 0.04), (0.74, 0.04), (1.12, 0.005)];
+    ends(
+        &[("mimalloc2", FAST), ("jemalloc", slower)],
+        "; no difference in speed from jemalloc was shown, which takes less memory.",
+    );
 }
 
 #[test]
@@ -101,8 +137,8 @@ fn what_speaks_against_the_best_is_told_with_it() {
     assert_eq!(
         told,
         "This is 95% sure after 3 rounds, but system seemed 1.03x slower (1.02 to 1.04) than itself, so \
-         differences of that size prove nothing here, its output differs from that under system and \
-         mimalloc3 has 1 known fault (heapdrome allocators show mimalloc3)."
+         differences of that size prove nothing here and its output differs from that under system. mimalloc3 has a \
+         known fault that this command may meet: heapdrome allocators show mimalloc3."
     );
 }
 

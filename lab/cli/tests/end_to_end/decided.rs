@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use crate::suites::{collection, quick};
 use crate::support::{Outcome, Site, allocator};
 
+/// What is said of an allocator that was decided before the end.
+const RACED_NO_FURTHER: &str = "raced no further, since more rounds would not change the answer: ";
+
 /// Three allocators and two races. In the first, `second` is decided at once and `third` never is; in the other,
 /// all are decided at once.
 fn suite(site: &Site) -> String {
@@ -80,7 +83,7 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     let words = ["--json", "r.json", "--markdown", "r.md", "--csv", "r.csv"];
     let outcome = run(&site, &words);
     outcome.ends_with(0);
-    let line = "decided after 5 rounds, and run no more: system, system (again), ";
+    let line = "decided after 5 rounds, and races no further: system, system (again), ";
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
     let found = collection(&site, "r.json");
     let result = &found["races"][0]["result"];
@@ -89,7 +92,7 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     assert_eq!(result["ended"], "7 rounds done");
     let remarks = result["remarks"].to_string();
     assert!(
-        remarks.contains("ran no more rounds: after 5 rounds"),
+        remarks.contains(RACED_NO_FURTHER) && remarks.contains(" after 5"),
         "{remarks}"
     );
     let versus = |place: usize| &result["entrants"][place]["versus_baseline"]["wall_s"]["rounds"];
@@ -111,7 +114,7 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     assert!(markdown.contains("| 5 to 7 |"), "{markdown}");
     site.run(&["report", "r.json", "-o", "r.html"]).ends_with(0);
     let page = std::fs::read_to_string(site.path("r.html")).expect("a page");
-    assert!(page.contains("ran no more rounds: after 5 rounds"));
+    assert!(page.contains(RACED_NO_FURTHER));
     let shown = site.run(&["show", "r.json"]);
     assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
     site.run(&["compare", "r.json", "r.json"]).ends_with(0);
@@ -147,5 +150,5 @@ fn goes_on(site: &Site) {
     let result = collection(site, "again.json");
     assert_eq!(rounds(&result), expected());
     assert_eq!([&result["rounds"], &result["least_rounds"]], [7, 5]);
-    outcome.tells("ran no more rounds: after 5 rounds");
+    outcome.tells(RACED_NO_FURTHER);
 }

@@ -101,7 +101,10 @@ fn a_beaten_rival_leaves_and_the_others_run_on() {
     ];
     let site = site(&rivals);
     let (outcome, result) = race(&site, "worse,open,best,good", &["--max-rounds", "7"]);
-    outcome.says(0, &["decided after 5 rounds, and run no more: worse, good"]);
+    outcome.says(
+        0,
+        &["decided after 5 rounds, and races no further: worse, good"],
+    );
     let left = || [json!(5), json!(5)];
     let expected = [whole(7), whole(7), left(), whole(7), whole(7), left()];
     assert_eq!(rounds(&result), expected);

@@ -187,6 +187,22 @@ fn a_program_that_changes_during_the_race_is_proven_again() {
 }
 
 #[test]
+fn a_program_that_traces_from_the_middle_of_a_race_ends_it() {
+    let (site, sound) = (Site::new(), allocator(""));
+    let (path, next) = (site.path("program"), site.path("next"));
+    fs::copy(program(), &path).expect("a copy");
+    let text = format!("#!/bin/sh\nexec '{}' trace-child\n", program());
+    fs::write(&next, text).expect("another program");
+    let rights = fs::metadata(&path).expect("it is there").permissions();
+    fs::set_permissions(&next, rights).expect("runnable");
+    let replace = replacement(&next, &path);
+    let options = ["--prepare", &replace, "--rounds", "6", "--memory-runs", "0"];
+    let command = path.to_str().expect("plain").to_owned();
+    let (outcome, _) = site.race(&[&sound], &options, &[&command]);
+    outcome.says(3, &["traces programs itself"]);
+}
+
+#[test]
 fn exec_runs_the_command_under_the_allocator() {
     let (site, sound) = (Site::new(), allocator(""));
     let name = sound.to_str().expect("plain");

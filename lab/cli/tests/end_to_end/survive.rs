@@ -41,6 +41,17 @@ fn mistakes_are_told_in_one_line() {
     assert_eq!(site.visible_files(), [""; 0], "nothing is written");
 }
 
+#[test]
+fn a_command_that_traces_has_no_limit() {
+    let site = Site::new();
+    let Some((outcome, result)) = search(&site, &[&program(), "trace-child"]) else {
+        return;
+    };
+    outcome.says(outcome.status, &["traces programs itself"]);
+    let survival = &result["survival"][0];
+    assert_eq!(survival["smallest_bytes"], Value::Null);
+}
+
 /// Where no limit can be made, too.
 #[test]
 fn the_limits_of_a_saved_search_are_written_as_csv() {

@@ -134,13 +134,12 @@ fn told(plan: &Plan, chosen: &Path) -> String {
     let name = Entrant::AS_IS;
     match plan.options.as_is {
         None => format!("the command itself chooses {chosen}, so {forced}"),
-        Some(Role::Rival) => format!(
-            "the command itself chooses {chosen}: it races as {name} with nothing preloaded, and {forced}"
-        ),
-        Some(_) => format!(
-            "the command itself chooses {chosen}: {name}, with nothing preloaded, is the baseline, and \
-             {forced}"
-        ),
+        Some(Role::Rival) => {
+            format!("{name} is what the command itself chooses, {chosen}; {forced}")
+        }
+        Some(_) => {
+            format!("{name}, the baseline, is what the command itself chooses, {chosen}; {forced}")
+        }
     }
 }
 

@@ -251,7 +251,6 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
             probability(trend.p_value)
         ));
     }
-    remarks.extend(decided_remark(material.plan, material.decided));
     let different: Vec<_> = differing(material)
         .into_iter()
         .map(|e| material.plan.entrants[e].name.as_str())
@@ -263,6 +262,7 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
         ));
     }
     remarks.extend(heapdrome_report::relevance::remarks(entrants));
+    remarks.extend(decided_remark(material.plan, material.decided));
     remarks
 }
 
@@ -282,11 +282,11 @@ fn decided_remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String>
     }
     let told = by_rounds
         .iter()
-        .map(|(rounds, names)| format!("after {rounds} rounds {}", names.join(", ")));
+        .map(|(rounds, names)| format!("{} after {rounds}", names.join(", ")));
     let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| {
         format!(
-            "decided, so that they ran no more rounds: {}",
+            "raced no further, since more rounds would not change the answer: {}",
             told.join("; ")
         )
     })

@@ -34,6 +34,12 @@ pub fn missing(
     };
     let session = witness.start(&request).map_err(witness_failure)?;
     let report = session.finish().map_err(witness_failure)?;
+    if let Some(program) = report.refused_tracer {
+        return Ok(Some(format!(
+            "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
+             each process, so that what serves it is not known; search the traced program itself"
+        )));
+    }
     Ok(match (report.ending, report.proof.coverage) {
         (Ending::Exited(0), Coverage::TooLittle) => Some(not_served(&report.proof)),
         (Ending::Exited(0), _) => None,

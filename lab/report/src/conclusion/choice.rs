@@ -5,6 +5,7 @@ use heapdrome_schema::{Bytes, Output, Role};
 use super::rivals::{Figure, Rival, Standing};
 use super::{Advice, Conclusion, is_as_is, sees_time, twin};
 use crate::entrant::settings;
+use crate::reason::HALF;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
@@ -13,38 +14,66 @@ pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
     is_setting: bool,
-    /// Those that reach the same.
+    /// Those that were shown to be neither better nor worse on the gain.
     pub(super) equals: Vec<Rival<'a>>,
 }
 
-/// Who to take: the fastest of those shown to be faster, else the smallest of those shown to be smaller. Where the
-/// baseline's allocator reaches the same by a setting, that is the cheaper change.
+/// Who to take: the fastest of those shown to be faster, else the smallest of those shown to be smaller; or whoever
+/// reaches the same at less cost.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
-    let best = best(&good, gain)?;
-    let reaches_it = |one: &Rival<'_>| match gain {
-        Figure::Memory => !best.is_below(one, gain),
-        _ => one.is_as_fast_as(&best),
+    let equals_of = |rival: &Rival<'_>| {
+        let equals = good.iter().filter(|one| match gain {
+            Figure::Memory => !one.is_below(rival, gain) && !rival.is_below(one, gain),
+            _ => one.is_as_fast_as(rival),
+        });
+        // Who left the race had been shown to be worse.
+        let others = equals.filter(|one| !one.is(rival) && one.entrant.decided_after.is_none());
+        others.copied().collect::<Vec<Rival<'a>>>()
     };
-    let mut equals: Vec<Rival<'a>> = good.iter().filter(|one| reaches_it(one)).copied().collect();
-    let settings = equals.iter().filter(|one| one.is_setting(sheet));
-    let setting = settings.min_by(|one, other| one.ratio(gain).total_cmp(&other.ratio(gain)));
-    let rival = setting.copied().unwrap_or(best);
-    equals.retain(|one| !one.is(&rival));
+    let best = best(&good, gain)?;
+    let rival = cheaper(sheet, &best, &equals_of(&best), gain).unwrap_or(best);
     Some(Choice {
         is_setting: rival.is_setting(sheet),
+        equals: equals_of(&rival),
         rival,
         gain,
-        equals,
     })
+}
+
+/// Who of the equals of the best brings at least [`HALF`] of its gain at less cost: a setting of the baseline's allocator
+/// is a smaller change than another library; of libraries that were shown to take less memory, the one with the least
+/// product of time and memory, where that is less than the best's.
+fn cheaper<'a>(
+    sheet: &Sheet<'_>,
+    best: &Rival<'a>,
+    equals: &[Rival<'a>],
+    gain: Figure,
+) -> Option<Rival<'a>> {
+    if best.is_setting(sheet) {
+        return None;
+    }
+    let equals = || {
+        let equals = equals.iter();
+        equals.filter(|one| one.share_of_gain(best, gain) >= HALF)
+    };
+    let settings = equals().filter(|one| one.is_setting(sheet));
+    let setting = settings.min_by(|one, other| one.ratio(gain).total_cmp(&other.ratio(gain)));
+    let smaller = equals().filter(|one| {
+        one.is_below(best, Figure::Memory)
+            && gain != Figure::Memory
+            && one.cost(gain) < best.cost(gain)
+    });
+    let smaller = smaller.min_by(|one, other| one.cost(gain).total_cmp(&other.cost(gain)));
+    setting.or(smaller).copied()
 }
 
 /// Those that the baseline does not beat and that were shown to be better by as much as matters, and the figure on
 /// which they were.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
-        let gains = one.standing(gain) == Standing::Better && one.entrant.proof.is_some();
-        gains
+        one.gains(gain)
+            && one.entrant.proof.is_some()
             && match gain {
                 Figure::Metric | Figure::Wall => true,
                 Figure::Processor => one.standing(Figure::Wall) != Standing::Worse,
@@ -139,28 +168,42 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Who reaches the same, and who of them takes less memory.
+    /// Who was shown to be neither better nor worse, and what memory they take.
     fn told_of_equals(&self) -> String {
-        let names: Vec<String> = self.equals.iter().map(Rival::name).collect();
-        if names.is_empty() {
+        let names = |those: &dyn Fn(&Rival<'_>) -> bool| {
+            let those = self.equals.iter().filter(|one| those(one));
+            those.map(Rival::name).collect::<Vec<String>>()
+        };
+        let all = names(&|_| true);
+        if all.is_empty() {
             return String::new();
         }
-        let verb = if names.len() == 1 { "was" } else { "were" };
-        let worse = match self.gain {
-            Figure::Memory => "to take more",
-            _ => "to be slower",
+        let rival = &self.rival;
+        let memory = [
+            (
+                names(&|one| one.is_below(rival, Figure::Memory)),
+                "less memory",
+            ),
+            (
+                names(&|one| rival.is_below(one, Figure::Memory)),
+                "more memory",
+            ),
+        ];
+        let take = |those: &[String]| if those.len() == 1 { "takes" } else { "take" };
+        let told = memory.iter().filter(|(those, _)| !those.is_empty());
+        let told = told.map(|(those, what)| match those.len() == all.len() {
+            true => format!(", which {} {what}", take(those)),
+            false => format!("; {} {} {what}", listed(those), take(those)),
+        });
+        let figure = match self.gain {
+            Figure::Memory => "memory",
+            _ => "speed",
         };
-        let told = format!("; {} {verb} not shown {worse} than that", listed(&names));
-        let smaller = self
-            .equals
-            .iter()
-            .filter(|one| one.is_below(&self.rival, Figure::Memory));
-        let smaller: Vec<String> = smaller.map(Rival::name).collect();
-        match smaller.len() {
-            0 => told,
-            1 => format!("{told}, and {} takes less memory", smaller[0]),
-            _ => format!("{told}, and {} take less memory", listed(&smaller)),
-        }
+        format!(
+            "; no difference in {figure} from {} was shown{}",
+            listed(&all),
+            told.collect::<String>()
+        )
     }
 
     fn sure(&self, sheet: &Sheet<'_>) -> String {
@@ -174,10 +217,11 @@ impl<'a> Choice<'a> {
             false => format!("This rests on {rounds}"),
         };
         let doubts = self.doubts(sheet);
-        match doubts.is_empty() {
+        let sure = match doubts.is_empty() {
             true => format!("{sure}."),
             false => format!("{sure}, but {}.", listed(&doubts)),
-        }
+        };
+        format!("{sure}{}", self.faults())
     }
 
     /// Reasons for care before taking it.
@@ -204,14 +248,21 @@ impl<'a> Choice<'a> {
             let share = words::fraction(elsewhere);
             doubts.push(format!("{share} of the processor time did not run on it"));
         }
-        if !row.known_faults.is_empty() {
-            let faults = words::count(row.known_faults.len() as u64, "known fault");
-            let name = self.rival.name();
-            doubts.push(format!(
-                "{name} has {faults} (heapdrome allocators show {name})"
-            ));
-        }
         doubts
+    }
+
+    /// That the entrant has known faults which this command may meet.
+    fn faults(&self) -> String {
+        let name = self.rival.name();
+        match self.rival.entrant.known_faults.len() {
+            0 => String::new(),
+            1 => format!(
+                " {name} has a known fault that this command may meet: heapdrome allocators show {name}."
+            ),
+            faults => format!(
+                " {name} has {faults} known faults that this command may meet: heapdrome allocators show {name}."
+            ),
+        }
     }
 }
 

@@ -35,11 +35,12 @@ pub enum Advice<'a> {
         /// Whether it is the baseline's allocator with other settings.
         is_setting: bool,
     },
-    /// Stay with the baseline: no rival was shown to be better.
+    /// Stay with the baseline: no rival was shown to be better by as much as matters, or only hardened ones raced.
     Stay,
-    /// Stay with the baseline: no rival's time differs by as much as matters, and none takes less memory.
+    /// Stay with the baseline: no rival's time or processor time differs by as much as matters, and none takes less
+    /// memory by as much; or malloc takes too little of the time to matter.
     NoneMatters,
-    /// Only great differences could have been shown.
+    /// Keep the baseline for now: only great differences could have been shown.
     Unclear,
     /// Nothing: no proof was taken of which allocator served.
     Unproven,

@@ -198,6 +198,21 @@ impl<'a> Rival<'a> {
         }
     }
 
+    /// Whether a judged figure was shown to be better by as much as matters: the estimate lies beyond [`NEAR`].
+    pub(super) fn gains(&self, figure: Figure) -> bool {
+        self.standing(figure) == Standing::Better && self.ratio(figure) <= 1.0 / (1.0 + NEAR)
+    }
+
+    /// The share of the other's estimated gain that it brings.
+    pub(super) fn share_of_gain(&self, other: &Self, figure: Figure) -> f64 {
+        (1.0 - self.ratio(figure)) / (1.0 - other.ratio(figure))
+    }
+
+    /// The product of a speed and memory: what a program costs where both are paid for.
+    pub(super) fn cost(&self, speed: Figure) -> f64 {
+        self.ratio(speed) * self.ratio(Figure::Memory)
+    }
+
     /// Whether a judged figure was shown to be better, by however little.
     pub(super) fn is_better(&self, figure: Figure) -> bool {
         let known = self.on(figure).filter(|_| self.judged[figure as usize]);

@@ -71,25 +71,29 @@ fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
         _ => "Every rival".to_owned(),
     };
     let compared = rivals.iter().any(|one| one.on(Figure::Memory).is_some());
-    let memory = match (little(sheet, rivals), compared, rivals.len()) {
-        (Some(little), ..) => format!("; {little}"),
-        (None, false, _) => String::new(),
-        (None, true, 1) => ", and was not shown to take less memory".to_owned(),
-        (None, true, _) => ", and none was shown to take less memory".to_owned(),
+    let smaller = rivals.iter().any(|one| gains_little(one, Figure::Memory));
+    let memory = match (compared && !smaller, rivals.len()) {
+        (false, _) => "",
+        (true, 1) => ", and was not shown to take less memory",
+        (true, _) => ", and none was shown to take less memory",
     };
+    let little = little(sheet, rivals).map_or_else(String::new, |little| format!("; {little}"));
     format!(
-        "{who} takes {}'s time within {near}{memory}.",
+        "{who} takes {}'s time within {near}{memory}{little}.",
         sheet.baseline()
     )
 }
 
+/// Whether it was shown to be better by too little to act on. One that is slower is no gain.
+fn gains_little(one: &Rival<'_>, figure: Figure) -> bool {
+    one.is_better(figure) && !one.gains(figure) && !one.is_slower()
+}
+
 /// The rivals that were shown to be better by too little to act on, one for time and one for memory; `None` where there
-/// is none. One that is slower is no gain.
+/// is none.
 fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let best = |figure: Figure| {
-        let better = rivals.iter().filter(move |one| {
-            one.is_better(figure) && one.standing(figure) == Standing::Same && !one.is_slower()
-        });
+        let better = rivals.iter().filter(move |one| gains_little(one, figure));
         better.min_by(|one, other| one.ratio(figure).total_cmp(&other.ratio(figure)))
     };
     let told = |figure: Figure| {
@@ -104,7 +108,8 @@ fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     };
     let time = Figure::SPEEDS.into_iter().find_map(told);
     let told: Vec<String> = time.into_iter().chain(told(Figure::Memory)).collect();
-    (!told.is_empty()).then(|| format!("{}, too little to act on", listed(&told)))
+    (!told.is_empty())
+        .then(|| format!("{}, too little to act on (under {})", listed(&told), near()))
 }
 
 /// Who was shown to be worse, and that none was shown to be better.
@@ -112,7 +117,7 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let baseline = sheet.baseline();
     let smaller = rivals
         .iter()
-        .filter(|one| one.standing(Figure::Memory) == Standing::Better && !one.is_slower());
+        .filter(|one| one.gains(Figure::Memory) && !one.is_slower());
     let smallest = smaller.min_by(|one, other| {
         one.ratio(Figure::Memory)
             .total_cmp(&other.ratio(Figure::Memory))
@@ -137,7 +142,13 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
         worse.push(does(&slower, ["is slower", "are slower"]));
     }
     if !larger.is_empty() {
-        worse.push(does(&larger, ["takes more memory", "take more memory"]));
+        worse.push(does(
+            &larger,
+            [
+                "takes more memory for no gain that matters",
+                "take more memory for no gain that matters",
+            ],
+        ));
     }
     let none =
         little(sheet, rivals).unwrap_or_else(|| format!("None was shown to beat {baseline}"));
