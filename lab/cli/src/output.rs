@@ -111,12 +111,12 @@ pub fn save(
     output: &OutputArguments,
     redaction: Option<&Redaction>,
 ) -> Result<(), Failure> {
-    let forms: [Form<'_>; 3] = [
+    let forms: &[Form<'_>] = &[
         (output.json.as_deref(), &|| Json.export(result)),
         (output.csv.as_deref(), &|| Csv.export(result)),
         (output.markdown.as_deref(), &|| Markdown.export(result)),
     ];
-    write_forms(&forms, output, redaction)
+    write_forms(forms, output, redaction)
 }
 
 /// Prints the tables of a collection, and writes the files that were asked for.
@@ -151,12 +151,12 @@ pub fn save_collection(
     output: &OutputArguments,
     redaction: Option<&Redaction>,
 ) -> Result<(), Failure> {
-    let forms: [Form<'_>; 3] = [
+    let forms: &[Form<'_>] = &[
         (output.json.as_deref(), &|| Json.export(collection)),
         (output.csv.as_deref(), &|| samples(collection)),
         (output.markdown.as_deref(), &|| Markdown.export(collection)),
     ];
-    write_forms(&forms, output, redaction)
+    write_forms(forms, output, redaction)
 }
 
 /// Writes every report of a collection's cells, if that was asked for.

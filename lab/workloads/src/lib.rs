@@ -36,7 +36,7 @@ use heapdrome_schema::WorkloadReport;
 
 /// Every workload, in the order in which a reader should meet them.
 pub fn list() -> &'static [&'static Description] {
-    static LIST: [&Description; 6] = [
+    static LIST: &[&Description] = &[
         &threadtest::DESCRIPTION,
         &shbench::DESCRIPTION,
         &rptest::DESCRIPTION,
@@ -44,7 +44,7 @@ pub fn list() -> &'static [&'static Description] {
         &malloctest::DESCRIPTION,
         &burst::DESCRIPTION,
     ];
-    &LIST
+    LIST
 }
 
 /// The workload of this name.
