@@ -41,7 +41,6 @@ impl Exporter for Brief<'_> {
         page.title(result, &format!("{rounds}, fastest first"));
         glance(&mut page, &sheet);
         page.metrics(&sheet);
-        page.text.push('\n');
         if let Some(reason) = conclusion.reason(&sheet) {
             page.fact("Why", &format!("{reason}."));
         }

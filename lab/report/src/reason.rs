@@ -300,19 +300,20 @@ fn setting(
     })
 }
 
+/// What a cause explains of the processor time saved.
+fn part(share: f64) -> String {
+    if share > OVER {
+        return "more than it saves in all: other things take longer".to_owned();
+    }
+    let only = if share < HALF { "only " } else { "" };
+    let share = 100.0 * share.min(1.0);
+    format!("which explains {only}about {share:.0}% of the processor time that it saves")
+}
+
 impl Reason {
     /// The cause as what the entrant does, without its name: `takes 44 times fewer page faults`. `None`
     /// where nothing that was recorded explains the gain.
     pub fn clause(&self) -> Option<String> {
-        let part = |share: f64| {
-            if share > OVER {
-                return "more than it saves in all: other things take longer".to_owned();
-            }
-            let share = share.min(1.0);
-            let only = if share < HALF { "only " } else { "" };
-            let share = 100.0 * share;
-            format!("which explains {only}about {share:.0}% of the processor time that it saves")
-        };
         Some(match &self.cause {
             Cause::PageFaults {
                 times,

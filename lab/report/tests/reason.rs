@@ -212,6 +212,10 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
         "x spends 8.00 ms in allocator calls in place of 20.0 ms, which explains about 71% of the processor time that \
          it saves"
     );
+    // 22 of 17 ms.
+    result.entrants[0].evidence = Some(time(0.030));
+    let over = said(&result);
+    assert!(over.contains(", more than it saves in all"), "{over}");
 }
 
 #[test]
