@@ -8,13 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);      \
-            exit(1);                                                             \
-        }                                                                        \
-    } while (0)
+#include "must.h"
 
 static const size_t sizes[] = {0, 1, 15, 16, 17, 100, 1000, 4096, 70000, 300000, 2000000, 40000000};
 #define SIZES (sizeof sizes / sizeof *sizes)

@@ -7,13 +7,7 @@
 #include <initializer_list>
 #include <new>
 
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);      \
-            exit(1);                                                             \
-        }                                                                        \
-    } while (0)
+#include "must.h"
 
 static const size_t HUGE_SIZE = SIZE_MAX / 2 - 100;
 static const std::align_val_t ALIGNED{256};

@@ -7,13 +7,7 @@
 #include <new>
 #include <vector>
 
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);      \
-            exit(1);                                                             \
-        }                                                                        \
-    } while (0)
+#include "must.h"
 
 struct Node {
     Node *next;

@@ -10,13 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            dprintf(2, "line %d: not so: %s\n", __LINE__, #condition);           \
-            _exit(1);                                                            \
-        }                                                                        \
-    } while (0)
+#include "must.h"
 
 struct block {
     struct block *next;

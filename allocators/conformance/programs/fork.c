@@ -9,13 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);      \
-            exit(1);                                                             \
-        }                                                                        \
-    } while (0)
+#include "must.h"
 
 static atomic_int stop;
 static void *_Atomic shared[64];

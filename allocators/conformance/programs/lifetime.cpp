@@ -7,13 +7,7 @@
 #include <thread>
 #include <vector>
 
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);      \
-            _Exit(1);                                                            \
-        }                                                                        \
-    } while (0)
+#include "must.h"
 
 static void churn() {
     std::vector<std::unique_ptr<char[]>> blocks;

@@ -13,13 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            dprintf(2, "line %d: not so: %s\n", __LINE__, #condition);           \
-            _exit(1);                                                            \
-        }                                                                        \
-    } while (0)
+#include "must.h"
 
 enum { MIB = 1 << 20, LIMIT = 200 * MIB, THREADS = 4 };
 

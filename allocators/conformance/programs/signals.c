@@ -7,13 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);      \
-            exit(1);                                                             \
-        }                                                                        \
-    } while (0)
+#include "must.h"
 
 enum { THREADS = 4, STEPS = 400000 };
 static atomic_int handled, busy = THREADS;

@@ -6,13 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);      \
-            exit(1);                                                             \
-        }                                                                        \
-    } while (0)
+#include "must.h"
 
 static long resident_kib(void) {
     FILE *file = fopen("/proc/self/statm", "r");

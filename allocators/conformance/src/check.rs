@@ -56,21 +56,22 @@ macro_rules! source {
     };
 }
 
+const MUST: &[Header] = &[("must.h", include_str!("../programs/must.h"))];
 const STORM: &[Header] = &[("storm.h", include_str!("../programs/storm.h"))];
 
-const ABI: &Source = source!("abi.c");
-const CXX: &Source = source!("cxx.cpp");
-const EXHAUSTION: &Source = source!("exhaustion.c");
-const CXX_EXHAUSTION: &Source = source!("cxx_exhaustion.cpp");
+const ABI: &Source = source!("abi.c", MUST);
+const CXX: &Source = source!("cxx.cpp", MUST);
+const EXHAUSTION: &Source = source!("exhaustion.c", MUST);
+const CXX_EXHAUSTION: &Source = source!("cxx_exhaustion.cpp", MUST);
 const EXPORTS: &Source = source!("exports.c");
-const FORK: &Source = source!("fork.c");
+const FORK: &Source = source!("fork.c", MUST);
 const FORK_STDIO: &Source = source!("fork_stdio.c", STORM);
 const FORK_STREAMS: &Source = source!("fork_streams.cpp", STORM);
-const LIFETIME: &Source = source!("lifetime.cpp");
-const LOADING: &Source = source!("loading.c");
-const RUNTIME_LIMIT: &Source = source!("runtime_limit.c");
-const SIGNALS: &Source = source!("signals.c");
-const THREADS: &Source = source!("threads.c");
+const LIFETIME: &Source = source!("lifetime.cpp", MUST);
+const LOADING: &Source = source!("loading.c", MUST);
+const RUNTIME_LIMIT: &Source = source!("runtime_limit.c", MUST);
+const SIGNALS: &Source = source!("signals.c", MUST);
+const THREADS: &Source = source!("threads.c", MUST);
 
 const ADDRESSES: Limit = Limit::AddressSpace(256 << 20);
 const WRITABLE: Limit = Limit::Writable(256 << 20);

@@ -10,13 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            dprintf(2, "line %d: not so: %s\n", __LINE__, #condition);           \
-            _exit(1);                                                            \
-        }                                                                        \
-    } while (0)
+#include "../../programs/must.h"
 
 enum { BLOCKS = 64 << 10, SIZE = 1000, LEFT = 16 << 10, PATIENCE = 100 };
 

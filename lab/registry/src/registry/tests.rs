@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{CheckOutcome, Checks, Level, LibraryFault, system_libc};
+use crate::{LibraryFault, system_libc};
 
 /// A registry whose cache and configuration are in a temporary folder.
 struct Place {
@@ -244,90 +244,6 @@ fn a_vanished_library_of_the_users_own_is_told() {
     ));
 }
 
-/// Builds the smallest allocator for real, checks it, and removes it again. Says so where the
-/// package cannot be fetched.
-#[test]
-fn the_smallest_allocator_is_built_checked_and_removed() {
-    let mut place = place();
-    let mut events = Vec::new();
-    let installed = match place
-        .registry
-        .install("rpmalloc", &mut |event| events.push(event))
-    {
-        Err(error @ (RegistryError::Fetch(_) | RegistryError::NeedsPackage { .. })) => {
-            skipped(&format!("rpmalloc was not built and not checked: {error}"));
-            return;
-        }
-        other => other.expect("rpmalloc can be built"),
-    };
-    assert!(installed.seconds.is_some());
-    assert!(
-        matches!(events.first(), Some(BuildEvent::Fetching { .. })),
-        "{events:?}"
-    );
-    assert!(
-        matches!(events.last(), Some(BuildEvent::Finished { .. })),
-        "{events:?}"
-    );
-    let log = installed.path.with_file_name("build.log");
-    assert!(
-        std::fs::read_to_string(log)
-            .expect("the log is kept")
-            .contains("-O3 -DNDEBUG")
-    );
-    let again = place
-        .registry
-        .install("rpmalloc", &mut |_| ())
-        .expect("is there");
-    assert_eq!((again.path, again.seconds), (installed.path.clone(), None));
-    let entrant = place.registry.entrant("rpmalloc").expect("is there");
-    assert_eq!(entrant.library.as_deref(), Some(installed.path.as_path()));
-    a_known_fault_is_seen(&place.registry.cache, &entrant);
-    place.registry.remove("rpmalloc").expect("can be removed");
-    assert!(!installed.path.exists());
-}
-
-/// Says so past the test runner, which keeps what a passing test prints to itself.
-fn skipped(what: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "\nSKIPPED: {what}");
-}
-
-fn a_known_fault_is_seen(cache: &Cache, rpmalloc: &Entrant) {
-    let checks = Checks::prepare(cache, Level::Basic).expect("the checks can be compiled");
-    let results = checks.run(rpmalloc).expect("the checks can be run");
-    let of = |name| results.iter().find(|result| result.program == name);
-    let outcome = |name| of(name).map(|result| &result.outcome);
-    assert_eq!(outcome("C"), Some(&CheckOutcome::Passed));
-    let broke = matches!(outcome("aligned"), Some(CheckOutcome::Broke(_)));
-    assert!(broke, "a known fault is not seen: {results:?}");
-}
-
-#[test]
-fn where_another_allocator_serves_only_the_basic_checks_run() {
-    let place = place();
-    let missing = PathBuf::from("/no/such/library.so");
-    let entrant = Entrant {
-        library: Some(missing.clone()),
-        preload: vec![missing],
-        ..place.registry.entrant("system").expect("is there")
-    };
-    let checks = match Checks::prepare(&place.registry.cache, Level::Strict) {
-        Err(RegistryError::NeedsPackage { .. }) => {
-            return skipped("without a compiler there is nothing to check with");
-        }
-        checks => checks.expect("the checks can be compiled"),
-    };
-    let results = checks.run(&entrant).expect("the checks can be run");
-    let names: Vec<&str> = results.iter().map(|result| result.program).collect();
-    let basic = ["C", "C++", "threads", "aligned", "fork", "exhaustion"];
-    assert_eq!(names, basic);
-    for result in results {
-        let missed = matches!(result.outcome, CheckOutcome::NotServed(_));
-        assert!(missed, "{}: {:?}", result.program, result.outcome);
-    }
-}
-
 #[test]
 fn an_interrupted_build_says_so_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -341,4 +257,10 @@ fn an_interrupted_build_says_so_and_leaves_nothing() {
         result => assert!(message(result).contains("interrupted")),
     }
     assert!(!folder.path().join("cache/allocators").exists());
+}
+
+/// Says so past the test runner, which keeps what a passing test prints to itself.
+fn skipped(what: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "\nSKIPPED: {what}");
 }
