@@ -39,7 +39,7 @@ fn races_as_it_is(result: &Value, role: &str, library: &str) {
 #[test]
 fn the_allocator_that_a_start_script_chooses_is_the_baseline() {
     let (site, sound, slow) = (Site::new(), allocator(""), allocator("slow"));
-    let options = ["--rounds", "8", "--memory-runs", "0"];
+    let options = ["--rounds", "20", "--memory-runs", "0"];
     let (outcome, result) = site.race(&[&sound], &options, &["sh", "-c", &choosing(&slow)]);
     outcome.ends_with(0);
     races_as_it_is(&result, "baseline", "libslow.so");

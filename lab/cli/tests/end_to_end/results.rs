@@ -266,7 +266,7 @@ fn another_baseline_can_be_chosen() {
         "--baseline",
         slow.to_str().expect("plain"),
         "--rounds",
-        "8",
+        "20",
         "--memory-runs",
         "0",
     ];
