@@ -119,6 +119,14 @@ fn who_wants_less_memory_is_told_what_to_take() {
         told(&[("mimalloc2", FAST), ("jemalloc", level)]),
         "Take mimalloc2 if 14% more memory (2.84 MiB) is acceptable; else take jemalloc (1.11x faster)."
     );
+    // Who pays with processor time alone is not helped by less memory.
+    let costly = [FAST[0], (1.2, 0.02), EVEN];
+    let small = [leaner[0], EVEN, (0.8, 0.01)];
+    let told_of_time = told(&[("mimalloc2", costly), ("jemalloc", small)]);
+    assert!(
+        told_of_time.ends_with("acceptable; else stay with system."),
+        "{told_of_time}"
+    );
     let larger = [leaner[0], leaner[1], (1.2, 0.01)];
     assert_eq!(
         told(&[("mimalloc2", FAST), ("jemalloc", larger)]),

@@ -179,7 +179,8 @@ impl<'a> Choice<'a> {
             1 => "is",
             _ => "are",
         };
-        let otherwise = match &self.smaller {
+        let smaller = self.smaller.filter(|_| costs(Figure::Memory));
+        let otherwise = match &smaller {
             Some(one) => format!("take {} ({})", one.name(), self.told_of_smaller(one)),
             None => format!("stay with {}", sheet.baseline()),
         };
