@@ -1,5 +1,6 @@
 // glibc's allocator with one fault, chosen by a macro: each must make a check fail.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -246,6 +247,39 @@ void *memalign(size_t alignment, size_t size) {
 #endif
 #ifdef UNINFORMED
 int mallopt(int option, int value) { return option == value; }
+#endif
+
+// What no fault has replaced is here as well: checks of the basic level ask for these names.
+#if !defined NOT_ZEROED && !defined OVERFLOWS && !defined DIES
+void *calloc(size_t many, size_t size) { return __libc_calloc(many, size); }
+#endif
+#if !defined REALLOC_KEEPS && !defined REALLOC_LOSES && !defined SHRINKS_BY_COPYING
+void *realloc(void *block, size_t size) { return __libc_realloc(block, size); }
+#endif
+#ifndef DIES
+void *aligned_alloc(size_t alignment, size_t size) { return __libc_memalign(alignment, size); }
+#ifndef ALIGNMENT_REFUSED
+void *memalign(size_t alignment, size_t size) { return __libc_memalign(alignment, size); }
+#endif
+#endif
+#if !defined WRITES_ON_ERROR && !defined MISALIGNED
+int posix_memalign(void **place, size_t alignment, size_t size) {
+    int before = errno;
+    if (alignment % sizeof(void *) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0)
+        return EINVAL;
+    void *block = __libc_memalign(alignment, size);
+    errno = before;
+    if (block == NULL)
+        return ENOMEM;
+    *place = block;
+    return 0;
+}
+#endif
+#if !defined TOO_USABLE && !defined UNUSABLE
+size_t malloc_usable_size(void *block) {
+    size_t (*next)(void *) = (size_t (*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+    return next(block);
+}
 #endif
 
 #if defined NEW_IS_NULL || defined NEW_ALIGNS_NOT || defined NOTHROW_DIES
