@@ -71,7 +71,12 @@ fn a_run_that_cannot_be_followed_is_no_failure() {
     assert!(baseline(&result)["evidence"].is_null());
     assert!(row(&result, &sound)["evidence"].is_null());
     let watched = std::fs::read_to_string(site.path("watched")).expect("it was watched");
-    assert_eq!(watched.lines().count(), 4, "two proofs, and two tries");
+    // On a busy machine a run may take longer than may be spent on following it.
+    let tries = watched.lines().count().saturating_sub(2);
+    assert!(
+        (1..=2).contains(&tries),
+        "two proofs, and a try or two: {tries}"
+    );
     let shown = site.run(&["show", "result.json", "--entrant", "system"]);
     shown.ends_with(0).tells("No run followed its blocks");
 }
