@@ -75,7 +75,8 @@ impl Shelf {
 
 /// Whether the dynamic loader can preload a library of this path: it splits `LD_PRELOAD` at spaces
 /// and colons and expands `$ORIGIN` and its like.
-fn is_preloadable(path: &Path) -> bool {
+#[must_use]
+pub fn is_preloadable(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     !bytes
         .iter()
@@ -264,6 +265,22 @@ impl Cache {
             _file: file,
             staging,
         })
+    }
+
+    /// Removes `folder`, which is made under the lock on `what`, and says whether it was there. It is renamed first, so
+    /// that nobody finds half of it.
+    ///
+    /// # Errors
+    /// When the cache cannot be written to, or the wait for the lock was interrupted.
+    pub fn remove(&self, what: &str, folder: &Path) -> Result<bool, CacheError> {
+        if !folder.exists() {
+            return Ok(false);
+        }
+        let lock = self.lock(what)?;
+        // The staging folder goes when dropped.
+        let staging = lock.staging()?;
+        lock.place(folder, &staging.path().join("removed"))?;
+        Ok(true)
     }
 
     /// As [`Cache::lock`], but shared with whoever keeps the same in this process already: races that take turns in

@@ -23,7 +23,7 @@ mod crates;
 mod debian;
 mod fetch;
 
-pub use cache::{Cache, CacheError, Hold, Lock, Shelf};
+pub use cache::{Cache, CacheError, Hold, Lock, Shelf, is_preloadable};
 pub use child::{ChildError, Job, last_lines, quoted};
 pub use crates::{CratePin, fetch_crate};
 pub use debian::{DebianPin, fetch_debian_source};

@@ -1,6 +1,6 @@
 //! Sizes and times as people write them.
 
-use heapdrome_schema::{Bytes, Nanoseconds};
+use heapdrome_schema::{Bytes, Nanoseconds, grouped};
 
 /// Reads a size such as `512M`, `4G` or a number of MiB.
 ///
@@ -41,15 +41,7 @@ pub(crate) fn time(nanoseconds: f64) -> String {
 
 /// A rate with its thousands set apart.
 pub(crate) fn rate(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    grouped(number.round_ties_even() as u64)
 }
 
 /// How much of a working set a limit holds, as the document writes it.

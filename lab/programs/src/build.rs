@@ -23,6 +23,24 @@ struct Tools {
     archiver: Tool,
     builder: Tool,
     builder_version: String,
+    kind: Builder,
+}
+
+/// A program that runs a build; Debian calls ninja `ninja-build` in places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Builder {
+    Make,
+    Ninja,
+}
+
+impl Builder {
+    /// The kind of a tool by its program's name.
+    fn of(tool: &Tool) -> Self {
+        match tool.name == "make" {
+            true => Self::Make,
+            false => Self::Ninja,
+        }
+    }
 }
 
 /// Makes a build ready; see [`Program::prepare`].
@@ -58,7 +76,7 @@ pub(crate) fn prepare(
         archiver: &tools.archiver.path,
         units: &units,
     };
-    write_folder(&lock, &directory, &package, &description, &tools.builder)?;
+    write_folder(&lock, &directory, &package, &description, tools.kind)?;
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Prepared {
         command: tools.command(jobs),
@@ -81,13 +99,13 @@ fn write_folder(
     directory: &Path,
     package: &Path,
     description: &Description<'_>,
-    builder: &Tool,
+    builder: Builder,
 ) -> Result<(), ProgramError> {
     let staging = lock.staging()?;
     let folder = staging.path().join("build");
-    let (file, text) = match builder.name.as_str() {
-        "make" => ("Makefile", description.makefile()),
-        _ => ("build.ninja", description.ninja()),
+    let (file, text) = match builder {
+        Builder::Make => ("Makefile", description.makefile()),
+        Builder::Ninja => ("build.ninja", description.ninja()),
     };
     let failed = |source| ProgramError::Write {
         path: folder.join(file),
@@ -147,6 +165,7 @@ impl Tools {
             builder_version: builder.version("--version")?,
             compiler,
             archiver,
+            kind: Builder::of(&builder),
             builder,
         })
     }
@@ -162,20 +181,19 @@ impl Tools {
     /// The option that makes the builder silent. An older ninja cannot be: it tells each file as it is done, in
     /// an order that differs from run to run.
     fn silent(&self) -> Option<&'static str> {
-        match self.builder.name.as_str() {
-            "make" => Some("--silent"),
-            _ if is_at_least(&self.builder_version, 1, 11) => Some("--quiet"),
-            _ => None,
+        match self.kind {
+            Builder::Make => Some("--silent"),
+            Builder::Ninja => is_at_least(&self.builder_version, 1, 11).then_some("--quiet"),
         }
     }
 
     /// The clean before each run, for a shell in any folder.
     fn clean_command(&self, directory: &Path) -> String {
-        let name = self.builder.name.as_str();
+        let name = &self.builder.name;
         let folder = quoted(&directory.to_string_lossy());
-        match name {
-            "make" => format!("make --silent -C {folder} clean"),
-            _ => format!("{name} -C {folder} -t clean > /dev/null"),
+        match self.kind {
+            Builder::Make => format!("{name} --silent -C {folder} clean"),
+            Builder::Ninja => format!("{name} -C {folder} -t clean > /dev/null"),
         }
     }
 

@@ -69,7 +69,7 @@ fn recipe_of(entry: &Entry) -> Option<(&Recipe, String)> {
 
 /// The folder of an entry's build. Its name changes with the sources, the recipe and the glue, so
 /// that a library is never taken for one that was built otherwise.
-fn folder_of(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
+pub(crate) fn folder_of(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
     let (recipe, pin) = recipe_of(entry)?;
     let steps = format!("{recipe:?}");
     let mut glue = embedded::glue_files().to_vec();
@@ -95,18 +95,6 @@ pub(crate) fn installed(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
 /// The library's name without the folders of the build.
 fn file_name(recipe: &Recipe) -> &str {
     recipe.library.rsplit('/').next().unwrap_or(&recipe.library)
-}
-
-/// Removes an entry's build, and says which folder went.
-pub(crate) fn remove(cache: &Cache, entry: &Entry) -> Result<Option<PathBuf>, RegistryError> {
-    let Some(folder) = folder_of(cache, entry).filter(|folder| folder.exists()) else {
-        return Ok(None);
-    };
-    let lock = cache.lock(&entry.name)?;
-    // Renamed first, so that nobody finds half a build; the staging folder goes when dropped.
-    let staging = lock.staging()?;
-    lock.place(&folder, &staging.path().join("removed"))?;
-    Ok(Some(folder))
 }
 
 /// Fetches, builds and places an entry's library, unless another heapdrome did so meanwhile.

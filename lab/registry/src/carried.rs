@@ -13,7 +13,7 @@ use crate::entry::Entry;
 
 /// The folder of a library. Its name changes with the contents, so that a heapdrome of another
 /// version never takes this one's.
-fn folder_of(cache: &Cache, file: &str) -> Option<PathBuf> {
+pub(crate) fn folder_of(cache: &Cache, file: &str) -> Option<PathBuf> {
     let library = heapdrome_libraries::find(file).filter(|library| !library.bytes.is_empty())?;
     let key = &sha256_of_bytes(library.bytes)[..10];
     let name = file.trim_start_matches("lib").trim_end_matches(".so");
@@ -53,19 +53,4 @@ pub(crate) fn install(
         version: entry.version.clone().unwrap_or_default(),
         seconds: None,
     })
-}
-
-/// Removes the library from the cache, and says which folder went.
-pub(crate) fn remove(
-    cache: &Cache,
-    entry: &Entry,
-    file: &str,
-) -> Result<Option<PathBuf>, RegistryError> {
-    let Some(folder) = folder_of(cache, file).filter(|folder| folder.exists()) else {
-        return Ok(None);
-    };
-    let lock = cache.lock(&entry.name)?;
-    let staging = lock.staging()?;
-    lock.place(&folder, &staging.path().join("removed"))?;
-    Ok(Some(folder))
 }

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use heapdrome_packages::is_preloadable;
 use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Architecture, Endianness, FileKind, Object as _, ObjectKind, elf};
 
@@ -15,14 +16,6 @@ pub(crate) fn inspect(path: &Path) -> Result<(), LibraryFault> {
     }
     let bytes = read(path)?;
     inspect_bytes(&bytes)
-}
-
-/// The loader splits `LD_PRELOAD` at spaces and colons and expands `$ORIGIN` and its like.
-fn is_preloadable(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    !bytes
-        .iter()
-        .any(|byte| matches!(byte, b' ' | b':' | b'$' | b'\n'))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LibraryFault> {

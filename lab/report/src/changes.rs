@@ -140,7 +140,7 @@ fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
     };
     let mut found: Vec<_> = TOLD
         .iter()
-        .map(|(figure, name)| (capital(name), rows(figure)))
+        .map(|(figure, name)| (words::capital(name), rows(figure)))
         .collect();
     let metrics = metrics(pair);
     if metrics.len() <= MOST_METRICS {
@@ -149,13 +149,6 @@ fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
     }
     found.retain(|(_, rows)| !rows.is_empty());
     found
-}
-
-/// With its first letter large.
-fn capital(name: &str) -> String {
-    let mut letters = name.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
 }
 
 /// The names of the figures that are no other race's.

@@ -1,6 +1,6 @@
 //! The table of the default output: each judged figure with its ratio to the baseline, in few columns.
 
-use heapdrome_schema::{Comparison, EntrantResult, Role, Verdict};
+use heapdrome_schema::{Bytes, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
 
 use crate::conclusion::Figure;
 use crate::foreign;
@@ -169,16 +169,13 @@ impl Unit {
         let known = baseline
             .and_then(median)
             .or_else(|| rows().find_map(median))?;
-        let units: &[(&'static str, f64)] = match figure {
-            Figure::Memory => &[
-                ("GiB", 1_073_741_824.0),
-                ("MiB", 1_048_576.0),
-                ("KiB", 1024.0),
-            ],
-            _ => &[("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)],
+        let units = match figure {
+            Figure::Memory => Bytes::UNITS,
+            // Times are in seconds.
+            _ => Nanoseconds::UNITS.map(|(size, name)| (size / 1e9, name)),
         };
-        let fits = units.iter().find(|(_, size)| known >= *size);
-        let (name, size) = *fits.or(units.last())?;
+        let fits = units.iter().find(|(size, _)| known >= *size);
+        let (size, name) = *fits.or(units.last())?;
         Some(Self { name, size })
     }
 

@@ -1,8 +1,7 @@
 //! What a race shows, in sentences: the noise floor, the machine, the race itself.
 
 use heapdrome_schema::{
-    Bytes, Collection, EntrantResult, Machine, Output, PEAK_RSS, RaceResult, Role, Verdict, WALL,
-    spoken,
+    Bytes, Collection, EntrantResult, Machine, Output, PEAK_RSS, RaceResult, Verdict, WALL, spoken,
 };
 
 use crate::entrant::{OPERATIONS, PEAK_TREE, versus};
@@ -203,10 +202,7 @@ fn saved_remark(text: &str) -> String {
 pub(crate) fn remarks_of_race(result: &RaceResult) -> Vec<String> {
     let remarks = result.remarks.iter().map(|remark| saved_remark(remark));
     let mut remarks: Vec<_> = remarks.collect();
-    let baseline = result
-        .entrants
-        .iter()
-        .find(|entrant| entrant.role == Role::Baseline);
+    let baseline = result.baseline_row();
     if baseline.is_some_and(|entrant| entrant.output == Output::Varies) {
         let told = "the baseline's own output varies from run to run, so outputs are not compared";
         remarks.push(told.to_owned());

@@ -33,10 +33,7 @@ impl<'a> Sheet<'a> {
             .into_iter()
             .filter(|e| e.role != Role::Twin)
             .collect();
-        let baseline = result
-            .entrants
-            .iter()
-            .find(|entrant| entrant.role == Role::Baseline);
+        let baseline = result.baseline_row();
         let unit = baseline.and_then(|entrant| median(entrant.wall_s.as_ref()));
         ranked.sort_by(|a, b| rank(a, unit).total_cmp(&rank(b, unit)));
         let mut sheet = Self {

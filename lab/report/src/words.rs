@@ -2,6 +2,8 @@
 
 use heapdrome_schema::{Better, Bytes, Comparison, Nanoseconds, Series, Verdict};
 
+pub(crate) use heapdrome_schema::grouped;
+
 use crate::entrant;
 
 /// What stands in a cell that has no figure.
@@ -9,6 +11,13 @@ pub(crate) const NONE: &str = "-";
 
 /// What a comparison without a difference says.
 pub(crate) const NO_DIFFERENCE: &str = "no difference shown";
+
+/// The text with its first letter large.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
 
 /// The verdict with its estimate, and with its interval where `interval` asks for it.
 ///
@@ -247,19 +256,6 @@ pub(crate) fn three_digits(value: f64) -> String {
     }
 }
 
-/// A whole number with commas between thousands: `1,240,332`.
-pub(crate) fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// `1 round`, `3 rounds`; a word that ends in `s` takes `es`.
 pub fn count(number: u64, word: &str) -> String {
     let ending = match (number, word.ends_with('s')) {
@@ -399,8 +395,6 @@ mod tests {
         assert_eq!(short_number(3500.0), "3.50k");
         assert_eq!(short_number(42.0), "42");
         assert_eq!(short_number(-0.5), "-0.50");
-        assert_eq!(grouped(1_240_332), "1,240,332");
-        assert_eq!(grouped(999), "999");
         assert_eq!(count(1, "process"), "1 process");
         assert_eq!(count(1200, "process"), "1,200 processes");
         assert_eq!(fraction(0.013), "1.3%");

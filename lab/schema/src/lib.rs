@@ -60,6 +60,6 @@ pub use result::{
 pub use run::{Ending, Run};
 pub use scaling::{Knee, ScalingCurve, ScalingPoint, SweepResult, SweptParameter};
 pub use survival::{Multiple, Survival, Trial};
-pub use units::{Bytes, Nanoseconds};
+pub use units::{Bytes, Nanoseconds, grouped};
 pub use workload::WorkloadReport;
 pub use write::{FolderError, WriteError, check_writable, make_folder, write_atomically};

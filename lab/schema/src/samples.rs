@@ -37,6 +37,12 @@ impl RaceResult {
         samples
     }
 
+    /// The row of the baseline, whether it counts or not.
+    pub fn baseline_row(&self) -> Option<&EntrantResult> {
+        let mut rows = self.entrants.iter();
+        rows.find(|row| row.role == Role::Baseline)
+    }
+
     /// The row of an allocator, if it counts; the baseline's second name is nobody's row.
     pub fn row(&self, allocator: &str) -> Option<&EntrantResult> {
         let mut own = self

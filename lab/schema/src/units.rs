@@ -112,21 +112,44 @@ impl Sub for Nanoseconds {
     }
 }
 
+impl Bytes {
+    /// Units above the byte, with their size in bytes, the largest first.
+    pub const UNITS: [(f64, &str); 3] = [
+        ((1_u64 << 30) as f64, "GiB"),
+        ((1_u64 << 20) as f64, "MiB"),
+        ((1_u64 << 10) as f64, "KiB"),
+    ];
+}
+
+impl Nanoseconds {
+    /// Units above the nanosecond, with their size in nanoseconds, the largest first.
+    pub const UNITS: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const STEPS: [(f64, &str); 3] = [
-            ((1_u64 << 30) as f64, "GiB"),
-            ((1_u64 << 20) as f64, "MiB"),
-            ((1_u64 << 10) as f64, "KiB"),
-        ];
-        scaled(out, self.0, "B", STEPS)
+        scaled(out, self.0, "B", Self::UNITS)
     }
 }
 
 impl fmt::Display for Nanoseconds {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(out, self.0, "ns", [(1e9, "s"), (1e6, "ms"), (1e3, "µs")])
+        scaled(out, self.0, "ns", Self::UNITS)
     }
+}
+
+/// A whole number with commas between thousands: `1,240,332`.
+#[must_use]
+pub fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// An amount in the largest unit of which it is one at least, to three significant digits.
@@ -172,6 +195,12 @@ mod tests {
         assert_eq!(Nanoseconds(1_234_567).to_string(), "1.23 ms");
         assert_eq!(Nanoseconds(75_320_000_000).to_string(), "75.3 s");
         assert_eq!(Nanoseconds(230_172_000_000).to_string(), "230 s");
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!(grouped(1_240_332), "1,240,332");
+        assert_eq!(grouped(999), "999");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How two races were not made alike, and what a comparison of them therefore rests on.
 
-use heapdrome_schema::{Changes, Machine, Options, RaceResult, Role};
+use heapdrome_schema::{Changes, Machine, Options, RaceResult};
 
 use super::pairs::{Both, Pair, Pairs};
 
@@ -169,8 +169,7 @@ fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
 fn drifted(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
     let mut told = Vec::new();
     for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {
-        let own = |row: &&heapdrome_schema::EntrantResult| row.role == Role::Baseline;
-        let Some(baseline) = pair.new.entrants.iter().find(own) else {
+        let Some(baseline) = pair.new.baseline_row() else {
             continue;
         };
         let wall = compared

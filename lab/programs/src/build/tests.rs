@@ -135,6 +135,7 @@ fn only_a_silent_build_prints_the_same_in_every_run() {
         ("make", "4.3", true),
     ] {
         tools.builder.name = builder.to_owned();
+        tools.kind = Builder::of(&tools.builder);
         tools.builder_version = version.to_owned();
         assert_eq!(tools.silent().is_some(), silent, "{builder} {version}");
     }

@@ -99,14 +99,14 @@ impl Registry {
                 Ok(path.clone())
             }
             Source::Crate { .. } | Source::Debian { .. } | Source::Own { .. } => {
-                match build::remove(&self.cache, &entry)? {
-                    Some(folder) => Ok(folder),
-                    None => not_ours("it is not built"),
+                match build::folder_of(&self.cache, &entry) {
+                    Some(folder) if self.cache.remove(&entry.name, &folder)? => Ok(folder),
+                    _ => not_ours("it is not built"),
                 }
             }
-            Source::Carried(file) => match carried::remove(&self.cache, &entry, file)? {
-                Some(folder) => Ok(folder),
-                None => not_ours("it is not in the cache"),
+            Source::Carried(file) => match carried::folder_of(&self.cache, file) {
+                Some(folder) if self.cache.remove(&entry.name, &folder)? => Ok(folder),
+                _ => not_ours("it is not in the cache"),
             },
             Source::System(library) => not_ours(&format!(
                 "the system brought it; use `apt remove {}`",

@@ -4,6 +4,7 @@ use heapdrome_schema::{ClaimResult, Collection, Holds};
 
 use crate::foreign;
 use crate::table::Column;
+use crate::words;
 
 /// What was tested: both have verdicts, and words of their own for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +72,8 @@ impl Kind {
     /// The word as a heading of its own.
     pub(super) fn capital(self, holds: Holds) -> String {
         let word = self.word(holds);
-        let (first, rest) = word.split_at(1);
         let place = if word.ends_with("here") { "" } else { " here" };
-        format!("{}{rest}{place}", first.to_uppercase())
+        format!("{}{place}", words::capital(word))
     }
 
     /// `4 in all: 3 held, 1 not held.`
