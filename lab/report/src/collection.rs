@@ -17,6 +17,7 @@ use crate::markdown::{self, Markdown};
 use crate::prose;
 use crate::reproduce;
 use crate::sheet::why_out;
+use crate::survival;
 use crate::sweep::{sweep_markdown, sweep_text};
 use crate::table::Column;
 use crate::terminal::{Page, Terminal};
@@ -158,18 +159,22 @@ pub(crate) fn title(table: &Table) -> String {
 
 /// Who needs the least memory, of a search for it.
 pub(crate) fn survived(collection: &Collection) -> Option<String> {
-    if collection.searches().is_empty() {
+    let searches = collection.searches();
+    if searches.is_empty() {
         return None;
     }
-    let notes = collection.tables.iter().flat_map(|table| &table.notes);
-    let of_least = notes.filter(|note| note.contains("the least"));
-    let sentence = |note: &String| Some(format!("W{}.", foreign::line(note).strip_prefix('w')?));
-    let least: Vec<String> = of_least.filter_map(sentence).collect();
-    Some(match least.as_slice() {
-        [] => "A search for the smallest memory limit, with nobody to compare: the table says what was \
-               found."
-            .to_owned(),
-        _ => least.join(" "),
+    let remarks = survival::needs_least(searches);
+    Some(match remarks.is_empty() {
+        true => {
+            "A search for the smallest memory limit, with nobody to compare: the table says what was \
+             found."
+                .to_owned()
+        }
+        false => {
+            let remarks = remarks.iter().map(|remark| foreign::line(remark));
+            let sentences = remarks.map(|remark| format!("{}.", words::capital(&remark)));
+            sentences.collect::<Vec<_>>().join(" ")
+        }
     })
 }
 

@@ -31,6 +31,7 @@ mod reproduce;
 mod scaling;
 mod sheet;
 mod sparkline;
+pub mod survival;
 mod sweep;
 mod table;
 mod terminal;

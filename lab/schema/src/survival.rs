@@ -89,6 +89,19 @@ impl Survival {
         smallest.any(|trial| trial.runs() == 1)
     }
 
+    /// The largest limit that was too small, in bytes; zero if none was. The command needs more than this, and at
+    /// most [`smallest_bytes`](Self::smallest_bytes): a search ends when the two are as close as its precision asks.
+    #[must_use]
+    pub fn insufficient_bytes(&self) -> u64 {
+        let smallest = self.smallest_bytes.unwrap_or(u64::MAX);
+        let failed = self.trials.iter().filter(|trial| !trial.survived());
+        let limits = failed.map(|trial| trial.limit_bytes);
+        limits
+            .filter(|limit| *limit < smallest)
+            .max()
+            .unwrap_or_default()
+    }
+
     /// Every limit that was tried, by size, each once: a search may end on one that it has tried.
     #[must_use]
     pub fn tried(&self) -> Vec<&Trial> {

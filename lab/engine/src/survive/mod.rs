@@ -96,7 +96,7 @@ pub fn survive(
     ));
     let collection = Collection {
         machine: opened.machine.clone(),
-        tables: report::tables(&rows, request),
+        tables: report::tables(&rows, &request.command),
         purpose: Purpose::Survival {
             scale: Scale::Usual,
             searches: rows,

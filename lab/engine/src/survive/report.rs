@@ -1,10 +1,9 @@
 //! The result of a search for limits as a table.
 
-use heapdrome_paging::STEP;
+use heapdrome_report::survival;
 use heapdrome_schema::{Bytes, Survival, Table};
 
-use super::SurviveRequest;
-use super::slowdown::{self, kind, shown};
+use super::slowdown::{self, shown};
 use crate::failure::Failure;
 use crate::program;
 
@@ -12,12 +11,9 @@ use crate::program;
 const ONCE: &str = " *";
 
 /// The smallest limits, and every limit that was tried.
-pub fn tables(rows: &[Survival], request: &SurviveRequest) -> Vec<Table> {
-    let command = program::short(&request.command);
-    vec![
-        table(rows, request.precision, &command),
-        slowdown::table(rows, &command),
-    ]
+pub fn tables(rows: &[Survival], command: &[String]) -> Vec<Table> {
+    let command = program::short(command);
+    vec![table(rows, &command), slowdown::table(rows, &command)]
 }
 
 /// The outcome of a search that has been reported.
@@ -38,7 +34,7 @@ pub fn outcome(rows: &[Survival]) -> Result<(), Failure> {
 }
 
 /// One row for each allocator, without swap and with it.
-fn table(rows: &[Survival], precision: f64, command: &str) -> Table {
+fn table(rows: &[Survival], command: &str) -> Table {
     let mut names: Vec<&str> = rows.iter().map(|row| row.allocator.as_str()).collect();
     names.dedup();
     let of = |name: &str, swap: bool| {
@@ -73,7 +69,7 @@ fn table(rows: &[Survival], precision: f64, command: &str) -> Table {
         published: None,
         heads: heads.iter().map(|head| (*head).to_owned()).collect(),
         rows: names.iter().map(line).collect(),
-        notes: notes(rows, precision),
+        notes: notes(rows),
     }
 }
 
@@ -100,35 +96,6 @@ fn cells(row: Option<&Survival>) -> Vec<String> {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// Who needs the least: everyone whose limit cannot be told from the smallest, as limits are known to
-/// the precision only. One limit alone is not compared with anything.
-fn needs_least(rows: &[Survival], swap: bool, precision: f64) -> Option<String> {
-    let known = rows.iter().filter(|row| row.swap == swap);
-    let known = known.filter_map(|row| Some((row.allocator.as_str(), row.smallest_bytes?)));
-    let known: Vec<_> = known.collect();
-    let least = known.iter().map(|(_, bytes)| *bytes).min()?;
-    // What is needed may lie as far below the limit that was found.
-    let below = |bytes: u64| ((bytes as f64 * precision) as u64).max(STEP.0);
-    let alike = known
-        .iter()
-        .filter(|(_, bytes)| bytes.saturating_sub(below(*bytes)) < least);
-    let alike: Vec<_> = alike.collect();
-    let names: Vec<_> = alike.iter().map(|(name, _)| *name).collect();
-    let most = alike.iter().map(|(_, bytes)| *bytes).max()?;
-    let kind = kind(swap);
-    match (known.len(), names.as_slice()) {
-        (1, _) => None,
-        (_, [name]) => Some(format!("{kind} {name} needs the least: {}", told(least))),
-        (_, names) => Some(format!(
-            "{kind} these need the least, and about the same within the precision of the search: {} ({} \
-             to {})",
-            names.join(", "),
-            told(least),
-            told(most)
-        )),
-    }
-}
-
 /// Why there is no slowdown, where there are too few runs to show one.
 fn too_few(rows: &[Survival]) -> Option<String> {
     let fewest = Survival::FEWEST_RUNS;
@@ -153,21 +120,24 @@ fn once(rows: &[Survival]) -> Option<String> {
 }
 
 /// What a reader should know: what failed, and which allocator needs the least.
-fn notes(rows: &[Survival], precision: f64) -> Vec<String> {
-    let least = [false, true].map(|swap| needs_least(rows, swap, precision));
-    let mut notes: Vec<String> = least.into_iter().flatten().collect();
+fn notes(rows: &[Survival]) -> Vec<String> {
+    let mut notes = survival::needs_least(rows);
     notes.extend(once(rows));
     notes.extend(too_few(rows));
     for row in rows {
         if let Some(why) = &row.failure {
-            notes.push(format!("{}, {}: {why}", row.allocator, kind(row.swap)));
+            notes.push(format!(
+                "{}, {}: {why}",
+                row.allocator,
+                survival::kind(row.swap)
+            ));
         }
         for at in &row.at {
             if let Some(why) = &at.trial.failure {
                 notes.push(format!(
                     "{}, {}, at {} times the smallest limit: {why}",
                     row.allocator,
-                    kind(row.swap),
+                    survival::kind(row.swap),
                     at.times
                 ));
             }
@@ -199,8 +169,18 @@ mod tests {
             unlimited_s: vec![1.0; Survival::FEWEST_RUNS],
             smallest_bytes: smallest,
             at: smallest.map_or_else(Vec::new, |_| [1.0, 1.5, 2.0].map(at).to_vec()),
+            trials: smallest.into_iter().map(too_small).collect(),
             failure: smallest.is_none().then(|| "never finishes".to_owned()),
             ..Survival::default()
+        }
+    }
+
+    /// The trial that says to a twentieth what the smallest limit is.
+    fn too_small(smallest: u64) -> Trial {
+        Trial {
+            limit_bytes: smallest - smallest / 20,
+            failure: Some("killed".to_owned()),
+            ..Trial::default()
         }
     }
 
@@ -211,7 +191,7 @@ mod tests {
             row("system", true, Some(3 << 20)),
             row("mine", false, Some(20 << 20)),
         ];
-        let table = table(&rows, 0.05, "true");
+        let table = table(&rows, "true");
         assert_eq!(table.rows.len(), 2);
         assert_eq!(
             table.rows[0],
@@ -241,7 +221,7 @@ mod tests {
             at.trial.limit_bytes = (30.0 * at.times) as u64 * (1 << 20);
             at.trial.wall_s.truncate(1);
         }
-        let table = table(&[row], 0.05, "true");
+        let table = table(&[row], "true");
         assert_eq!(table.rows[0][2..6], ["30.0 MiB *", "-", "-", "-"]);
         assert!(
             table.notes[0].starts_with("* tried once"),
@@ -252,44 +232,12 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_the_precision_cannot_tell_apart_are_named_together() {
-        let rows = [
-            row("system", false, Some(30 << 20)),
-            row("mine", false, Some(20 << 20)),
-            row("yours", false, Some((20 << 20) + (1 << 19))),
-        ];
-        let notes = notes(&rows, 0.05);
-        assert_eq!(
-            notes,
-            [
-                "without swap these need the least, and about the same within the precision of the \
-                 search: mine, yours (20.0 MiB to 20.5 MiB)"
-            ]
-        );
-    }
-
-    /// Each may need as little as a precision below its limit.
-    #[test]
-    fn a_coarse_search_tells_only_far_limits_apart() {
-        let rows = [
-            row("near", false, Some(19 << 20)),
-            row("least", false, Some(10 << 20)),
-            row("far", false, Some(20 << 20)),
-        ];
-        let told = needs_least(&rows, false, 0.5).unwrap_or_default();
-        assert!(
-            told.ends_with("near, least (10.0 MiB to 19.0 MiB)"),
-            "{told}"
-        );
-    }
-
-    #[test]
     fn what_never_finishes_ends_with_its_own_status() {
         let one = [row("system", false, Some(1 << 20)), row("bad", false, None)];
         assert!(matches!(outcome(&one), Err(Failure::Entrant(_))));
         assert!(matches!(outcome(&one[1..]), Err(Failure::Baseline(_))));
         assert!(
-            table(&one, 0.05, "true")
+            table(&one, "true")
                 .notes
                 .iter()
                 .any(|note| note.contains("bad, without swap"))

@@ -1,6 +1,7 @@
 //! How slow a command is under each limit that was tried: as a table with bars, and as figures for a
 //! spreadsheet.
 
+use heapdrome_report::survival::kind;
 use heapdrome_schema::{Bytes, Survival, Table, Trial};
 use heapdrome_statistics::{Slowdown, slowdown};
 
@@ -8,11 +9,6 @@ use heapdrome_statistics::{Slowdown, slowdown};
 const MARKS: f64 = 4.0;
 /// The marks of the longest bar.
 const LONGEST: usize = 40;
-
-/// Whether there was swap, in words.
-pub fn kind(swap: bool) -> &'static str {
-    if swap { "with swap" } else { "without swap" }
-}
 
 /// How many times as long the runs under a limit took; `None` where one did not finish.
 fn measured(row: &Survival, trial: &Trial) -> Option<Slowdown> {

@@ -12,10 +12,8 @@ use super::scale::{Scale, ratio_text};
 use super::tabled::Point;
 use super::{Plot, stem};
 use crate::foreign;
+use crate::survival::KINDS;
 use crate::words::NONE;
-
-/// What a search without swap is called, and one with it.
-const KINDS: [&str; 2] = ["without swap", "with swap"];
 
 const PLOT: [f64; 2] = [NAMES + 6.0, 420.0];
 const TOP: f64 = 48.0;
@@ -130,9 +128,9 @@ fn head(scale: &Scale, height: f64) -> Node {
 
 /// Round amounts in one unit, and where they stand.
 fn ticks(scale: &Scale) -> Vec<(f64, String)> {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let units = units.map(|(power, name)| ((1_u64 << power) as f64, name));
-    let own = units.into_iter().find(|(unit, _)| scale.start() >= *unit);
+    let own = Bytes::UNITS
+        .into_iter()
+        .find(|(unit, _)| scale.start() >= *unit);
     let (unit, name) = own.unwrap_or((1.0, "B"));
     let ends = [scale.start() / unit, scale.end() / unit];
     let in_units = Scale::logarithmic(ends, PLOT).ratio_ticks(52.0).into_iter();
