@@ -1,17 +1,15 @@
 //! A server under the witness: it must be loaded, or it would prove nothing.
 
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use heapdrome_measure::BaseEnvironment;
 use heapdrome_schema::{Plan, Server};
+use heapdrome_system::child::{self, Ended, Limits, WaitError};
 use heapdrome_witness::Session;
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::failure::Failure;
-use crate::interrupt;
 
 /// How often the server is asked whether it is ready.
 const POLL: Duration = Duration::from_millis(50);
@@ -101,14 +99,14 @@ struct Helper<'a> {
 }
 
 impl Helper<'_> {
-    /// Whether a command succeeds; one that takes too long does not, and is killed with its children,
-    /// as it is when someone presses Ctrl-C.
+    /// Whether a command succeeds; one that takes too long does not.
     fn succeeds(&self, words: &[String], deadline: Option<Instant>) -> Result<bool, Failure> {
         let status = self.run(words, self.command(words), deadline)?;
         Ok(status.is_some_and(|status| status.success()))
     }
 
-    /// How a command ended; `None` where it took too long and was killed with its children.
+    /// How a command ended; `None` where it took too long. Children that it leaves behind are killed, however it
+    /// ended.
     fn run(
         &self,
         words: &[String],
@@ -116,18 +114,16 @@ impl Helper<'_> {
         deadline: Option<Instant>,
     ) -> Result<Option<ExitStatus>, Failure> {
         let mut child = command.spawn().map_err(|error| cannot(words, &error))?;
-        loop {
-            let ended = child.try_wait();
-            if let Some(status) = ended.map_err(|error| cannot(words, &error))? {
-                return Ok(Some(status));
-            }
-            let interrupted = interrupt::check(self.interrupt);
-            let late = deadline.is_some_and(|deadline| Instant::now() > deadline);
-            if interrupted.is_err() || late {
-                end_group(&mut child);
-                return interrupted.map(|()| None);
-            }
-            std::thread::sleep(Duration::from_millis(2));
+        let limits = Limits {
+            time: deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
+            memory: None,
+            pause: Duration::from_millis(2),
+        };
+        match child::wait(&mut child, limits, self.interrupt) {
+            Ok(Ended::Itself(status)) => Ok(Some(status)),
+            Ok(Ended::OverLimit) => Ok(None),
+            Err(WaitError::Interrupted) => Err(Failure::Interrupted),
+            Err(WaitError::Io(error)) => Err(cannot(words, &error)),
         }
     }
 
@@ -137,22 +133,13 @@ impl Helper<'_> {
             .args(&words[1..])
             .env_clear()
             .envs(&self.base.variables);
-        command.current_dir(self.plan.directory()).process_group(0);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.current_dir(self.plan.directory());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        child::in_own_group(&mut command);
         command
     }
 }
 
 fn cannot(words: &[String], error: &std::io::Error) -> Failure {
     Failure::Machine(format!("cannot run {}: {error}", words[0]))
-}
-
-/// Kills a child that leads a process group, with the group.
-fn end_group(child: &mut Child) {
-    // It has not been waited for, so its id, which is also its group's, is no other process's.
-    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-    let _ = child.wait();
 }
