@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use heapdrome_system::group::{self, Version};
+
 use crate::faults::faulty;
 use crate::libraries::{build, compile};
 
@@ -25,20 +27,26 @@ impl Group {
     ///
     /// What is missing, in a line.
     fn new(name: &str) -> Result<Self, String> {
-        let (root, one) = mounted().ok_or("no memory controller of control groups is mounted")?;
-        let folder = root.join(format!("heapdrome-{name}-{}", std::process::id()));
+        let mut own = group::Group::both("memory");
+        let parent = own.find_map(|own| Some((own.version, own.parents("memory").pop()?)));
+        let (version, parent) =
+            parent.ok_or("no memory controller of control groups is mounted")?;
+        let folder = parent.join(format!("heapdrome-{name}-{}", std::process::id()));
         let cannot = |what: &Path, error: io::Error| format!("{}: {error}", what.display());
         std::fs::create_dir(&folder).map_err(|error| cannot(&folder, error))?;
         let group = Self(folder);
-        let [limit, with_swap] = if one {
-            ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"]
-        } else {
-            ["memory.max", "memory.swap.max"]
+        // Zero swap beside the memory: version 1 counts both together.
+        let (limit, with_swap, swap) = match version {
+            Version::One => (
+                "memory.limit_in_bytes",
+                "memory.memsw.limit_in_bytes",
+                LIMIT,
+            ),
+            Version::Two => ("memory.max", "memory.swap.max", 0),
         };
         let file = group.0.join(limit);
         std::fs::write(&file, LIMIT.to_string()).map_err(|error| cannot(&file, error))?;
         // Where there is no swap, its file may be missing.
-        let swap = if one { LIMIT } else { 0 };
         let _ = std::fs::write(group.0.join(with_swap), swap.to_string());
         Ok(group)
     }
@@ -77,23 +85,6 @@ impl Drop for Group {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
-}
-
-/// Where the memory controller is mounted, and whether it is that of the first version.
-fn mounted() -> Option<(PathBuf, bool)> {
-    let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
-    let of = |kind: &str, option: &str| {
-        mounts.lines().find_map(|line| {
-            let words: Vec<_> = line.split(' ').collect();
-            let [_, folder, its_kind, options, ..] = words[..] else {
-                return None;
-            };
-            let fits = its_kind == kind && options.split(',').any(|one| one == option);
-            fits.then(|| PathBuf::from(folder))
-        })
-    };
-    let one = of("cgroup", "memory").map(|root| (root, true));
-    one.or_else(|| of("cgroup2", "rw").map(|root| (root, false)))
 }
 
 /// Whether the limit holds here: a library that loses blocks must not survive.

@@ -1,5 +1,8 @@
 //! Whether draws follow a distribution.
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+
 /// The chi-square statistic of values against even chances from `least` to `greatest`, with at most
 /// `bins` bins of equal width, and the value that it exceeds once in ten thousand times.
 pub(crate) fn chi_square(values: &[u64], least: u64, greatest: u64, bins: u64) -> (f64, f64) {
@@ -21,14 +24,8 @@ pub(crate) fn chi_square(values: &[u64], least: u64, greatest: u64, bins: u64) -
 
 #[test]
 fn uneven_chances_are_found() {
-    let mut state = 1_u64;
-    let mut draw = || {
-        // Knuth's MMIX generator: its high bits are good enough to test a test.
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        state >> 33
-    };
+    let mut random = SplitMix64::seed_from_u64(1);
+    let mut draw = || random.next_u64();
     let even: Vec<_> = (0..20_000).map(|_| 1 + draw() % 64).collect();
     let (found, limit) = chi_square(&even, 1, 64, 64);
     assert!(found < limit, "{found} {limit}");
