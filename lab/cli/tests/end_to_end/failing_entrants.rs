@@ -1,6 +1,6 @@
 //! Allocators and commands that fail: named with how and where, and the race goes on.
 
-use crate::support::{Site, allocator, baseline, program, row};
+use crate::support::{Site, allocator, program, row};
 
 /// Races a broken allocator beside a sound one, and returns the row of the broken one.
 #[track_caller]
@@ -56,42 +56,6 @@ fn an_allocator_that_hangs_runs_out_of_time() {
 }
 
 #[test]
-fn an_allocator_that_changes_the_output_is_named() {
-    let (site, talking, sound) = (Site::new(), allocator("talking"), allocator(""));
-    let (_, result) = site.race(&[&talking, &sound], &[], &[&program()]);
-    assert_eq!(row(&result, &talking)["output"], "different");
-    assert_eq!(row(&result, &sound)["output"], "same");
-}
-
-#[test]
-fn output_that_varies_by_itself_is_told_from_output_that_an_allocator_changes() {
-    let (site, sound) = (Site::new(), allocator(""));
-    let line = format!("{} && date +%N", program());
-    let (outcome, result) = site.race(&[&sound], &[], &["sh", "-c", &line]);
-    outcome.ends_with(0);
-    assert_eq!(row(&result, &sound)["output"], "output varies");
-}
-
-#[test]
-fn a_slow_allocator_is_shown_to_be_slower() {
-    let (site, slow) = (Site::new(), allocator("slow"));
-    // Of eight rounds one that other programs disturb is too many.
-    let options = ["--rounds", "20", "--memory-runs", "0"];
-    let (outcome, result) = site.race(&[&slow], &options, &[&program()]);
-    outcome.ends_with(0);
-    let versus = &row(&result, &slow)["versus_baseline"]["wall_s"];
-    assert_eq!(versus["verdict"], "slower", "{versus}");
-    let low = versus["low"].as_f64().expect("a number");
-    let ratio = versus["ratio"].as_f64().expect("a number");
-    assert!(1.0 < low && low <= ratio && ratio < 1000.0, "{versus}");
-    assert!(
-        baseline(&result)["versus_baseline"]
-            .as_object()
-            .is_some_and(|map| map.is_empty())
-    );
-}
-
-#[test]
 fn a_program_that_crashes_by_itself_is_no_allocators_fault() {
     let (site, sound) = (Site::new(), allocator(""));
     let (outcome, _) = site.race(&[&sound], &[], &[&program(), "crash"]);
@@ -116,23 +80,6 @@ fn a_command_that_is_too_slow_is_no_allocators_fault() {
 }
 
 #[test]
-fn a_check_that_finds_a_result_wrong_counts_against_who_made_it() {
-    let (site, talking, sound) = (Site::new(), allocator("talking"), allocator(""));
-    let made = site.path("made");
-    let line = format!("{} > {}", program(), made.display());
-    let check = format!("! grep -q 'of the allocator' {}", made.display());
-    let options = ["--check", check.as_str(), "--memory-runs", "0"];
-    let (outcome, result) = site.race(&[&talking, &sound], &options, &["sh", "-c", &line]);
-    outcome.says(1, &["not in the race", "libtalking.so"]);
-    assert_eq!(row(&result, &talking)["status"], "failed");
-    assert_eq!(
-        row(&result, &talking)["failure"]["ending"]["check_failed"],
-        1
-    );
-    assert_eq!(row(&result, &sound)["status"], "ok");
-}
-
-#[test]
 fn a_check_that_always_fails_is_no_allocators_fault() {
     let (site, sound) = (Site::new(), allocator(""));
     let (outcome, _) = site.race(&[&sound], &["--check", "exit 3"], &[&program()]);
@@ -152,16 +99,6 @@ fn checks_of_an_allocator_say_what_broke() {
     outcome.tells("errno-kept");
     let outcome = site.run(&["allocators", "check", sound.to_str().expect("plain")]);
     outcome.ends_with(0);
-}
-
-#[test]
-fn a_baseline_that_fails_in_the_warm_up_ends_the_race() {
-    let (site, sound) = (Site::new(), allocator(""));
-    // One run under the witness for the baseline and one for the rival, then the warm-up.
-    let slow_after = "echo x >>count; [ $(wc -l <count) -lt 3 ] || sleep 30";
-    let settings = ["--warmup", "1", "--timeout", "5"];
-    let (outcome, _) = site.race(&[&sound], &settings, &["sh", "-c", slow_after]);
-    outcome.says(3, &["timed out"]);
 }
 
 #[test]

@@ -73,49 +73,6 @@ fn whole(rounds: u32) -> [Value; 2] {
 }
 
 #[test]
-fn a_race_ends_when_all_is_decided_and_tells_the_expected_end_before() {
-    let site = site(&[("better", "0.5"), ("same", "1"), ("worse", "2")]);
-    let (outcome, result) = race(&site, "better,same,worse", &[]);
-    outcome.ends_with(0);
-    assert!(
-        outcome.stderr.contains("expected end: in "),
-        "{}",
-        outcome.stderr
-    );
-    assert_eq!(rounds(&result), vec![whole(5); 5]);
-    let ended = "decided after 5 rounds: each interval of figure shows a difference, or that it is at most 2%";
-    assert_eq!(result["ended"], ended);
-    assert_eq!(result["options"]["judged"], json!(["figure"]));
-    assert_eq!(result["least_rounds"], 5);
-    let floor = &result["noise_floor"]["smallest_by_figure"];
-    assert!(floor["figure"].is_number(), "{floor}");
-}
-
-#[test]
-fn a_beaten_rival_leaves_and_the_others_run_on() {
-    let rivals = [
-        ("worse", "2"),
-        ("open", "open"),
-        ("best", "0.5"),
-        ("good", "0.9"),
-    ];
-    let site = site(&rivals);
-    let (outcome, result) = race(&site, "worse,open,best,good", &["--max-rounds", "7"]);
-    outcome.says(
-        0,
-        &["decided after 5 rounds, and races no further: worse, good"],
-    );
-    let left = || [json!(5), json!(5)];
-    let expected = [whole(7), whole(7), left(), whole(7), whole(7), left()];
-    assert_eq!(rounds(&result), expected);
-    assert_eq!(result["ended"], "7 rounds done");
-    for leader in ["system", "best"] {
-        let because = format!("\"because\":\"{leader} is better in figure\"");
-        assert!(site.journal_text().contains(&because), "{because}");
-    }
-}
-
-#[test]
 fn a_race_that_has_ended_goes_on_until_new_limits() {
     let site = site(&[("open", "open")]);
     let (outcome, first) = race(&site, "open", &["--max-rounds", "5"]);

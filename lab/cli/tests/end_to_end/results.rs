@@ -128,28 +128,6 @@ fn a_result_of_an_earlier_race_is_replaced_whole() {
     assert_eq!(site.visible_files(), ["result.json"]);
 }
 
-#[test]
-fn the_same_seed_races_in_the_same_order() {
-    let (sound, slow) = (allocator(""), allocator("slow"));
-    let order = |seed: &str| {
-        let site = Site::new();
-        let log = site.path("order");
-        let line = format!(
-            "echo ${{LD_PRELOAD##*/}} >> {}; {}",
-            log.display(),
-            program()
-        );
-        let options = ["--seed", seed, "--rounds", "6", "--memory-runs", "0"];
-        site.race(&[&sound, &slow], &options, &["sh", "-c", &line])
-            .0
-            .ends_with(0);
-        fs::read_to_string(log).expect("each run wrote a line")
-    };
-    let first = order("3");
-    assert_eq!(first, order("3"));
-    assert_ne!(first, order("4"));
-}
-
 /// How many lines each hook wrote.
 fn lines(site: &Site, name: &str) -> usize {
     fs::read_to_string(site.path(name))
@@ -223,23 +201,6 @@ fn the_command_gets_its_folder_input_and_environment() {
         seen,
         format!("{}\na line of input\ngreen blue\n", real.display())
     );
-}
-
-#[test]
-fn a_metric_is_read_from_the_output() {
-    let (site, sound) = (Site::new(), allocator(""));
-    let options = [
-        "--metric",
-        r"steps:higher=worked (\d+) steps",
-        "--rounds",
-        "6",
-    ];
-    let (outcome, result) = site.race(&[&sound], &options, &[&program(), "work", "1234"]);
-    outcome.ends_with(0);
-    let metric = &row(&result, &sound)["metrics"]["steps"];
-    assert_eq!(metric["median"].as_f64(), Some(1234.0));
-    let versus = &row(&result, &sound)["versus_baseline"]["steps"];
-    assert_eq!(versus["ratio"].as_f64(), Some(1.0), "{versus}");
 }
 
 #[test]

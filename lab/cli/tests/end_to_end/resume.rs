@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::{Running, Site, allocator, program};
 
@@ -106,20 +106,6 @@ fn a_race_goes_on_after_kill_9() {
     resumes(&site, &["race", "--resume"], &before);
     site.run(&["race", "--resume"])
         .complains(2, &["no unfinished race"]);
-}
-
-#[test]
-fn a_line_that_was_cut_short_by_the_kill_is_run_again() {
-    let site = Site::new();
-    let mut running = start(&site);
-    wait_for_runs(&site, &mut running, 4);
-    running.signal(libc::SIGKILL);
-    running.wait().ends_with(128 + libc::SIGKILL);
-    let mut before = site.journal_text();
-    before.push_str("{\"line\":\"run\",\"rou");
-    let path = site.journal().expect("a journal");
-    std::fs::write(&path, &before).expect("it can be written");
-    resumes(&site, &["race", "--resume", &name(&site)], &before);
 }
 
 #[test]
@@ -267,54 +253,4 @@ fn without_a_name_only_what_was_started_here_goes_on() {
     outcome.says(0, &words);
     let first = outcome.stderr.lines().next().unwrap_or_default();
     assert!(first.contains(words[0]), "before anything else: {first}");
-}
-
-/// Another unfinished race: this journal under this name, with another plan.
-fn another(site: &Site, journal: &str, name: &str, change: impl Fn(&mut Value)) {
-    let (first, rest) = journal.split_once('\n').expect("lines");
-    let mut line: Value = serde_json::from_str(first).expect("JSON");
-    change(&mut line["plan"]);
-    let folder = site.path(".local/state/heapdrome/races").join(name);
-    std::fs::create_dir(&folder).expect("a folder");
-    let journal = format!("{line}\n{rest}");
-    std::fs::write(folder.join("journal.jsonl"), journal).expect("written");
-}
-
-#[test]
-fn names_of_unfinished_races_are_told_the_newest_first_and_a_sweep_is_one() {
-    let site = Site::new();
-    killed(&site, &[]);
-    let (oldest, journal) = (name(&site), site.journal_text());
-    // Not in the order in which they were written.
-    for (name, year) in [("b", 2091), ("a", 2090), ("c", 2092)] {
-        another(&site, &journal, name, |plan| {
-            plan["started"] = format!("{year}-01-01T00:00:00Z").into();
-        });
-    }
-    for cell in ["n=1", "n=2"] {
-        another(&site, &journal, cell, |plan| {
-            plan["started"] = "2089-01-01T00:00:00Z".into();
-            plan["part"] = json!({"of": "swept", "cell": cell});
-        });
-    }
-    let told = format!("unfinished are: c, b, a, swept, {oldest}");
-    site.run(&["race", "--resume", "none"])
-        .complains(2, &["no race called none", &told]);
-}
-
-#[test]
-fn a_race_of_a_sweep_that_an_older_heapdrome_ran_is_refused() {
-    let site = Site::new();
-    killed(&site, &[]);
-    let (earlier, journal) = (name(&site), site.journal_text());
-    another(&site, &journal, "old", |plan| {
-        plan["asked"] = json!(["race", "--sweep", "n=1,2", "--", "true", "{n}"]);
-    });
-    let told = "old is one race of a sweep that an older heapdrome ran";
-    let again = "run it again: heapdrome race --sweep";
-    site.run(&["race", "--resume", "old"])
-        .complains(2, &[told, again]);
-    let by_name = format!("--resume {earlier}");
-    site.run(&["race", "--resume"])
-        .complains(2, &[told, &by_name, again]);
 }

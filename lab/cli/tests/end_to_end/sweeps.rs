@@ -185,34 +185,6 @@ fn a_placeholder_without_values_is_pointed_out_and_passed_on() {
 }
 
 #[test]
-fn work_that_is_nowhere_in_the_output_is_told_once() {
-    let site = Site::new();
-    let options = [
-        "--sweep",
-        "n=20,30",
-        "--work",
-        "([0-9]+) ops",
-        "--memory-runs",
-        "0",
-    ];
-    let program = crate::support::program();
-    let command = [&program, "work", "{n}"];
-    let (outcome, collection) = site.race(&[&allocator("")], &options, &command);
-    let why = "--work '([0-9]+) ops' found nothing in the output";
-    outcome.says(0, &[why]);
-    assert_eq!(outcome.stderr.matches(why).count(), 1, "{}", outcome.stderr);
-    assert!(
-        !outcome.stderr.contains("metric work"),
-        "{}",
-        outcome.stderr
-    );
-    let remarks = collection["remarks"].as_array().expect("remarks");
-    assert!(remarks.contains(&Value::from(why)), "{remarks:?}");
-    let has_table = outcome.stdout.to_lowercase().contains("degradation");
-    assert!(!has_table, "no table without figures:\n{}", outcome.stdout);
-}
-
-#[test]
 fn one_value_is_a_race() {
     let site = Site::new();
     let (outcome, result) = sweep(&site, "1", &["--rounds", "1"]);

@@ -1,16 +1,20 @@
-//! An engine in folders of its own, with its events recorded.
+//! An engine in folders of its own, with its events recorded, and races of a simulated command there.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
 use heapdrome_engine::Engine;
 use heapdrome_engine::event::{Event, Sink};
+use heapdrome_engine::failure::Failure;
 use heapdrome_engine::folders::Folders;
-use heapdrome_engine::race::usual_options;
-use heapdrome_measure::launcher::SimulatedEnd;
-use heapdrome_schema::{Bytes, Ending, Options};
+use heapdrome_engine::race::{Contest, Ended, usual_options};
+use heapdrome_measure::launcher::{SimulatedEnd, SimulatedRun, Simulation};
+use heapdrome_report::{Exporter, Terminal};
+use heapdrome_schema::{
+    Bytes, Ending, Entrant, EntrantResult, Options, Plan, RaceResult, Role, Stopping,
+};
 
 /// Events as text, one each.
 #[derive(Clone, Default)]
@@ -53,12 +57,143 @@ pub fn options() -> Options {
 }
 
 /// A command that takes a tenth of a second and prints `stdout`.
-pub fn end(stdout: String) -> SimulatedEnd {
+pub fn end(stdout: impl Into<String>) -> SimulatedEnd {
     SimulatedEnd {
         wall: Duration::from_millis(100),
         user: Duration::from_millis(90),
         peak: Bytes(1 << 20),
         ending: Ending::Exited(0),
-        stdout,
+        stdout: stdout.into(),
     }
+}
+
+/// The setting by which the simulated command knows the rival that it runs under.
+const RIVAL: &str = "RIVAL";
+
+/// What a rival's setting says; `None` for the baseline, its twin, and commands around the race's own.
+pub fn rival(run: &SimulatedRun) -> Option<&str> {
+    run.environment.get(RIVAL).map(String::as_str)
+}
+
+/// Whether a shell runs what stands around the race's own command, such as `--prepare`.
+pub fn is_hook(run: &SimulatedRun) -> bool {
+    run.words[0] == "/bin/sh"
+}
+
+/// A race of the baseline, its twin, and rivals of these names, each with what its setting says.
+pub fn plan(rivals: &[(&str, &str)], options: Options, stopping: Stopping) -> Plan {
+    let entrant = |name: &str, role: Role| Entrant {
+        name: name.to_owned(),
+        role,
+        ..Entrant::default()
+    };
+    let mut entrants = vec![
+        entrant("system", Role::Baseline),
+        entrant("system (again)", Role::Twin),
+    ];
+    entrants.extend(rivals.iter().map(|(name, says)| Entrant {
+        settings: [(RIVAL.to_owned(), (*says).to_owned())].into(),
+        ..entrant(name, Role::Rival)
+    }));
+    Plan {
+        command: vec!["true".to_owned()],
+        asked: vec!["race".to_owned()],
+        part: None,
+        started_in: std::env::current_dir().expect("a folder"),
+        started: "2026-11-23T12:00:00Z".to_owned(),
+        notes: Vec::new(),
+        entrants,
+        seed: 7,
+        options,
+        stopping,
+        alpha: 0.05,
+    }
+}
+
+/// Exactly so many rounds.
+pub fn rounds(rounds: u32) -> Stopping {
+    Stopping {
+        min_rounds: rounds,
+        max_rounds: rounds,
+        ..Stopping::default()
+    }
+}
+
+/// A place of its own for a race, and the messages of the races there.
+pub struct Site {
+    root: tempfile::TempDir,
+    pub told: Told,
+}
+
+impl Site {
+    pub fn new() -> Self {
+        Self {
+            root: tempfile::tempdir().expect("a folder"),
+            told: Told::default(),
+        }
+    }
+
+    /// An engine that works here, whose commands end as `simulation` says.
+    pub fn engine(&self, simulation: Simulation) -> Engine {
+        engine(self.root.path(), &self.told).simulated(simulation)
+    }
+
+    /// Runs a race to its end here.
+    pub fn race(&self, plan: Plan, simulation: Simulation) -> (RaceResult, Result<Ended, Failure>) {
+        ran(Contest::start(&self.engine(simulation), plan))
+    }
+
+    /// The folder of the only race.
+    pub fn folder(&self) -> PathBuf {
+        let engine = engine(self.root.path(), &self.told);
+        let races = std::fs::read_dir(&engine.folders.races).expect("races");
+        let folders: Vec<_> = races.flatten().map(|race| race.path()).collect();
+        assert_eq!(folders.len(), 1, "{folders:?}");
+        folders[0].clone()
+    }
+
+    /// The journal of the only race.
+    pub fn journal(&self) -> String {
+        std::fs::read_to_string(self.folder().join("journal.jsonl")).expect("a journal")
+    }
+}
+
+/// Runs a race to its end.
+pub fn ran(contest: Result<Contest, Failure>) -> (RaceResult, Result<Ended, Failure>) {
+    let mut contest = contest.unwrap_or_else(|error| panic!("{error}"));
+    let ended = contest.run();
+    (contest.result(&ended), ended)
+}
+
+/// The result of a race that came to its end by itself.
+#[track_caller]
+pub fn done((result, ended): (RaceResult, Result<Ended, Failure>)) -> RaceResult {
+    assert!(matches!(ended, Ok(Ended::Done(_))), "{}", result.ended);
+    result
+}
+
+/// The row of an entrant.
+#[track_caller]
+pub fn row<'a>(result: &'a RaceResult, name: &str) -> &'a EntrantResult {
+    let mut rows = result.entrants.iter();
+    rows.find(|row| row.allocator == name).expect("a row")
+}
+
+/// How many timed runs a row has.
+pub fn samples(row: &EntrantResult) -> usize {
+    row.wall_s.as_ref().map_or(0, |wall| wall.samples.len())
+}
+
+/// Everything that a terminal shows of a result, in one line.
+pub fn shown<R>(result: &R) -> String
+where
+    Terminal: Exporter<R>,
+{
+    let terminal = Terminal {
+        width: 1000,
+        colour: false,
+    };
+    let text = terminal.export(result).expect("a text");
+    let text = String::from_utf8(text).expect("UTF-8");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -49,10 +49,10 @@ fn counting(root: &Path, told: &Told, runs: &Arc<AtomicUsize>, most: usize) -> E
     let (flag, runs) = (Arc::clone(&engine.interrupt), Arc::clone(runs));
     engine.simulated(Simulation::new(move |run| {
         // A shell runs what stands around the command.
-        if run.words[0] != "/bin/sh" && runs.fetch_add(1, Ordering::Relaxed) + 1 == most {
+        if !support::is_hook(run) && runs.fetch_add(1, Ordering::Relaxed) + 1 == most {
             flag.store(true, Ordering::Relaxed);
         }
-        end(String::new())
+        end("")
     }))
 }
 
@@ -126,6 +126,33 @@ fn races_that_take_turns_go_on_with_rounds_that_pair() {
             assert!(result.sweep().expect("a sweep").paired);
         }
     }
+}
+
+#[test]
+fn work_that_is_nowhere_in_the_output_is_told_once() {
+    let root = tempfile::tempdir().expect("a folder");
+    let told = Told::default();
+    let engine = counting(root.path(), &told, &Arc::default(), usize::MAX);
+    let asked = SweepRequest {
+        work: Some(AskedWork::Printed("([0-9]+) ops".to_owned())),
+        ..request(None)
+    };
+    let whole = Whole::new(vec!["race".to_owned()], Some(7), &engine);
+    let sweep = Sweep::new(asked, whole).unwrap_or_else(|error| panic!("{error}"));
+    let (result, ended) = sweep.run(&engine);
+    assert!(ended.is_ok(), "{ended:?}");
+    let why = "--work '([0-9]+) ops' found nothing in the output";
+    assert_eq!(told.text().matches(why).count(), 1, "{}", told.text());
+    assert!(!told.holds(&["MetricMissing"]), "{}", told.text());
+    let result = result.expect("a result");
+    let shown = support::shown(&result);
+    assert!(
+        result.remarks.contains(&why.to_owned()),
+        "{:?}",
+        result.remarks
+    );
+    let has_table = shown.to_lowercase().contains("degradation");
+    assert!(!has_table, "no table without figures: {shown}");
 }
 
 #[test]
