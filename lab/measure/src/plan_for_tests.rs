@@ -16,11 +16,7 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
     };
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),
-        asked: Vec::new(),
-        part: None,
         started_in: "/".into(),
-        started: String::new(),
-        notes: Vec::new(),
         entrants: (0..entrants).map(entrant).collect(),
         seed: 1,
         options: Options {
@@ -33,5 +29,6 @@ pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
             ..Stopping::default()
         },
         alpha: 0.05,
+        ..Plan::default()
     }
 }

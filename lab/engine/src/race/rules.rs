@@ -71,11 +71,7 @@ mod tests {
         ];
         Plan {
             command: Vec::new(),
-            asked: Vec::new(),
             started_in: "/".into(),
-            part: None,
-            started: String::new(),
-            notes: Vec::new(),
             entrants: roles.map(entrant).to_vec(),
             seed: 1,
             options: Options {
@@ -84,6 +80,7 @@ mod tests {
             },
             stopping: Stopping::default(),
             alpha: 0.05,
+            ..Plan::default()
         }
     }
 

@@ -98,15 +98,14 @@ pub fn plan(rivals: &[(&str, &str)], options: Options, stopping: Stopping) -> Pl
     Plan {
         command: vec!["true".to_owned()],
         asked: vec!["race".to_owned()],
-        part: None,
         started_in: std::env::current_dir().expect("a folder"),
         started: "2026-11-23T12:00:00Z".to_owned(),
-        notes: Vec::new(),
         entrants,
         seed: 7,
         options,
         stopping,
         alpha: 0.05,
+        ..Plan::default()
     }
 }
 

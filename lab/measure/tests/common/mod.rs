@@ -25,11 +25,7 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
     };
     Plan {
         command: command.iter().map(|&word| word.to_owned()).collect(),
-        asked: Vec::new(),
-        part: None,
         started_in: folder.to_owned(),
-        started: String::new(),
-        notes: Vec::new(),
         entrants: vec![
             entrant("system", Role::Baseline),
             entrant("system-again", Role::Twin),
@@ -46,6 +42,7 @@ pub fn plan(command: &[&str], folder: &Path) -> Plan {
             ..Stopping::default()
         },
         alpha: 0.05,
+        ..Plan::default()
     }
 }
 
