@@ -161,9 +161,11 @@ fn a_baseline_that_fails_in_the_warm_up_ends_the_race() {
         ..end("")
     });
     let plan = support::plan(&BESIDE_A_SOUND_ONE, options, support::rounds(2));
-    let (_, ended) = Site::new().race(plan, simulation);
+    let (result, ended) = Site::new().race(plan, simulation);
     let Ok(Ended::BaselineFailed(why)) = ended else {
         panic!("the race goes on");
     };
     assert!(why.contains("timed out"), "{why}");
+    let failure = row(&result, "system").failure.as_ref().expect("a failure");
+    assert_eq!(failure.during, "warm-up round 1");
 }
