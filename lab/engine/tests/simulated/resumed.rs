@@ -83,6 +83,8 @@ fn a_line_that_was_cut_short_is_run_again() {
     let after = site.journal();
     assert!(after.starts_with(&whole), "what was on disk stays there");
     assert_eq!(runs_in(&after), RUNS, "each run once");
+    let is_whole = |line: &str| serde_json::from_str::<JournalLine>(line).is_ok();
+    assert!(after.lines().all(is_whole), "nothing of the cut line stays");
     assert!(refused(LATEST, &engine).contains("no unfinished race"));
 }
 
