@@ -134,17 +134,20 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// heapdrome's own arguments without an earlier `--resume`.
+/// Options of a suite that name a file, and that `--resume` takes the place of.
+const REPLACED: [&str; 2] = ["--resume", "--json"];
+
+/// heapdrome's own arguments without those that cannot stand beside `--resume`.
 fn again(asked: &[String]) -> String {
     let mut words: Vec<&str> = Vec::new();
     let mut all = asked.iter().map(String::as_str);
     while let Some(word) = all.next() {
-        match word {
-            "--resume" => {
-                all.next();
-            }
-            word if word.starts_with("--resume=") => {}
-            word => words.push(word),
+        let (name, value) = word.split_once('=').unzip();
+        match REPLACED.contains(&name.unwrap_or(word)) {
+            false => words.push(word),
+            // Its value is the next word.
+            true if value.is_none() => _ = all.next(),
+            true => {}
         }
     }
     shlex::try_join(words).unwrap_or_default()
@@ -169,6 +172,15 @@ fn own_file(engine: &Engine, collection: &Collection) -> Result<PathBuf, Failure
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_to_go_on_names_the_kept_file_alone() {
+        let asked = [
+            "suite", "lgalloc", "--json", "r.json", "--quick", "--json=x",
+        ];
+        let asked = asked.map(str::to_owned);
+        assert_eq!(again(&asked), "suite lgalloc --quick");
+    }
 
     #[test]
     fn a_suite_that_is_taken_up_twice_names_one_file() {

@@ -268,7 +268,7 @@ impl Cache {
     }
 
     /// Removes `folder`, which is made under the lock on `what`, and says whether it was there. It is renamed first, so
-    /// that nobody finds half of it.
+    /// that no other process finds half of it.
     ///
     /// # Errors
     /// When the cache cannot be written to, or the wait for the lock was interrupted.

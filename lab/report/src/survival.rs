@@ -2,7 +2,7 @@
 
 use heapdrome_schema::{Bytes, Survival};
 
-/// What a search without swap is called, and one with it.
+/// Names of the two kinds of search: without swap, and with it.
 pub(crate) const KINDS: [&str; 2] = ["without swap", "with swap"];
 
 /// Whether there was swap, in words.

@@ -15,7 +15,7 @@ const ROUNDS: u32 = 6;
 /// Timed runs of the whole race: three entrants, the baseline's twin included.
 const RUNS: usize = 18;
 
-/// An engine that is interrupted after so many runs.
+/// Opens an engine that is interrupted after `most` runs.
 fn interrupted_after(site: &Site, most: usize) -> Engine {
     let runs = AtomicUsize::new(0);
     let engine = site.engine(Simulation::new(|_| end("")));
@@ -46,7 +46,7 @@ fn runs_in(journal: &str) -> usize {
     journal.lines().filter(is_run).count()
 }
 
-/// What is said of the race or the sweep that goes on.
+/// Returns the reason why the race or sweep called `name` does not go on.
 fn refused(name: &str, engine: &Engine) -> String {
     match find(name, false, engine, origin) {
         Err(Failure::Usage(why)) => why,

@@ -70,7 +70,7 @@ pub fn end(stdout: impl Into<String>) -> SimulatedEnd {
 /// The setting by which the simulated command knows the rival that it runs under.
 const RIVAL: &str = "RIVAL";
 
-/// What a rival's setting says; `None` for the baseline, its twin, and commands around the race's own.
+/// Returns the setting of the rival that runs; `None` for the baseline, its twin, and commands around the race's own.
 pub fn rival(run: &SimulatedRun) -> Option<&str> {
     run.environment.get(RIVAL).map(String::as_str)
 }
@@ -80,7 +80,7 @@ pub fn is_hook(run: &SimulatedRun) -> bool {
     run.words[0] == "/bin/sh"
 }
 
-/// A race of the baseline, its twin, and rivals of these names, each with what its setting says.
+/// Plans a race of the baseline, its twin, and `rivals`: names, each with its setting.
 pub fn plan(rivals: &[(&str, &str)], options: Options, stopping: Stopping) -> Plan {
     let entrant = |name: &str, role: Role| Entrant {
         name: name.to_owned(),
@@ -109,7 +109,7 @@ pub fn plan(rivals: &[(&str, &str)], options: Options, stopping: Stopping) -> Pl
     }
 }
 
-/// Exactly so many rounds.
+/// Limits of a race of exactly `rounds` rounds.
 pub fn rounds(rounds: u32) -> Stopping {
     Stopping {
         min_rounds: rounds,
@@ -132,7 +132,7 @@ impl Site {
         }
     }
 
-    /// An engine that works here, whose commands end as `simulation` says.
+    /// Opens an engine that works here, with the commands of `simulation`.
     pub fn engine(&self, simulation: Simulation) -> Engine {
         engine(self.root.path(), &self.told).simulated(simulation)
     }
