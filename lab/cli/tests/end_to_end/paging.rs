@@ -242,8 +242,8 @@ fn a_suite_that_was_interrupted_or_killed_goes_on_where_it_stopped() {
         let outcome = running.wait();
         if signal == libc::SIGINT {
             outcome.ends_with(130);
-            let how =
-                "suite lgalloc --quick --only thp --rounds 4 --json 'a b.json' --resume 'a b.json'";
+            // The words of the call below.
+            let how = "heapdrome suite lgalloc --quick --only thp --rounds 4 --resume 'a b.json'";
             assert!(outcome.stderr.contains(how), "{}", outcome.stderr);
             assert!(
                 outcome.stdout.contains("lgalloc+touch"),
