@@ -112,7 +112,7 @@ fn make_builds_the_same() {
         units: &units,
     };
     let lock = cache.lock("test").expect("free");
-    write_folder(&lock, &directory, &package, &description, &tools.builder).expect("written");
+    write_folder(&lock, &directory, &package, &description, tools.kind).expect("written");
     let command = tools.command(2);
     assert_eq!(command, ["make", "--silent", "-j", "2"]);
     for _ in 0..2 {
