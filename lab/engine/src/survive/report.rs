@@ -171,7 +171,6 @@ mod tests {
             at: smallest.map_or_else(Vec::new, |_| [1.0, 1.5, 2.0].map(at).to_vec()),
             trials: smallest.into_iter().map(too_small).collect(),
             failure: smallest.is_none().then(|| "never finishes".to_owned()),
-            ..Survival::default()
         }
     }
 
