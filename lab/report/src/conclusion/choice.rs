@@ -17,12 +17,12 @@ pub(super) struct Choice<'a> {
     is_setting: bool,
     /// Those that were shown to be neither better nor worse on the gain.
     pub(super) equals: Vec<Rival<'a>>,
-    /// Whoever gains less and takes less memory, for whom memory matters more.
+    /// An entrant that gains less and takes less memory.
     pub(super) smaller: Option<Rival<'a>>,
 }
 
-/// Who to take: the fastest of those shown to be faster, else the smallest of those shown to be smaller; or whoever
-/// reaches the same at less cost.
+/// The entrant to take: the fastest of those shown to be faster, else the smallest of those shown to be smaller. Another
+/// takes its place where [`cheaper`] finds one.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
     let equals_of = |rival: &Rival<'_>| {
