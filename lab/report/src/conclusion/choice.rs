@@ -245,10 +245,10 @@ impl<'a> Choice<'a> {
         let alpha = sheet.result.alpha;
         let sure = match alpha > 0.0 && alpha < 1.0 {
             true => format!(
-                "This is {} sure after {rounds}",
+                "Confidence: {} after {rounds}",
                 words::fraction(1.0 - alpha)
             ),
-            false => format!("This rests on {rounds}"),
+            false => format!("Based on {rounds}"),
         };
         let doubts = self.doubts(sheet);
         let sure = match doubts.is_empty() {
@@ -269,7 +269,7 @@ impl<'a> Choice<'a> {
             && noise.is_some_and(|noise| lead < Some(noise.smallest_difference))
         {
             doubts.push(
-                "its lead is near the least that this race could show, so that the true one may be smaller"
+                "its lead is near the smallest detectable difference, so the true lead may be smaller"
                     .to_owned(),
             );
         }
