@@ -1,4 +1,4 @@
-//! What every program relies on, and the corners of the ABI: one small C or C++ program for each few.
+//! Checks of the allocation ABI, from what every program relies on to its corners. A small C or C++ program holds a few.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -37,7 +37,7 @@ enum Limit {
 /// How much is asked of an allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What every program relies on.
+    /// Calls that every program relies on.
     Basic,
     /// That, and every corner of the ABI, limits on memory, and forks beside the C library's own locks.
     Strict,
@@ -352,8 +352,8 @@ pub fn checks() -> &'static [Check] {
 }
 
 impl Check {
-    /// Returns the command that runs the check, where its program has been compiled to `program`. Whoever runs it
-    /// preloads the library, if [`preloaded`](Self::preloaded) says so.
+    /// Returns the command that runs the check, compiled before to `program`. The caller preloads the library, if
+    /// [`preloaded`](Self::preloaded) says so.
     #[must_use]
     pub fn command(&self, program: &Path, library: Option<&Path>) -> Command {
         let mut command = Command::new(program);

@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// A file that programs include: its name and its text.
 pub type Header = (&'static str, &'static str);
 
-/// What programs of the basic level include: how they fail, and how they make sure of the allocator.
+/// The header of basic checks. It has the macros by which they fail, and the proof of which allocator serves.
 pub const BASIC: &[Header] = &[("basic.h", include_str!("../programs/basic.h"))];
 
 /// The variable that names the library which must serve malloc, for programs that include [`BASIC`].
@@ -102,7 +102,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// What the compiler said.
+    /// The compiler's messages.
     pub(crate) fn compiled(&self, folder: &Path) -> Result<PathBuf, String> {
         let program = self.program(folder);
         if !program.exists() {

@@ -164,8 +164,8 @@ pub unsafe trait MallocAbi {
     /// `block` is a live block of this allocator.
     unsafe fn usable_size(block: NonNull<u8>) -> usize;
 
-    /// Gives free memory back to the system, but for about `keep` bytes. True if any went back. Programs call
-    /// [`trim`](crate::trim), which keeps out of forks.
+    /// Gives free memory back to the system and keeps about `keep` bytes. True if any went back. Programs call
+    /// [`trim`](crate::trim), which does nothing while another thread forks.
     fn trim(keep: usize) -> bool {
         let _ = keep;
         false

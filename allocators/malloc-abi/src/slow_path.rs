@@ -120,8 +120,8 @@ pub unsafe fn usable_size<A: MallocAbi>(block: NonNull<u8>) -> usize {
     known.unwrap_or_else(|| unsafe { A::usable_size(block) })
 }
 
-/// Gives free memory back to the system, but for about `keep` bytes; does nothing while another thread forks. True if
-/// any went back.
+/// Gives free memory back to the system and keeps about `keep` bytes. It does nothing while another thread forks. True
+/// if any went back.
 pub fn trim<A: MallocAbi>(keep: usize) -> bool {
     enter::<A>().is_some_and(|_inside| {
         A::fork_gate().fallback().purge(&Linux);

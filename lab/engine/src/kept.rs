@@ -1,5 +1,5 @@
-//! A collection while it grows, and the file in which it is kept, so that whatever ends heapdrome,
-//! what is done is not done again.
+//! A collection while it grows, and the file that keeps it: what is done is not done again, whatever
+//! ended heapdrome.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ impl<'a> Kept<'a> {
         })
     }
 
-    /// A collection that nobody can take up.
+    /// A collection that cannot be taken up again.
     pub fn unnamed(collection: Collection, engine: &'a Engine) -> Self {
         Self {
             collection,

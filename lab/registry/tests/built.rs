@@ -1,4 +1,4 @@
-//! What is compiled or fetched first: allocators, and the programs that check them.
+//! Tests that first compile or fetch an allocator, or the programs that check it.
 
 use std::path::PathBuf;
 

@@ -6,15 +6,12 @@
 use std::fmt;
 
 use heapdrome_schema::{
-    Comparison, EntrantResult, Nanoseconds, PEAK_RSS, RaceResult, Role, Status, Verdict, WALL,
+    CPU, Comparison, EntrantResult, Nanoseconds, PEAK_RSS, RaceResult, Role, Status, Verdict, WALL,
 };
 
 use crate::entrant::{median, overhead, versus};
 use crate::foreign;
 use crate::words;
-
-/// Processor time, user and system together.
-const CPU: &str = "cpu_s";
 
 /// Share of a gain that a cause must account for to be named, beside that share: on a busy machine all
 /// that a program does takes longer than the page faults from which the cost of one is known.
@@ -26,7 +23,7 @@ const LITTLE: f64 = 0.05;
 /// Share of a gain from which on a cause saves more than all of it; runs that are followed differ from timed ones.
 const OVER: f64 = 1.2;
 
-/// Share of a gain that a cheaper change must bring to be named in place of whoever gains most.
+/// Share of the best gain that a cheaper change must bring to be named.
 pub(crate) const HALF: f64 = 0.5;
 
 /// How many times less of something is a cause, and not a matter of chance.
@@ -180,11 +177,7 @@ fn more(of: impl Fn(&EntrantResult) -> Option<f64>, rows: [&EntrantResult; 2]) -
 /// them.
 fn of_time(result: &RaceResult, row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
     let rows = [row, baseline];
-    let saved = more(processor, rows)?;
-    // An entrant that waits less saves no processor time.
-    if saved <= 0.0 {
-        return None;
-    }
+    let saved = saved(rows)?;
     let in_kernel = more(|row| median(row.system_s.as_ref()), rows).unwrap_or(0.0);
     let kernel_share = in_kernel / saved;
     page_faults(result, rows, saved, in_kernel)
@@ -246,9 +239,21 @@ fn processor(row: &EntrantResult) -> Option<f64> {
     Some(median(row.user_s.as_ref())? + median(row.system_s.as_ref())?)
 }
 
+/// Seconds of processor time that an entrant saves; `None` where it saves none, as one that only waits less.
+///
+/// The ratio within rounds decides where there is one, as in the table: medians over all rounds differ
+/// from it where the machine wandered.
+fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
+    let saved = match versus(rows[0], CPU) {
+        Some(compared) => (1.0 - compared.ratio) * processor(rows[1])?,
+        None => more(processor, rows)?,
+    };
+    (saved > 0.0).then_some(saved)
+}
+
 /// Share of the processor time saved that less time in calls accounts for; `None` where it is nothing to speak of.
 fn calls_share(rows: [&EntrantResult; 2]) -> Option<f64> {
-    let share = more(in_calls, rows)? / more(processor, rows).filter(|saved| *saved > 0.0)?;
+    let share = more(in_calls, rows)? / saved(rows)?;
     (LITTLE..ENOUGH).contains(&share).then_some(share)
 }
 
@@ -300,7 +305,7 @@ fn setting(
     })
 }
 
-/// What a cause explains of the processor time saved.
+/// The part of the processor time saved that a cause explains.
 fn part(share: f64) -> String {
     if share > OVER {
         return "more than it saves in all: other things take longer".to_owned();

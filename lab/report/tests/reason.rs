@@ -252,6 +252,38 @@ fn time_in_calls_is_told_where_it_accounts_for_some_of_the_gain_only() {
 }
 
 #[test]
+fn the_time_saved_is_the_ratio_that_the_table_shows_and_not_one_of_medians() {
+    let time = |spent_s| Evidence {
+        call_time: Some(CallTime {
+            spent_s,
+            calls: 1_000,
+            timed: 200,
+        }),
+        ..Evidence::default()
+    };
+    // The medians lie 10 of 55 ms apart; within rounds a tenth was saved, 5.5 ms.
+    let less = Figures {
+        user: 0.014,
+        ..BASELINE
+    };
+    let mut result = race(vec![rival("x", 0.9, &less)]);
+    result.entrants[0].evidence = Some(time(0.008));
+    result.entrants[1].evidence = Some(time(0.004));
+    let by_medians = said(&result);
+    assert!(by_medians.contains("about 40% of"), "{by_medians}");
+    let within_rounds = compared(Verdict::Faster, 0.9, 0.01);
+    result.entrants[1]
+        .versus_baseline
+        .insert("cpu_s".to_owned(), within_rounds);
+    let by_ratio = said(&result);
+    assert!(by_ratio.contains("about 73% of"), "{by_ratio}");
+    // A part of the gain that is too small to be the cause is a share of the same saving.
+    result.entrants[1].evidence = Some(time(0.0065));
+    let part = said(&result);
+    assert!(part.contains("about 27% of"), "{part}");
+}
+
+#[test]
 fn less_memory_is_put_down_to_fragmentation_only_where_one_process_has_it() {
     let mut result = race(vec![full("x", Role::Rival, 0.06, 20.0)]);
     let less = compared(Verdict::Less, 0.5, 0.02);

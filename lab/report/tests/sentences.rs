@@ -27,8 +27,8 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     assert_eq!(
         told(&race(&[("mimalloc2", FAST)], ALL_EVEN)),
         "Take mimalloc2 if 14% more memory (2.84 MiB) is acceptable; else stay with system. Against system: wall time 1.41x faster (1.37 to \
-         1.45), processor time 1.39x faster (1.35 to 1.43), peak memory 14% more (13 to 15). This is 95% \
-         sure after 32 rounds."
+         1.45), processor time 1.39x faster (1.35 to 1.43), peak memory 14% more (13 to 15). \
+         Confidence: 95% after 32 rounds."
     );
     let huge = [(0.73, 0.02), (0.73, 0.02), EVEN];
     let setting = told(&race(
@@ -64,7 +64,7 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     assert_eq!(
         unclear,
         "No answer: keep system for now. None was shown to beat system. Only differences above 46% in wall \
-         time and 46% in processor time were sure to be shown: run it longer or on a quieter machine."
+         time and 46% in processor time were reliably detectable: run it longer or on a quieter machine."
     );
     let unseen = [UNSEEN[0], UNSEEN[1], (0.8, 0.02)];
     let unseen = told(&with_noise(race(&[("jemalloc", unseen)], UNSEEN), 0.46));
@@ -139,7 +139,7 @@ fn figures_that_nobody_could_read_are_words() {
     let told = with_noise(race(&[], UNSEEN), 654_465.766);
     let told = in_full(&told);
     assert!(
-        told.contains("Not even a factor of two was sure to be shown"),
+        told.contains("Not even a factor of two was reliably detectable"),
         "{told}"
     );
     assert!(
@@ -165,7 +165,7 @@ fn what_speaks_against_the_best_is_told_with_it() {
     let told = Conclusion::of(&result).sure;
     assert_eq!(
         told,
-        "This is 95% sure after 3 rounds, but system seemed 1.03x slower (1.02 to 1.04) than itself, so \
+        "Confidence: 95% after 3 rounds, but system seemed 1.03x slower (1.02 to 1.04) than itself, so \
          differences of that size prove nothing here and its output differs from that under system. A known \
          fault of mimalloc3: a fault."
     );

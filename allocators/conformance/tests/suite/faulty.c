@@ -249,7 +249,7 @@ void *memalign(size_t alignment, size_t size) {
 int mallopt(int option, int value) { return option == value; }
 #endif
 
-// What no fault has replaced is here as well: checks of the basic level ask for these names.
+// Basic checks ask for these names, so the library has them under every fault.
 #if !defined NOT_ZEROED && !defined OVERFLOWS && !defined DIES
 void *calloc(size_t many, size_t size) { return __libc_calloc(many, size); }
 #endif

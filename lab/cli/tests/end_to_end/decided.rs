@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::suites::{collection, quick};
 use crate::support::{Outcome, Site, allocator};
 
-/// What is said of an allocator that was decided before the end.
+/// The remark on allocators that left the race before its end.
 const RACED_NO_FURTHER: &str = "raced no further, since more rounds would not change the answer: ";
 
 /// Three allocators and two races. In the first, `second` is decided at once and `third` never is; in the other,

@@ -1,45 +1,56 @@
-//! What the README shows is what heapdrome prints.
+//! The README and the page on reading a result show what heapdrome prints.
 
 use std::path::Path;
 
 use crate::support::Site;
 
-/// The result behind each block of the README, and the options of `heapdrome show` that print it.
-const SHOWN: [(&str, &[&str]); 3] = [
-    ("jq.json.gz", &[]),
-    ("build.json.gz", &[]),
-    ("python.json.gz", &["--full"]),
+/// Each block of printed text: its document, the result behind it, and the options of `heapdrome show` that
+/// print it.
+const SHOWN: [(&str, &str, &[&str]); 3] = [
+    ("README.md", "jq.json.gz", &[]),
+    ("docs/reading.md", "build.json.gz", &[]),
+    ("docs/reading.md", "python.json.gz", &["--full"]),
 ];
 
+/// The blocks of printed text of a document.
+fn blocks(document: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(document).expect("the document is there");
+    let blocks = text.split("```text\n").skip(1);
+    let blocks = blocks.filter_map(|block| block.split("```").next());
+    blocks.map(str::to_owned).collect()
+}
+
+/// What `heapdrome show` prints of a committed result.
+fn printed(result: &Path, options: &[&str]) -> String {
+    let site = Site::new();
+    // A race that has just ended is shown by this name.
+    std::fs::copy(result, site.path("latest")).expect("a result");
+    let mut show = site.command(&[&["show", "latest"], options].concat());
+    show.env_remove("COLUMNS");
+    site.finish(show).ends_with(0).stdout.clone()
+}
+
 #[test]
-fn the_readme_shows_what_show_prints() {
+fn documents_show_what_show_prints() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).expect("the README is there");
-    let results = SHOWN.map(|(name, options)| {
-        let site = Site::new();
-        // A race that has just ended is shown by this name.
-        let path = root.join("docs/results").join(name);
-        std::fs::copy(path, site.path("latest")).expect("a result");
-        let mut show = site.command(&[&["show", "latest"], options].concat());
-        show.env_remove("COLUMNS");
-        site.finish(show).ends_with(0).stdout.clone()
-    });
-    let blocks = readme.split("```text\n").skip(1);
-    let blocks: Vec<&str> = blocks
-        .filter_map(|block| block.split("```").next())
-        .collect();
-    assert_eq!(blocks.len(), results.len());
-    for (block, printed) in blocks.iter().zip(&results) {
-        assert!(block.contains("Conclusion:"), "{block}");
-        let printed: Vec<&str> = printed.lines().collect();
-        for part in block.trim_end().split("\n\n") {
-            let lines: Vec<&str> = part.lines().collect();
-            let mut places = printed.windows(lines.len());
-            assert!(
-                places.any(|own| own == lines),
-                "{part}\nis not in:\n{}",
-                printed.join("\n")
-            );
+    for document in ["README.md", "docs/reading.md"] {
+        let results = SHOWN.iter().filter(|(of, _, _)| *of == document);
+        let results = results
+            .map(|(_, name, options)| printed(&root.join("docs/results").join(name), options));
+        let (blocks, results) = (blocks(&root.join(document)), results.collect::<Vec<_>>());
+        assert_eq!(blocks.len(), results.len(), "{document}");
+        for (block, printed) in blocks.iter().zip(&results) {
+            assert!(block.contains("Conclusion:"), "{block}");
+            let printed: Vec<&str> = printed.lines().collect();
+            for part in block.trim_end().split("\n\n") {
+                let lines: Vec<&str> = part.lines().collect();
+                let mut places = printed.windows(lines.len());
+                assert!(
+                    places.any(|own| own == lines),
+                    "{part}\nis not in:\n{}",
+                    printed.join("\n")
+                );
+            }
         }
     }
 }

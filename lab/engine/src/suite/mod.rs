@@ -185,7 +185,7 @@ impl Pieces for Races {
 
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let ended = self.run_races(kept);
-        // Misuse follows only where the whole suite was asked for and nobody interrupted.
+        // Misuse follows only where the whole suite was asked for and not interrupted.
         if self.picked || matches!(ended, Err(Failure::Interrupted)) {
             return ended;
         }

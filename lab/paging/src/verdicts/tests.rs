@@ -64,7 +64,7 @@ fn what_was_not_run_or_failed_decides_nothing() {
     assert_eq!(holds(&rejected, PREFETCH), Holds::Undecided);
 }
 
-/// What was measured before a cell was given up is as good as if it had gone on.
+/// Measurements from before a cell was given up count as if it had gone on.
 #[test]
 fn rounds_before_a_cell_was_given_up_count_and_its_end_is_told() {
     let mut ended = strategies(&times(2.0));

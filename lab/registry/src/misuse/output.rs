@@ -1,4 +1,4 @@
-//! What the output of a misusing program says. `misuses/misuse.h` describes its lines.
+//! The output of a misusing program. `misuses/misuse.h` describes its lines.
 
 use heapdrome_schema::{Ending, MisuseOutcome, MisuseStage};
 

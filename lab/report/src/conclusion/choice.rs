@@ -17,12 +17,12 @@ pub(super) struct Choice<'a> {
     is_setting: bool,
     /// Those that were shown to be neither better nor worse on the gain.
     pub(super) equals: Vec<Rival<'a>>,
-    /// Whoever gains less and takes less memory, for whom memory matters more.
+    /// An entrant that gains less and takes less memory.
     pub(super) smaller: Option<Rival<'a>>,
 }
 
-/// Who to take: the fastest of those shown to be faster, else the smallest of those shown to be smaller; or whoever
-/// reaches the same at less cost.
+/// The entrant to take: the fastest of those shown to be faster, else the smallest of those shown to be smaller. Another
+/// takes its place where [`cheaper`] finds one.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
     let equals_of = |rival: &Rival<'_>| {
@@ -245,10 +245,10 @@ impl<'a> Choice<'a> {
         let alpha = sheet.result.alpha;
         let sure = match alpha > 0.0 && alpha < 1.0 {
             true => format!(
-                "This is {} sure after {rounds}",
+                "Confidence: {} after {rounds}",
                 words::fraction(1.0 - alpha)
             ),
-            false => format!("This rests on {rounds}"),
+            false => format!("Based on {rounds}"),
         };
         let doubts = self.doubts(sheet);
         let sure = match doubts.is_empty() {
@@ -269,7 +269,7 @@ impl<'a> Choice<'a> {
             && noise.is_some_and(|noise| lead < Some(noise.smallest_difference))
         {
             doubts.push(
-                "its lead is near the least that this race could show, so that the true one may be smaller"
+                "its lead is near the smallest detectable difference, so the true lead may be smaller"
                     .to_owned(),
             );
         }

@@ -259,7 +259,7 @@ impl<'a> Rival<'a> {
     }
 
     /// The verdict on each figure: `wall time 1.50x faster (1.48 to 1.51), peak memory undecided (0.99 to 1.04)`. Wall
-    /// and processor time are told together where their verdicts read the same.
+    /// and processor time share an entry where their verdicts read the same.
     pub(super) fn figures(&self, sheet: &Sheet<'_>) -> String {
         let verdict = |figure: Figure| {
             let compared = self.on(figure)?;

@@ -168,13 +168,13 @@ fn does(names: &[String], [one, many]: [&str; 2]) -> String {
 fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
     let smallest = prose::smallest_differences(sheet.result);
     let sure = if smallest.is_empty() {
-        "How small a difference could have been shown is not known".to_owned()
+        "The smallest detectable difference is not known".to_owned()
     } else if smallest.iter().all(|(_, smallest)| *smallest > 1.0) {
-        "Not even a factor of two was sure to be shown".to_owned()
+        "Not even a factor of two was reliably detectable".to_owned()
     } else {
         let told = prose::told_differences(&smallest);
         match unclear {
-            true => format!("Only differences above {told} were sure to be shown"),
+            true => format!("Only differences above {told} were reliably detectable"),
             false => format!("Differences under {told} may have gone unseen"),
         }
     };

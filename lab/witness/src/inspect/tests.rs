@@ -129,7 +129,7 @@ fn a_file_that_is_mapped_as_data_is_not_loaded() {
     let own = std::env::current_exe().expect("a test has a file");
     let file = std::fs::File::open(&own).expect("it can be read");
     let length = 4096;
-    // SAFETY: a new mapping, which nobody uses and which is taken away below.
+    // SAFETY: a new mapping, which nothing else uses and which is unmapped below.
     let data = unsafe {
         libc::mmap(
             std::ptr::null_mut(),

@@ -1,4 +1,4 @@
-//! What is raced in these tests: allocators and programs, each compiled once.
+//! Allocators and programs that these tests race, each compiled once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub fn program() -> String {
     text_of(build("program", &["program.c"], &["-O1", "-fno-builtin"]))
 }
 
-/// The same without a dynamic loader.
+/// The program of the fixtures without a dynamic loader.
 pub fn static_program() -> String {
     text_of(build(
         "program-static",
@@ -50,7 +50,7 @@ pub fn static_program() -> String {
     ))
 }
 
-/// The same with an allocator of its own.
+/// The program of the fixtures with an allocator of its own.
 pub fn bundling_program() -> String {
     let flags = ["-O1", "-fno-builtin"];
     text_of(build(
@@ -60,7 +60,7 @@ pub fn bundling_program() -> String {
     ))
 }
 
-/// The same, linked with an allocator of the fixtures.
+/// The program of the fixtures, linked with one of their allocators.
 pub fn linked_program(library: &Path) -> String {
     let folder = library.parent().and_then(Path::to_str).expect("plain");
     let rpath = format!("-Wl,-rpath,{folder}");
