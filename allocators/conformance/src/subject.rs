@@ -112,8 +112,8 @@ impl Subject {
         }
     }
 
-    /// The same, where there may be no memory: that a function returns null is no failure then, and
-    /// what `realloc` leaves as it was is looked at.
+    /// This subject under scarce memory: a function may return null, and blocks that a failed
+    /// `realloc` leaves unchanged are checked.
     #[must_use]
     pub const fn that_may_refuse(self) -> Self {
         Self {

@@ -69,7 +69,7 @@ impl Settings {
         Self::read(|name| unsafe { variable(name) })
     }
 
-    /// The same, where `value_of` says what a variable is set to.
+    /// The settings of an environment in which `value_of` looks up variables.
     fn read<'a>(value_of: impl Fn(&CStr) -> Option<&'a CStr>) -> Self {
         let mut settings = Self::DEFAULT;
         let number = |name: &CStr| value_of(name).and_then(parse);

@@ -205,7 +205,7 @@ static GEOMETRY: [Geometry; CLASSES + 1] = {
 /// The class of each 16-byte step to [`SMALL`].
 static SMALL_TABLE: [SizeClass; SMALL / 16 + 1] = SMALL_CLASSES;
 
-/// The same, for those that keep a copy.
+/// The value of the static table, for structures that keep a copy.
 pub const SMALL_CLASSES: [SizeClass; SMALL / 16 + 1] = {
     let mut table = [SizeClass(1); SMALL / 16 + 1];
     let mut step = 1;

@@ -34,7 +34,7 @@ pub fn freshen(start: usize, class: SizeClass) {
     STALE_BYTES.fetch_add(dropped, Relaxed);
 }
 
-/// The same, where `is_swapped` says of a stretch of 2 MiB whether that is so; returns how many bytes.
+/// Drops the stretches of 2 MiB for which `is_swapped` is true; returns the number of bytes dropped.
 fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) -> bool) -> usize {
     swapped_stretches(start, class.bytes(), is_swapped, drop_with_tables)
 }

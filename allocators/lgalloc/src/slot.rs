@@ -126,7 +126,7 @@ impl Slot {
         Some(Region(word))
     }
 
-    /// The same where a thief may be taking the same region.
+    /// Pops a region that another thread may be stealing at the same time.
     #[inline(never)]
     fn pop_shared(&self, class: SizeClass) -> Option<Region> {
         // Nothing is taken without an exchange from here on. Release: as in `pop`.

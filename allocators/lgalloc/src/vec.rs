@@ -129,7 +129,7 @@ impl<T> LargeVec<T> {
         self.extend(core::iter::repeat_n(element, missing))
     }
 
-    /// The same region, whose elements are not dropped.
+    /// Converts into a vector of this region that drops no elements.
     pub(crate) fn without_drops(self) -> LargeVec<mem::ManuallyDrop<T>> {
         let mut this = mem::ManuallyDrop::new(self);
         LargeVec {

@@ -21,7 +21,7 @@ pub(crate) fn wait(word: &AtomicU32, value: u32, most: Option<u64>) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, limit) };
 }
 
-/// The same in models, in which no time passes: what is to end a sleep must be a wakeup.
+/// Waits in models, in which no time passes: only a wakeup ends a sleep.
 #[cfg(modelled)]
 pub(crate) fn wait(word: &AtomicU32, value: u32, _most: Option<u64>) {
     crate::atomic::futex_wait(word, value);

@@ -24,7 +24,7 @@ impl<'a> Destinations<'a> {
         Self(vec![(option, path)])
     }
 
-    /// The same with another file, if it was asked for.
+    /// Adds another file, if it was asked for.
     #[must_use]
     pub fn and(mut self, option: &'static str, path: Option<&'a Path>) -> Self {
         self.0.extend(path.map(|path| (option, path)));

@@ -212,7 +212,7 @@ fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<So
     })
 }
 
-/// The same with the user's folders named `$HOME` and `$CACHE`.
+/// A saved result with the user's folders named `$HOME` and `$CACHE`.
 fn redacted(saved: &Saved, redaction: &Redaction) -> Result<Saved, Failure> {
     fn through<T: serde::Serialize + serde::de::DeserializeOwned>(
         value: &T,

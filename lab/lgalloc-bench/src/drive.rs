@@ -48,7 +48,7 @@ struct Batches {
     operations: u64,
     /// Nanoseconds per operation of each.
     times: Vec<f64>,
-    /// The same of what the operation is compared with, where there is such.
+    /// Nanoseconds per operation of the reference, if the operation has one.
     beside: Vec<f64>,
 }
 

@@ -211,7 +211,7 @@ impl WorkingSet {
         Ok(set)
     }
 
-    /// The same as one vector of heapdrome's lgalloc, which is only read.
+    /// Creates the set as one vector of heapdrome's lgalloc, which is only read.
     pub fn in_one_vector(total: Bytes, seed: u64) -> Result<Self, Failure> {
         let count = regions_for(total);
         let mut vector: LargeVec<Page> = LargeVec::with_capacity(count * PAGES)?;

@@ -16,7 +16,7 @@ pub(crate) const INTERVAL: Duration = Duration::from_millis(5);
 
 /// The most samples that a finished timeline holds.
 const MOST_SAMPLES: usize = 500;
-/// The same for what the memory is made of.
+/// Maximum number of samples of the memory's parts in a finished timeline.
 const MOST_PARTS: usize = 100;
 
 /// A process tree being watched.

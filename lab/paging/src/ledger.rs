@@ -67,7 +67,7 @@ impl Ledger {
         Self::open_on(&System::real(), folder)
     }
 
-    /// The same, for things that are made on this system.
+    /// Opens a ledger for things that are made on this system.
     pub(crate) fn open_on(system: &System, folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
         let leftovers = remove_leftovers(system, folder)?;
         for attempt in 0..10 {

@@ -88,7 +88,7 @@ fn block(heading: &str, lines: &[String], width: usize) -> String {
     format!("{heading}{lines}\n")
 }
 
-/// The same with libraries from the cache in the place that they should be copied to.
+/// The adoption with libraries from the cache at the place to which they should be copied.
 fn settled(adoption: &Adoption) -> Adoption {
     let mut moved = adoption.clone();
     if adoption.cached {

@@ -198,7 +198,7 @@ fn saved_remark(text: &str) -> String {
     foreign::line(text).replace("(p = 0.000)", "(p < 0.001)")
 }
 
-/// The same without those on the machine.
+/// Remarks on the race, without those on the machine.
 pub(crate) fn remarks_of_race(result: &RaceResult) -> Vec<String> {
     let remarks = result.remarks.iter().map(|remark| saved_remark(remark));
     let mut remarks: Vec<_> = remarks.collect();

@@ -3,37 +3,23 @@
 //! A cause is named only where its own figure accounts for at least a third of the gain. Nothing here is a
 //! bound on what another allocator could reach.
 
+mod cause;
+
 use std::fmt;
 
 use heapdrome_schema::{
     CPU, Comparison, EntrantResult, Nanoseconds, PEAK_RSS, RaceResult, Role, Status, Verdict, WALL,
 };
 
-use crate::entrant::{median, overhead, versus};
+use crate::entrant::versus;
 use crate::foreign;
 use crate::words;
-
-/// Share of a gain that a cause must account for to be named, beside that share: on a busy machine all
-/// that a program does takes longer than the page faults from which the cost of one is known.
-const ENOUGH: f64 = 1.0 / 3.0;
-
-/// Share of a gain below which a figure accounts for nothing to speak of.
-const LITTLE: f64 = 0.05;
 
 /// Share of a gain from which on a cause saves more than all of it; runs that are followed differ from timed ones.
 const OVER: f64 = 1.2;
 
 /// Share of the best gain that a cheaper change must bring to be named.
 pub(crate) const HALF: f64 = 0.5;
-
-/// How many times less of something is a cause, and not a matter of chance.
-const CLEARLY: f64 = 1.5;
-
-/// Page faults and calls to the system below this many are those of starting a program.
-const FEW: f64 = 100.0;
-
-/// Share of its anonymous memory that must stand in huge pages for them to be named.
-const MOSTLY_HUGE: f64 = 0.25;
 
 /// Why one entrant is better than the baseline.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,10 +125,13 @@ pub fn reason_for(result: &RaceResult, allocator: &str) -> Option<Reason> {
     let memory = is_shown(row, PEAK_RSS, Verdict::Less).map(|less| (PEAK_RSS, less));
     let (figure, compared) = time.chain(memory).next()?;
     let (gain, cause) = match figure {
-        PEAK_RSS => (Gain::Memory(1.0 - compared.ratio), of_memory(row, baseline)),
+        PEAK_RSS => (
+            Gain::Memory(1.0 - compared.ratio),
+            cause::of_memory(row, baseline),
+        ),
         _ => (
             Gain::Time(1.0 - compared.ratio),
-            of_time(result, row, baseline),
+            cause::of_time(result, row, baseline),
         ),
     };
     Some(Reason {
@@ -151,7 +140,7 @@ pub fn reason_for(result: &RaceResult, allocator: &str) -> Option<Reason> {
         cause: cause.unwrap_or(
             match [row, baseline].iter().all(|row| row.evidence.is_some()) {
                 true => Cause::Unexplained {
-                    in_calls: calls_share([row, baseline]),
+                    in_calls: cause::calls_share([row, baseline]),
                 },
                 false => Cause::Unfollowed,
             },
@@ -166,114 +155,6 @@ fn is_rival(row: &EntrantResult) -> bool {
 
 fn is_shown<'a>(row: &'a EntrantResult, figure: &str, verdict: Verdict) -> Option<&'a Comparison> {
     versus(row, figure).filter(|compared| compared.verdict == verdict && compared.ratio > 0.0)
-}
-
-/// Difference of a figure: the baseline's, which comes second, less the entrant's.
-fn more(of: impl Fn(&EntrantResult) -> Option<f64>, rows: [&EntrantResult; 2]) -> Option<f64> {
-    Some(of(rows[1])? - of(rows[0])?)
-}
-
-/// The cause of less time. Page faults come first: calls of the allocator and of the system contain
-/// them.
-fn of_time(result: &RaceResult, row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
-    let rows = [row, baseline];
-    let saved = saved(rows)?;
-    let in_kernel = more(|row| median(row.system_s.as_ref()), rows).unwrap_or(0.0);
-    let kernel_share = in_kernel / saved;
-    page_faults(result, rows, saved, in_kernel)
-        .or_else(|| system_calls(rows, kernel_share))
-        .or_else(|| call_time(rows, saved))
-}
-
-fn page_faults(
-    result: &RaceResult,
-    rows: [&EntrantResult; 2],
-    saved: f64,
-    in_kernel: f64,
-) -> Option<Cause> {
-    let faults = |row: &EntrantResult| median(row.minor_faults.as_ref());
-    let fewer = more(faults, rows).filter(|fewer| *fewer > FEW)?;
-    // A fault takes time in the kernel and nowhere else: the less of the two figures counts.
-    let time = (fewer * result.machine.fault_s?).min(in_kernel);
-    let times = faults(rows[1])? / faults(rows[0])?.max(1.0);
-    let share = (time / saved).min(1.0);
-    (times >= CLEARLY && share >= ENOUGH).then(|| Cause::PageFaults {
-        times,
-        huge_pages: is_huge(rows[0]) && !is_huge(rows[1]),
-        share,
-    })
-}
-
-/// Whether much of the memory was seen in huge pages.
-fn is_huge(row: &EntrantResult) -> bool {
-    let reading = |huge: f64, all: f64| huge >= MOSTLY_HUGE * all && huge > 0.0;
-    let parts = row.memory_parts.iter();
-    let mut parts = parts.map(|parts| (parts.huge.as_f64(), parts.anonymous.as_f64()));
-    let at_end = row
-        .evidence
-        .as_ref()
-        .map(|seen| seen.huge_at_end_bytes as f64);
-    let peak = median(row.peak_tree_bytes.as_ref()).unwrap_or(f64::INFINITY);
-    parts.any(|(huge, all)| reading(huge, all)) || at_end.is_some_and(|huge| reading(huge, peak))
-}
-
-fn system_calls(rows: [&EntrantResult; 2], share: f64) -> Option<Cause> {
-    let calls = |row: &EntrantResult| Some(row.evidence.as_ref()?.system_calls?.total());
-    let (calls, baseline) = (calls(rows[0])?, calls(rows[1])?);
-    let fewer = baseline as f64 - calls as f64;
-    let clear = fewer > FEW && baseline as f64 >= CLEARLY * calls as f64;
-    (clear && share >= ENOUGH).then_some(Cause::SystemCalls {
-        calls,
-        baseline,
-        share: share.min(1.0),
-    })
-}
-
-/// Estimated time in the calls of the allocator.
-fn in_calls(row: &EntrantResult) -> Option<f64> {
-    Some(row.evidence.as_ref()?.call_time?.spent_s)
-}
-
-/// User and system time together.
-fn processor(row: &EntrantResult) -> Option<f64> {
-    Some(median(row.user_s.as_ref())? + median(row.system_s.as_ref())?)
-}
-
-/// Seconds of processor time that an entrant saves; `None` where it saves none, as one that only waits less.
-///
-/// The ratio within rounds decides where there is one, as in the table: medians over all rounds differ
-/// from it where the machine wandered.
-fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
-    let saved = match versus(rows[0], CPU) {
-        Some(compared) => (1.0 - compared.ratio) * processor(rows[1])?,
-        None => more(processor, rows)?,
-    };
-    (saved > 0.0).then_some(saved)
-}
-
-/// Share of the processor time saved that less time in calls accounts for; `None` where it is nothing to speak of.
-fn calls_share(rows: [&EntrantResult; 2]) -> Option<f64> {
-    let share = more(in_calls, rows)? / saved(rows)?;
-    (LITTLE..ENOUGH).contains(&share).then_some(share)
-}
-
-fn call_time(rows: [&EntrantResult; 2], saved: f64) -> Option<Cause> {
-    let (seconds, baseline) = (in_calls(rows[0])?, in_calls(rows[1])?);
-    let share = (baseline - seconds) / saved;
-    (share >= ENOUGH).then_some(Cause::CallTime {
-        seconds,
-        baseline,
-        share,
-    })
-}
-
-/// The cause of less memory.
-fn of_memory(row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
-    let (ratio, known) = (overhead(row)?, overhead(baseline)?);
-    (ratio < known).then_some(Cause::Fragmentation {
-        ratio,
-        baseline: known,
-    })
 }
 
 /// The setting of the baseline's library that brings at least [`HALF`] of the gain.

@@ -25,7 +25,7 @@ pub struct ScalingPoint {
     pub work: f64,
     /// The ratio of times to the first race over the ratio of work; `None` without an interval.
     pub degradation: Option<Factor>,
-    /// The same with the work per processor that the command could use.
+    /// The degradation by the work per processor that the command could use.
     pub per_processor: Option<Factor>,
 }
 

@@ -28,7 +28,7 @@ fn around(value: f64, noise: f64) -> Vec<f64> {
     sway.iter().map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// The same with another rhythm, so that two series do not sway together.
+/// Ten rounds of `value` in another rhythm, so that two series do not sway together.
 fn against(value: f64, noise: f64) -> Vec<f64> {
     around(value, noise).into_iter().rev().collect()
 }

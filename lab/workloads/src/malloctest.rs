@@ -142,7 +142,7 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// The same, with every byte written and the ends checked.
+    /// Repeats the round with every byte written and the ends checked.
     fn repeat_touching(&mut self, plan: Plan) -> Result<(), Failure> {
         let mut again = self.random.clone();
         let mut key = self.key;

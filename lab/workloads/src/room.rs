@@ -35,7 +35,7 @@ fn amount(bytes: u64) -> String {
     }
 }
 
-/// The same for a run that needs so many bytes, whatever its description says.
+/// Checks whether a run that needs `needed` bytes fits, whatever its description says.
 ///
 /// # Errors
 /// As for [`fits`].

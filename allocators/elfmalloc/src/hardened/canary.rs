@@ -93,7 +93,7 @@ pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
     }
 }
 
-/// The same for a block whose contents are to stay.
+/// Writes the canaries behind a block and keeps its contents.
 ///
 /// # Safety
 ///

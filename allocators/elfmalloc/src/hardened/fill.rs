@@ -75,7 +75,7 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
     }
 }
 
-/// The same elsewhere.
+/// Whether all four pieces hold the fill byte only, on processors other than x86-64.
 ///
 /// # Safety
 ///
@@ -88,8 +88,8 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
     found == [u128::from_ne_bytes([FILL; PIECE]); 4]
 }
 
-/// The same for a block in a slab, of which whole pages may have been given back to the system since: those
-/// read as zero.
+/// Whether a block in a slab is still filled. Whole pages of it may have been given back to the system since:
+/// those read as zero.
 ///
 /// # Safety
 ///

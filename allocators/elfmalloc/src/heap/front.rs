@@ -26,7 +26,7 @@ const ENTRIES: usize = 96;
 pub const FEWEST_TICKS: i32 = 16;
 /// The most frees after which a thread looks at the clock.
 pub const MOST_TICKS: i32 = 4096;
-/// The same for a thread that has been giving blocks back: it may soon do little, and memory be idle.
+/// Maximum number of frees between two looks at the clock by a thread that flushes: it may soon fall idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
 /// Fetches the start of a block ahead, to be written to. Any address will do, and null.
@@ -251,7 +251,7 @@ impl Front {
         unsafe { self.push(class, block) }
     }
 
-    /// The same for a block of the thread's own slab of its class; false for all others.
+    /// Frees a block of the thread's own slab of its class; returns false for every other block.
     ///
     /// # Safety
     ///

@@ -95,7 +95,7 @@ pub(crate) fn heap() -> Option<HeapRef> {
     present_heap().or_else(first_heap)
 }
 
-/// The same for a thread that frees a block; `None` also where it is one of the first and the thread has no heap.
+/// The heap of a thread that frees a block; `None` also for the first frees of a thread without a heap.
 #[inline]
 pub(crate) fn heap_to_free() -> Option<HeapRef> {
     present_heap().or_else(|| {

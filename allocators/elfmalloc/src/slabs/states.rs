@@ -122,7 +122,7 @@ pub(crate) trait State: Copy {
         near(address).map(|states| unsafe { Self::at(states, address, shape) })
     }
 
-    /// The same for any address in such a slab; `None` also if no block can begin there.
+    /// The state of the block at any address in such a slab; `None` also if no block can begin there.
     #[inline(always)]
     fn near(address: usize, shape: &Shape) -> Option<Self> {
         let states = near(address)?;

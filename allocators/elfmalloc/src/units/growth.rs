@@ -11,9 +11,9 @@ use crate::units::arena::{Arena, HUGE, LARGEST_RUN, Step};
 /// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
 /// used of the last one is then little of the whole.
 const HUGE_FROM: usize = 512;
-/// The same for a heap that grows fast, 8 MiB: page faults are much of what it does, and it is likely to go on.
+/// Committed units from which a fast-growing heap asks for huge pages, 8 MiB: page faults are much of its work.
 const HUGE_FROM_FAST: usize = 128;
-/// The same where blocks have states, 4 MiB: the hardened variant touches every block, and so every page.
+/// Committed units from which the hardened variant asks for huge pages, 4 MiB: it touches every block.
 const HUGE_FROM_TOUCHED: usize = 64;
 /// Growth is fast where the process takes fewer microseconds of processor time than this for each unit, a
 /// millisecond for a MiB. The faults of small pages are a half of that.

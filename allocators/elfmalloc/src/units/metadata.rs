@@ -180,7 +180,7 @@ impl ThreadMetadata {
         Self(Pieces::new())
     }
 
-    /// The same as [`Metadata::allocate`], which gives the pages.
+    /// Allocates from this thread's pages, which [`Metadata::allocate`] supplies.
     pub fn allocate(
         &mut self,
         metadata: &Lock<Metadata>,

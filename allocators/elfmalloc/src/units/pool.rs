@@ -180,7 +180,7 @@ impl Pool {
         self.take_dirty_run(most, true, &(0..0))
     }
 
-    /// The same for parts of huge pages too, but for nothing at the addresses in `spared`.
+    /// Takes dirty units like [`take_dirty`](Self::take_dirty), parts of huge pages too, except at addresses in `spared`.
     pub fn take_any_dirty(&mut self, most: Units, spared: &Range<usize>) -> Option<Taken> {
         self.take_dirty_run(most, false, spared)
     }

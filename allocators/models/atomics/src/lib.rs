@@ -145,7 +145,7 @@ pub fn futex_wait(word: &AtomicU32, value: u32) {
 ///
 /// # Panics
 ///
-/// As above.
+/// If loom's lock is poisoned.
 pub fn futex_wake(word: &AtomicU32) {
     let futex = futex(word);
     let _turn = futex.turn.lock().expect("loom's lock");

@@ -14,7 +14,7 @@ fn slow_down(result: &mut Value, allocator: &str, factor: f64) {
     multiply(result, "wall_s", allocator, factor);
 }
 
-/// The same of any figure.
+/// Multiplies a figure of an allocator; an empty name means every allocator's.
 fn multiply(result: &mut Value, figure: &str, allocator: &str, factor: f64) {
     let rows = result["entrants"].as_array_mut().expect("rows");
     for row in rows {

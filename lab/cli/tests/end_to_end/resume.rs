@@ -15,7 +15,7 @@ fn start(site: &Site) -> Running {
     start_with(site, &[])
 }
 
-/// The same with more options.
+/// A race of about a second with more options.
 fn start_with(site: &Site, options: &[&str]) -> Running {
     let sound = allocator("");
     let mut race = vec!["race", "-a", sound.to_str().expect("plain")];

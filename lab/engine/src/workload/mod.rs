@@ -161,7 +161,7 @@ impl Asked {
         }
     }
 
-    /// The same with another number of threads.
+    /// Returns the workload with another number of threads.
     ///
     /// # Errors
     /// When the workload has no such parameter, or cannot run with that many.

@@ -61,7 +61,7 @@ pub(super) fn table(caption: &str, columns: &[Column]) -> Markup {
     rows(caption, columns, false)
 }
 
-/// The same, with a row for each entrant of the ranking, in its order.
+/// A table with a row for each entrant of the ranking, in its order.
 pub(super) fn ranking(caption: &str, columns: &[Column]) -> Markup {
     rows(caption, columns, true)
 }

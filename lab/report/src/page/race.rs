@@ -37,7 +37,7 @@ pub(super) fn section(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefi
     }
 }
 
-/// The same without its heading.
+/// A race's section without its heading.
 pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     let sheet = Sheet::new(result);
     let conclusion = Conclusion::drawn(&sheet);

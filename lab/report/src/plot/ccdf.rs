@@ -72,7 +72,7 @@ fn drawings(collection: &Collection) -> Vec<Drawing<'_>> {
     kinds.into_iter().flat_map(of_kind).collect()
 }
 
-/// The same times without the circumstance that their drawing tells.
+/// Times named without the circumstance that the title of their drawing states.
 fn bare((cell, ccdf): Named<'_>) -> Named<'_> {
     (cell.strip_suffix(ALL_FITS).unwrap_or(cell), ccdf)
 }

@@ -94,7 +94,7 @@ pub(super) fn draw(
     draw_with(on, curves, what, (note, Ends::Intervals))
 }
 
-/// The same with strokes of this kind.
+/// Draws curves whose points end in strokes of this kind.
 pub(super) fn draw_with(
     on: &Across,
     curves: &[Curve],

@@ -162,7 +162,7 @@ pub fn stem(text: &str) -> String {
     stem_within(text, 60)
 }
 
-/// The same with at most so many letters.
+/// A stem of at most `longest` letters.
 fn stem_within(text: &str, longest: usize) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let stem: String = foreign::line(text)

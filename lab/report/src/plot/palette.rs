@@ -11,7 +11,7 @@ pub(crate) const COLOURS: [&str; 10] = [
     "#d57d11", "#7e79f4", "#6d4e75", "#834b00", "#8d985a", "#432897", "#c078c8", "#1d5e3e",
     "#35a38c", "#42004d",
 ];
-/// The same for a dark page.
+/// Colours for a dark page, chosen by the same rules.
 pub(crate) const DARK_COLOURS: [&str; 10] = [
     "#a44f00", "#406a92", "#774fc4", "#abffad", "#17b58f", "#ea995a", "#c9154b", "#98afd0",
     "#fed149", "#c791ff",

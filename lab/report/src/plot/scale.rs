@@ -26,7 +26,7 @@ impl Scale {
         }
     }
 
-    /// The same by their logarithms; both must be positive.
+    /// A logarithmic scale; `low` and `high` must be positive.
     pub(crate) fn logarithmic([low, high]: [f64; 2], [from, to]: [f64; 2]) -> Self {
         let high = if high > low { high } else { low * 2.0 };
         Self {

@@ -81,7 +81,7 @@ pub fn race(known: &[(&str, [Ratio; 3])], others: [Ratio; 3]) -> RaceResult {
     result
 }
 
-/// The same race with this smallest difference that it could have shown.
+/// A race with this smallest detectable difference.
 pub fn with_noise(mut result: RaceResult, smallest: f64) -> RaceResult {
     if let Some(noise) = &mut result.noise_floor {
         noise.smallest_difference = smallest;

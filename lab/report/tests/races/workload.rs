@@ -55,7 +55,7 @@ fn ratios(factor: f64) -> (Comparison, Comparison) {
     )
 }
 
-/// The same race under three numbers of threads, the last with more threads than processors.
+/// One race under three numbers of threads, the last with more threads than processors.
 pub fn sweep() -> Collection {
     let member = |threads: u64| {
         let mut result = race();

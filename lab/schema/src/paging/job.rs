@@ -84,27 +84,27 @@ pub enum Variant {
     Preallocated,
     /// heapdrome's lgalloc.
     Lgalloc,
-    /// The same, and one byte of each page is written.
+    /// heapdrome's lgalloc, with one byte of each page written.
     LgallocTouch,
     /// The published crate lgalloc 0.7.
     Published,
-    /// The same, and one byte of each page is written.
+    /// The published crate lgalloc 0.7, with one byte of each page written.
     PublishedTouch,
     /// `posix_memalign` to a page, and `free`.
     Sysalloc,
-    /// The same, and one byte of each page is written.
+    /// `posix_memalign` to a page and `free`, with one byte of each page written.
     SysallocTouch,
     /// `posix_memalign` to a page, `MADV_NOHUGEPAGE` and `free`.
     SysallocNohuge,
-    /// The same, and one byte of each page is written.
+    /// `posix_memalign` to a page, `MADV_NOHUGEPAGE` and `free`, with one byte of each page written.
     SysallocNohugeTouch,
     /// `malloc` and `free`: without an alignment, the C library keeps a block of this size after the first.
     Malloc,
-    /// The same, and one byte of each page is written.
+    /// `malloc` and `free`, with one byte of each page written.
     MallocTouch,
     /// `mmap` and `munmap`.
     Mmap,
-    /// The same, and one byte of each page is written.
+    /// `mmap` and `munmap`, with one byte of each page written.
     MmapTouch,
     /// `MADV_DONTNEED` on one mapping, whose pages are then written.
     MmapDontneed,
@@ -203,7 +203,7 @@ pub enum Holder {
     Mapped,
     /// Regions of the published crate lgalloc 0.7, with its defaults.
     Published,
-    /// The same, with the background worker that its own benchmark asks for.
+    /// Regions of the published crate lgalloc 0.7, with the background worker that its own benchmark asks for.
     PublishedWorker,
 }
 

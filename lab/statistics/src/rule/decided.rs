@@ -23,7 +23,7 @@ fn time(scale: f64, random: &mut ChaCha8Rng) -> f64 {
 struct Race {
     /// The estimates at which rivals left, or those after the last round.
     last: Vec<Estimate>,
-    /// The same after the rounds that everyone ran.
+    /// The estimates after the rounds that every rival ran.
     first: Vec<Estimate>,
     /// How many of them left before the last round.
     left: usize,

@@ -175,8 +175,8 @@ fn growth_is_shown_on_a_machine_that_drifts() {
     assert!(shown >= 180, "a growth by a tenth: {shown} of 200");
 }
 
-/// The same machines err far more often where the races run one after the other, so the test above can
-/// fail.
+/// Machines that drift err far more often where the races run one after the other, so the test above
+/// can fail.
 #[test]
 fn races_one_after_the_other_err_where_the_machine_drifts() {
     let apart = |first: &[f64], own: &[f64]| {

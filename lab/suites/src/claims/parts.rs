@@ -345,7 +345,7 @@ pub(super) fn place(member: &Member) -> String {
 }
 
 impl Found {
-    /// The same with a range for every part.
+    /// Sets the range of every part.
     fn within(mut self, range: Range) -> Self {
         if let Self::Parts { parts, .. } = &mut self {
             for part in parts {

@@ -33,7 +33,7 @@ const SHARE: f64 = 0.25;
 pub enum AskedWork {
     /// The value that is swept.
     Value,
-    /// The same in every race.
+    /// An equal amount in every race.
     Same,
     /// A regular expression that finds it in the output.
     Printed(String),

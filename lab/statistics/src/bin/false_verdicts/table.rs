@@ -179,7 +179,7 @@ impl Tables {
         text
     }
 
-    /// The same as JSON.
+    /// The tables as JSON.
     pub fn json(&self) -> Value {
         let false_verdicts = self.false_verdicts.iter().map(|row| {
             json!({
