@@ -59,8 +59,6 @@ pub struct Pool {
     pub dirty_low: Units,
     /// Units that threads are purging, which are out of the maps meanwhile.
     purging: Units,
-    /// Units that were put to use since the last epoch.
-    pub taken: Units,
     /// Units that may be read and written.
     pub committed: Units,
     /// The most units ever in use.
@@ -84,7 +82,6 @@ impl Pool {
             dirty: Units::NONE,
             dirty_low: Units::NONE,
             purging: Units::NONE,
-            taken: Units::NONE,
             committed: Units::NONE,
             peak: Units::NONE,
         }
@@ -292,7 +289,6 @@ impl Pool {
         self.dirty = self.dirty + more - Units::new(soiled);
         self.dirty_low = self.dirty_low.min(self.dirty);
         let units = Units::new(count);
-        self.taken += units;
         self.live += units;
         self.peak = self.peak.max(self.live);
         Run {

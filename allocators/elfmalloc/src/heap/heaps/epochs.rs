@@ -11,7 +11,6 @@ use heapdrome_pages::system::{address_space_limit, coarse_milliseconds};
 use super::Heaps;
 use crate::heap::depot::Chunks;
 use crate::heap::thread_heap::AnyHeap;
-use crate::settings::Settings;
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
 
@@ -55,9 +54,7 @@ impl<P: Pages> Heaps<P> {
             self.shards.retire_idle_empties();
             self.empty_idle_depots();
         });
-        // Where epochs are short, nearly every program uses few units in one.
-        let decays_slowly = self.decay() >= Settings::DEFAULT.decay;
-        let (excess, parts) = memory.pool.lock().end_epoch(decays_slowly);
+        let (excess, parts) = memory.pool.lock().end_epoch();
         if !first {
             let done = memory.purge_units(excess);
             memory.purge_any_units(parts.saturating_sub(done));
