@@ -18,8 +18,6 @@ const LEAST_CHUNKS: usize = 8;
 const BLOCKS_PART: usize = 4;
 /// The blocks in a thread's depot may be so many bytes in any case.
 const LEAST_BYTES: usize = 64 << 10;
-/// Fewer blocks go to the slabs at once.
-const LEAST: usize = 7;
 
 /// Puts a block into a magazine that was found full, or has no slots, or rests.
 pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
@@ -50,7 +48,7 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
 /// Finds a place for blocks that leave a magazine, the last of which were freed last.
 fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) {
     let mut kept = 0;
-    if blocks.class().number() < FIRST_SHARED && blocks.count() >= LEAST {
+    if blocks.class().number() < FIRST_SHARED {
         let mut depot = heap.depot().lock();
         if has_room(heaps, &depot, &blocks) {
             let memory = heaps.memory();
