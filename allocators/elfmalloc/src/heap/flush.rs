@@ -3,7 +3,7 @@
 use heapdrome_pages::Pages;
 
 use crate::heap::depot::{CHUNK_BYTES, Depot};
-use crate::heap::grow::grow;
+use crate::heap::grow::{LEAST_KEPT, grow};
 use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Event;
 use crate::heap::thread_heap::HeapRef;
@@ -16,8 +16,6 @@ const CHUNKS_PART: usize = 64;
 const LEAST_CHUNKS: usize = 8;
 /// The blocks in all depots together may be this part of what lives.
 const BLOCKS_PART: usize = 4;
-/// The blocks in a thread's depot may be so many bytes in any case.
-const LEAST_BYTES: usize = 64 << 10;
 
 /// Puts a block into a magazine that was found full, or has no slots, or rests.
 pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
@@ -66,7 +64,7 @@ fn has_room<P: Pages>(heaps: &Heaps<P>, depot: &Depot, blocks: &FreeBlocks<'_>) 
     let live = heaps.memory().live_bytes() / heaps.shards.threads().max(1);
     let chunks = (live / CHUNKS_PART / CHUNK_BYTES).max(LEAST_CHUNKS);
     (depot.chunks() < chunks || count <= depot.room(class))
-        && depot.bytes() + count * class.size() <= (live / BLOCKS_PART).max(LEAST_BYTES)
+        && depot.bytes() + count * class.size() <= (live / BLOCKS_PART).max(LEAST_KEPT)
 }
 
 /// Gives all blocks of a magazine back to their slabs, and notes that it holds none.

@@ -5,15 +5,15 @@ use heapdrome_pages::Pages;
 use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
-use crate::size_class::{FIRST_SHARED, SizeClass};
+use crate::size_class::{FIRST_SHARED, SizeClass, UNIT};
 
 /// All magazines together may hold about this part of what lives.
 const LIVE_PART: usize = 8;
 /// The first block of a class above 4 KiB that a magazine keeps may be a thread's share of this part of what
 /// lives in any case.
 const FIRST_PART: usize = 256;
-/// What a thread's magazines may hold in any case.
-const LEAST_SHARE: usize = 64 << 10;
+/// Bytes that a thread's magazines may hold whatever lives, and its depot too: those of the smallest slab.
+pub(super) const LEAST_KEPT: usize = UNIT;
 
 /// Bytes by which a heap's magazines may still grow, given its remaining budget. Keeps all magazines near 1/[`LIVE_PART`]
 /// of what lives.
@@ -21,7 +21,7 @@ fn may_grow_by<P: Pages>(heaps: &Heaps<P>, budget: usize) -> usize {
     let share = share_of_live(heaps, LIVE_PART);
     let whole = heaps.budget();
     let spent = whole.saturating_sub(budget);
-    share.max(LEAST_SHARE).min(whole).saturating_sub(spent)
+    share.max(LEAST_KEPT).min(whole).saturating_sub(spent)
 }
 
 /// A thread's share of a part of what lives: a half, a third, and so on.
