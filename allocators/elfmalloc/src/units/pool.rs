@@ -113,6 +113,14 @@ impl Pool {
         }
     }
 
+    /// Whether a run of so many units can be had of which all may be resident.
+    #[must_use]
+    pub fn has_dirty_run(&self, units: Units) -> bool {
+        let arenas = &self.arenas[..self.count];
+        let has_run = |arena: &Arena| find_in(arena, &arena.dirty, units.count(), 1).is_some();
+        self.dirty >= units && arenas.iter().any(has_run)
+    }
+
     /// Whether an arena has so many units, free or not.
     #[must_use]
     pub fn may_hold(&self, units: Units) -> bool {

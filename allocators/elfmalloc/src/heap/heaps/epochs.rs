@@ -107,20 +107,21 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Gives empty slabs back before memory grows by some units, and what lies in depots if
-    /// that is much. Slabs that become empty by it may serve instead.
+    /// Gives empty slabs back before memory grows by a run of some units, and what lies in depots if that is much. Slabs
+    /// that become empty by it may serve instead. Dirty units too scattered for the run do not prevent that: the pool
+    /// always keeps some.
     pub fn before_growth(&self, units: Units) {
         let live = self.memory().live_units();
         // Relaxed: a number that stands alone.
         let emptied_at = Units::new(self.emptied_at.load(Relaxed));
         if live.abs_diff(emptied_at) < (live / GROWN_PART).max(Units::ONE)
-            || self.memory().pool.lock().dirty >= units
+            || self.memory().pool.lock().has_dirty_run(units)
         {
             return;
         }
         self.emptied_at.store(live.count(), Relaxed);
         self.retire_empties();
-        if self.memory().pool.lock().dirty >= units {
+        if self.memory().pool.lock().has_dirty_run(units) {
             return;
         }
         let held: usize = self.all().map(|heap| heap.depot().lock().bytes()).sum();
