@@ -16,10 +16,9 @@ const GROWS_AFTER: u8 = 4;
 /// Blocks up to this size may have magazines of four times the limit.
 const KEPT_BY_FOUR: usize = 16 << 10;
 
-/// Slots that suffice for a thread that only allocates, or only frees, and bytes of blocks: when it has
-/// nothing more to do they stay with it.
-const ENOUGH_ONE_WAY: usize = 62;
-const ENOUGH_BYTES_ONE_WAY: usize = 16 << 10;
+/// Bytes of blocks that suffice for a thread that only allocates, or only frees: when it has nothing more to do they
+/// stay with it.
+const ENOUGH_ONE_WAY: usize = 16 << 10;
 
 /// What a slow path was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,9 +102,7 @@ impl Magazine {
         }));
         if self.last.get() != event {
             self.events.set(self.events.get() + 2);
-        } else if Self::next_capacity(self.capacity())
-            <= ENOUGH_ONE_WAY.min(ENOUGH_BYTES_ONE_WAY / class.size())
-        {
+        } else if Self::next_capacity(self.capacity()) <= ENOUGH_ONE_WAY / class.size() {
             self.events.set(self.events.get() + 1);
         }
         self.last.set(event);
