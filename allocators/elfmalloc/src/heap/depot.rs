@@ -153,17 +153,10 @@ impl Depot {
         self.bytes
     }
 
-    /// Chunks of all classes.
+    /// Bytes of the chunks that hold them.
     #[must_use]
-    pub const fn chunks(&self) -> usize {
-        self.chunks
-    }
-
-    /// How many blocks of a class can be put there without another chunk.
-    #[must_use]
-    pub fn room(&self, class: SizeClass) -> usize {
-        let newest = self.stacks[class.number()].newest;
-        newest.map_or(0, |chunk| CHUNK - chunk.count())
+    pub const fn chunk_bytes(&self) -> usize {
+        self.chunks * CHUNK_BYTES
     }
 
     /// How many blocks of a class there are: none of one that is not small.
