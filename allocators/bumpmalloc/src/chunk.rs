@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! chunk, at a multiple of 1 MiB
-//! | header | marks: a bit for every 16 bytes | nothing | block | block | gap | block |  ...  room  |
+//! | header | marks: a bit for every 16 bytes | nothing | block | block | gap | block | ... room |
 //!                                          8 KiB     FIRST                        cursor      SIZE
 //! ```
 //!

@@ -34,7 +34,8 @@ fn allocate(byte: c_int) -> *mut c_void {
     block
 }
 
-/// Frees all blocks but one, and allocates as many anew. Nothing in it panics, or allocates otherwise.
+/// Frees all blocks but one, and allocates as many anew. Nothing in it panics, or allocates
+/// otherwise.
 fn replace(blocks: &[*mut c_void]) -> c_int {
     let Some((&kept, others)) = blocks.split_first() else {
         return NO_MEMORY;

@@ -1,5 +1,6 @@
-// Every name of the ABI is the library's own, and does what it is for. argv[2] is the library; without it names
-// that nobody has are passed over. Runs with little that may be written, so that what is not freed is missed.
+// Every name of the ABI is the library's own, and does what it is for. argv[2] is the library;
+// without it names that nobody has are passed over. Runs with little that may be written, so that
+// what is not freed is missed.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <malloc.h>

@@ -91,8 +91,9 @@ static void handler(void) {
     }
 }
 
-// Handlers that were registered before any constructor ran, as those of a library that the program needs are
-// before that of a preloaded one. They wait for a lock under which another thread allocates.
+// Handlers that were registered before any constructor ran, as those of a library that the program
+// needs are before that of a preloaded one. They wait for a lock under which another thread
+// allocates.
 static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
 
 static void hold(void) { MUST(pthread_mutex_lock(&own) == 0); }

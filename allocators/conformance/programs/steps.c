@@ -1,6 +1,6 @@
-// Calls a function that gives a block and one that takes it back, over and over: at first to warm up, then
-// for whoever follows each instruction. Stops before and after the calls that are followed, having said
-// where the two functions begin.
+// Calls a function that gives a block and one that takes it back, over and over: at first to warm
+// up, then for whoever follows each instruction. Stops before and after the calls that are
+// followed, having said where the two functions begin.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

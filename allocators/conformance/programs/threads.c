@@ -51,8 +51,8 @@ static void *be_silent(void *unused) {
     return unused;
 }
 
-// Threads that never allocate: when one ends, the C library may free for it, after the destructors of its keys.
-// It does where it keeps no more stacks: of 8 MiB it keeps five.
+// Threads that never allocate: when one ends, the C library may free for it, after the destructors
+// of its keys. It does where it keeps no more stacks: of 8 MiB it keeps five.
 static void silent_threads(void) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -107,7 +107,8 @@ static void each(void *(*body)(void *)) {
         MUST(pthread_join(threads[i], NULL) == 0);
 }
 
-// Blocks outlive the threads that allocated them, and are freed by others; their memory is used again.
+// Blocks outlive the threads that allocated them, and are freed by others; their memory is used
+// again.
 static void outliving_blocks(void) {
     long before = 0;
     for (int round = 0; round < 40; round++) {

@@ -1,4 +1,5 @@
-//! Checks of the allocation ABI, from what every program relies on to its corners. A small C or C++ program holds a few.
+//! Checks of the allocation ABI, from what every program relies on to its corners. A small C or C++
+//! program holds a few.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -39,7 +40,8 @@ enum Limit {
 pub enum Level {
     /// Calls that every program relies on.
     Basic,
-    /// That, and every corner of the ABI, limits on memory, and forks beside the C library's own locks.
+    /// That, and every corner of the ABI, limits on memory, and forks beside the C library's own
+    /// locks.
     Strict,
 }
 
@@ -352,8 +354,8 @@ pub fn checks() -> &'static [Check] {
 }
 
 impl Check {
-    /// Returns the command that runs the check, compiled before to `program`. The caller preloads the library, if
-    /// [`preloaded`](Self::preloaded) says so.
+    /// Returns the command that runs the check, compiled before to `program`. The caller preloads
+    /// the library, if [`preloaded`](Self::preloaded) says so.
     #[must_use]
     pub fn command(&self, program: &Path, library: Option<&Path>) -> Command {
         let mut command = Command::new(program);

@@ -289,7 +289,8 @@ impl Block {
 
     /// Whether the first `size` bytes are as they were written.
     fn check(&self, size: usize) -> Result<(), String> {
-        // The bytes of a block were sampled by its usable size, which has the same ones but the last.
+        // The bytes of a block were sampled by its usable size, which has the same ones but the
+        // last.
         for at in sampled(size).take(size.min(DENSE) + size.saturating_sub(DENSE).div_ceil(STRIDE))
         {
             // SAFETY: within a live block, at a byte that was written.

@@ -1,4 +1,5 @@
-//! Programs of allocator calls: generated from a seed, written as text, any part of one a program too.
+//! Programs of allocator calls: generated from a seed, written as text, any part of one a program
+//! too.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,12 +8,12 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// How many blocks a thread holds at most. Under Miri, where programs are short, few: steps then find blocks to free, to
-/// grow and to hand over.
+/// How many blocks a thread holds at most. Under Miri, where programs are short, few: steps then
+/// find blocks to free, to grow and to hand over.
 pub(crate) const SLOTS: usize = if cfg!(miri) { 16 } else { 64 };
 
-/// What a step does. Whatever a slot holds is freed before something else comes into it, so that every
-/// sequence of steps makes sense.
+/// What a step does. Whatever a slot holds is freed before something else comes into it, so that
+/// every sequence of steps makes sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// `malloc(size)`.
@@ -110,8 +111,8 @@ fn step(random: &mut ChaCha8Rng, threads: usize) -> Step {
     }
 }
 
-/// Mostly small; often at the boundary of what may be a size class: eighths of powers of two, and one
-/// byte to both sides.
+/// Mostly small; often at the boundary of what may be a size class: eighths of powers of two, and
+/// one byte to both sides.
 fn size(random: &mut ChaCha8Rng) -> usize {
     match random.random_range(0..1000) {
         0..20 => 0,

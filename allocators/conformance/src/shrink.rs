@@ -2,8 +2,8 @@
 
 use crate::Program;
 
-/// Removes stretches of steps, long ones first, as long as the program still fails and `attempts` are
-/// left. `fails` says whether a program does.
+/// Removes stretches of steps, long ones first, as long as the program still fails and `attempts`
+/// are left. `fails` says whether a program does.
 pub fn shrink(
     program: Program,
     attempts: usize,

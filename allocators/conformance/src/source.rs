@@ -1,4 +1,5 @@
-//! C and C++ programs that are compiled on the machine where they run, since they must run on its C library.
+//! C and C++ programs that are compiled on the machine where they run, since they must run on its C
+//! library.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,10 +14,12 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// A file that programs include: its name and its text.
 pub type Header = (&'static str, &'static str);
 
-/// The header of basic checks. It has the macros by which they fail, and the proof of which allocator serves.
+/// The header of basic checks. It has the macros by which they fail, and the proof of which
+/// allocator serves.
 pub const BASIC: &[Header] = &[("basic.h", include_str!("../programs/basic.h"))];
 
-/// The variable that names the library which must serve malloc, for programs that include [`BASIC`].
+/// The variable that names the library which must serve malloc, for programs that include
+/// [`BASIC`].
 pub const EXPECTED: &str = "HEAPDROME_EXPECTED";
 
 /// The status with which programs that include [`BASIC`] end where another library serves malloc.
@@ -44,7 +47,8 @@ impl Source {
         }
     }
 
-    /// Leaves optimisation out: a compiler that optimises may leave out what can be seen to be wrong.
+    /// Leaves optimisation out: a compiler that optimises may leave out what can be seen to be
+    /// wrong.
     #[must_use]
     pub const fn unoptimised(mut self) -> Self {
         self.optimisation = "-O0";

@@ -1,9 +1,10 @@
-//! How many instructions a call takes: counted one by one in a child that is single-stepped (ptrace)
-//! through calls that it has warmed up.
+//! How many instructions a call takes: counted one by one in a child that is single-stepped
+//! (ptrace) through calls that it has warmed up.
 //!
-//! Counted is what the processor runs, from the first instruction of the function through its return:
-//! whatever the function calls on the way counts, the caller and its way to the function (a PLT) do not.
-//! So a count is exact, and no short way that is not taken can stand for the one that is.
+//! Counted is what the processor runs, from the first instruction of the function through its
+//! return: whatever the function calls on the way counts, the caller and its way to the function (a
+//! PLT) do not. So a count is exact, and no short way that is not taken can stand for the one that
+//! is.
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader};
@@ -17,7 +18,8 @@ mod traced;
 
 /// The child.
 const PROGRAM: Source = Source::new("steps.c", include_str!("../programs/steps.c"), &[]);
-/// The program has no function of a name; it was not allowed to be followed. As in `programs/steps.c`.
+/// The program has no function of a name; it was not allowed to be followed. As in
+/// `programs/steps.c`.
 const NO_FUNCTION: i32 = 3;
 const FORBIDDEN: i32 = 4;
 /// The calls that are followed take no more instructions, with what lies between them.
@@ -74,8 +76,8 @@ impl From<io::Error> for StepsError {
 ///
 /// # Errors
 ///
-/// Where the system forbids it, where the child cannot be compiled or run, where the library has no such
-/// functions, and where fewer than half of the calls take the same number of instructions.
+/// Where the system forbids it, where the child cannot be compiled or run, where the library has no
+/// such functions, and where fewer than half of the calls take the same number of instructions.
 pub fn count(library: &Path, pair: Pair<'_>) -> Result<Steps, StepsError> {
     let folder = tempfile::tempdir()?;
     let program = PROGRAM

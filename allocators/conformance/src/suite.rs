@@ -118,8 +118,8 @@ impl Suite {
         child::run(&mut command, LIMIT).map_err(failure)
     }
 
-    /// Runs the generated program of one seed, twice: with the library loaded beside the process's own
-    /// allocator, and preloaded.
+    /// Runs the generated program of one seed, twice: with the library loaded beside the process's
+    /// own allocator, and preloaded.
     ///
     /// # Errors
     ///
@@ -166,13 +166,13 @@ impl Suite {
     }
 }
 
-/// Runs the program in a file on a library, or on the process's own allocator: what the suite's children
-/// do.
+/// Runs the program in a file on a library, or on the process's own allocator: what the suite's
+/// children do.
 ///
 /// # Errors
 ///
-/// An exit status and a line for it: 1 for what is wrong with the allocator, 2 where the program or the
-/// library cannot be used.
+/// An exit status and a line for it: 1 for what is wrong with the allocator, 2 where the program or
+/// the library cannot be used.
 pub fn execute_file(program: &Path, library: Option<&Path>) -> Result<(), (u8, String)> {
     let unusable = |what: String| (2, format!("{}: {what}", program.display()));
     let text = std::fs::read_to_string(program).map_err(|error| unusable(error.to_string()))?;

@@ -49,8 +49,8 @@ impl Settings {
         states: false,
     };
 
-    /// Size of the arena where the address space is limited to `limit` bytes: room for the limit to be raised a
-    /// little, and less memory for what describes the arena.
+    /// Size of the arena where the address space is limited to `limit` bytes: room for the limit to
+    /// be raised a little, and less memory for what describes the arena.
     pub(crate) fn arena_within(limit: usize) -> usize {
         let largest = Self::DEFAULT.arena;
         (limit.min(largest) * 2)

@@ -19,8 +19,8 @@ pub const FIRST_SHARED: usize = number_above_256(4 << 10) as usize + 1;
 
 /// The number of a size class.
 ///
-/// [`SizeClass::NONE`] says that no slab serves an address, [`SizeClass::LARGE`] that a run of units
-/// is one block.
+/// [`SizeClass::NONE`] says that no slab serves an address, [`SizeClass::LARGE`] that a run of
+/// units is one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct SizeClass(u8);
@@ -150,8 +150,8 @@ impl Geometry {
     }
 }
 
-/// Units of the smallest slab that has a few blocks and wastes at most a sixteenth at its end. The smaller
-/// slabs are, the sooner one is empty, and its memory serves other classes.
+/// Units of the smallest slab that has a few blocks and wastes at most a sixteenth at its end. The
+/// smaller slabs are, the sooner one is empty, and its memory serves other classes.
 const fn units_of_slab(size: usize) -> usize {
     let least = match size {
         0..=4096 => 32,

@@ -90,7 +90,8 @@ fn a_size_that_cannot_be_costs_nothing_that_is_kept() {
     let heap = backend.attach().expect("there is memory");
     let class = SizeClass::of(1024);
     let idle = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
-    // SAFETY: the heap is this thread's, and the blocks are the test's own; there is room for as many.
+    // SAFETY: the heap is this thread's, and the blocks are the test's own; there is room for as
+    // many.
     unsafe {
         let mut blocks = [null_mut(); 64];
         let bin = backend.bin(heap, class);

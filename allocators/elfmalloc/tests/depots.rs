@@ -48,7 +48,8 @@ fn without_decay_one_pass_empties_them_and_none_begins_within_it() {
     let heaps: Vec<_> = (0..HEAPS)
         .map(|_| backend.attach().expect("there is memory"))
         .collect();
-    // Depots are emptied before memory grows: so all of it is there before the first block is freed.
+    // Depots are emptied before memory grows: so all of it is there before the first block is
+    // freed.
     let blocks: Vec<_> = heaps.iter().map(|&heap| allocate(&backend, heap)).collect();
     for (&heap, blocks) in heaps.iter().zip(blocks) {
         free(&backend, heap, blocks);

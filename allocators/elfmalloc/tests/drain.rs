@@ -17,7 +17,8 @@ use paths::{allocate, put};
 
 /// The classes to 32 KiB,
 const CLASSES: usize = 72;
-/// of which every so many-th is used: as many blocks of each as magazines of small ones do not hold.
+/// of which every so many-th is used: as many blocks of each as magazines of small ones do not
+/// hold.
 const STEP: usize = if cfg!(miri) { 12 } else { 1 };
 /// Blocks of the program: as many of each class.
 const BLOCKS: usize = if cfg!(miri) { 1_500 } else { 30_000 };
@@ -129,7 +130,8 @@ fn a_thread_that_frees_a_part_and_allocates_again_keeps_its_magazines() {
 
 #[test]
 fn magazines_that_rest_are_paid_for_once() {
-    // With every look at the clock what is not used becomes smaller; so little a thread soon spends.
+    // With every look at the clock what is not used becomes smaller; so little a thread soon
+    // spends.
     const LITTLE: usize = 64 << 10;
     let backend = backend_with(0, LITTLE);
     // A part suffices where budgets are so small.

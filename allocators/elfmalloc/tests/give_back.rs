@@ -14,8 +14,8 @@ const SLACK: usize = 4 << 20;
 /// Far more than it is to take, for machines with much else to do.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Bytes that are resident: the sum over the mappings, since the counts of `statm` are behind by what each
-/// processor has not added yet.
+/// Bytes that are resident: the sum over the mappings, since the counts of `statm` are behind by
+/// what each processor has not added yet.
 fn resident() -> usize {
     let sums = std::fs::read_to_string("/proc/self/smaps_rollup").expect("Linux says it");
     let kibibytes: usize = sums

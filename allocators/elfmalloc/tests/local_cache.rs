@@ -22,8 +22,8 @@ fn class() -> SizeClass {
     SizeClass::of(SIZE)
 }
 
-/// A system under which a block is freed whenever it is asked for the processor, which is while others go back: as a
-/// signal's handler may do.
+/// A system under which a block is freed whenever it is asked for the processor, which is while
+/// others go back: as a signal's handler may do.
 struct Interrupted(Simulated);
 
 thread_local! {

@@ -1,4 +1,5 @@
-//! The tables of mechanisms in `docs/elfmalloc.md` name every constant of the sources, and count right.
+//! The tables of mechanisms in `docs/elfmalloc.md` name every constant of the sources, and count
+//! right.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,5 @@
-//! Memory that goes back while others use the same bins, and arenas that cannot be had, over simulated pages.
+//! Memory that goes back while others use the same bins, and arenas that cannot be had, over
+//! simulated pages.
 
 mod giving;
 
@@ -279,7 +280,8 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
         states: true,
         ..Settings::DEFAULT
     });
-    // Idle units that are too scattered for what follows. Where blocks have states, huge pages begin behind them.
+    // Idle units that are too scattered for what follows. Where blocks have states, huge pages
+    // begin behind them.
     let runs: Vec<_> = (0..32)
         .map(|_| {
             backend
@@ -297,7 +299,8 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
     assert_eq!(backend.memory().pool.lock().dirty, Units::new(32));
     let large = allocate_large(backend, 4 * UNIT, HUGE * UNIT);
     let first = large.expect("there is memory").block.addr().get();
-    // A huge page becomes resident; so much of the scattered ones goes, but for an eighth of what lives.
+    // A huge page becomes resident; so much of the scattered ones goes, but for an eighth of what
+    // lives.
     let kept = (32 + 4) / 8;
     let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, (32 - kept) * UNIT);

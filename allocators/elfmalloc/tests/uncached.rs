@@ -32,7 +32,8 @@ fn large() -> SizeClass {
     SizeClass::of(96 << 10)
 }
 
-/// Memory is used up, and all of some neighbouring slabs freed, but for what the thread keeps of them.
+/// Memory is used up, and all of some neighbouring slabs freed, but for what the thread keeps of
+/// them.
 fn what_the_thread_keeps_serves<F: FrontEnd>() {
     let backend = backend(3 << 20);
     let heap = backend.attach().expect("there is memory");

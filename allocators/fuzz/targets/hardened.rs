@@ -1,5 +1,6 @@
-//! Runs the programs of `operations` on the hardened variant. It looks whether blocks are as it left them
-//! when it hands them out again, so that no other variant may serve in its process: they share their free blocks.
+//! Runs the programs of `operations` on the hardened variant. It looks whether blocks are as it
+//! left them when it hands them out again, so that no other variant may serve in its process: they
+//! share their free blocks.
 
 #![no_main]
 

@@ -14,7 +14,8 @@ fn pattern(at: usize) -> u8 {
     (at * 31 + (at >> 8)) as u8
 }
 
-/// Which bytes of the first `size` are written and looked at: among them those next to other blocks.
+/// Which bytes of the first `size` are written and looked at: among them those next to other
+/// blocks.
 fn places(size: usize) -> impl Iterator<Item = usize> {
     (0..size).step_by(61).chain(size.checked_sub(1))
 }
@@ -84,7 +85,8 @@ const SIZES: [usize; 8] = [1, 7, 16, 100, 1000, 5000, 70_000, 150_000];
 /// Every alignment up to 4 MiB: all ways to get a block, contents kept and bytes zero as promised.
 pub fn layouts() {
     for power in 0..=22 {
-        // Blocks with a mapping of their own are many pages to look through: some alignments will do.
+        // Blocks with a mapping of their own are many pages to look through: some alignments will
+        // do.
         let large = (power % 4 == 0).then_some(3_000_000);
         for size in SIZES.into_iter().chain(large) {
             // What is zeroed has been in use before.
@@ -99,7 +101,8 @@ pub fn layouts() {
     }
 }
 
-/// What has no bytes takes none, and an allocator that is asked for nothing all the same answers well.
+/// What has no bytes takes none, and an allocator that is asked for nothing all the same answers
+/// well.
 pub fn empty() {
     let mut units = vec![Box::new(())];
     units.extend((0..100).map(|_| Box::new(())));

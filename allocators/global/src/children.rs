@@ -73,8 +73,8 @@ fn child() {
 
 /// Forks, and waits for a child that calls `body`.
 fn in_child(body: fn()) {
-    // SAFETY: what the child calls is what is tested: that allocation works there. Its time is limited, and it
-    // leaves without destructors.
+    // SAFETY: what the child calls is what is tested: that allocation works there. Its time is
+    // limited, and it leaves without destructors.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "no fork: {}", std::io::Error::last_os_error());
     if pid == 0 {
@@ -124,7 +124,8 @@ fn has_background_thread() {
     drop(black_box(blocks));
 }
 
-/// With ELFMALLOC_BACKGROUND_PURGE the process has a thread more than its own, and so has its child.
+/// With ELFMALLOC_BACKGROUND_PURGE the process has a thread more than its own, and so has its
+/// child.
 pub fn background() {
     has_background_thread();
     in_child(has_background_thread);

@@ -1,7 +1,7 @@
 //! What a Rust program does with its global allocator, one check for each corner.
 //!
-//! The programs of this crate differ in nothing but their allocator. Each runs the check that its only
-//! argument names, and ends with status 0 if all was well.
+//! The programs of this crate differ in nothing but their allocator. Each runs the check that its
+//! only argument names, and ends with status 0 if all was well.
 
 mod blocks;
 mod children;

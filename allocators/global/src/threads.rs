@@ -51,7 +51,8 @@ fn pass_on(me: usize, to: &Sender<Words>, from: &Receiver<Words>) -> usize {
     bytes
 }
 
-/// Eight threads in a ring, many after one another, and destructors of thread-local values that allocate.
+/// Eight threads in a ring, many after one another, and destructors of thread-local values that
+/// allocate.
 pub fn threads() {
     let (senders, mut receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel()).unzip();
     receivers.rotate_left(1);

@@ -42,8 +42,8 @@ impl Area {
     }
 
     fn word(&mut self, node: usize) -> &mut u64 {
-        // SAFETY: nodes are below twice the number of units, for which the tree has bits; the tree is
-        // a mapping of its own that lives as long as the area.
+        // SAFETY: nodes are below twice the number of units, for which the tree has bits; the tree
+        // is a mapping of its own that lives as long as the area.
         unsafe { &mut *self.tree.as_ptr().add(node / 64) }
     }
 

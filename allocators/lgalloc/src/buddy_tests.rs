@@ -116,8 +116,8 @@ fn areas_that_are_free_leave_but_for_one_of_ordinary_size() {
     assert_eq!(buddy.reserved().0, 1);
 }
 
-/// A system that counts every writable byte against a limit, as one with `vm.overcommit_memory=2` does,
-/// `MAP_NORESERVE` or not.
+/// A system that counts every writable byte against a limit, as one with `vm.overcommit_memory=2`
+/// does, `MAP_NORESERVE` or not.
 struct Strict {
     committed: AtomicUsize,
     refused: AtomicUsize,

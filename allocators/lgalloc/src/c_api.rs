@@ -1,6 +1,7 @@
 //! The interface for C; `include/heapdrome_lgalloc.h` declares it.
 //!
-//! A [`Handle`] gives nothing back when it is dropped, so that one is made and dropped in each call.
+//! A [`Handle`] gives nothing back when it is dropped, so that one is made and dropped in each
+//! call.
 
 use core::ffi::c_int;
 use core::ops::Range;
@@ -102,7 +103,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_resize(
     }
 }
 
-/// Does something about bytes `offset` to `offset + length` of a region; returns 0 or an error number.
+/// Does something about bytes `offset` to `offset + length` of a region; returns 0 or an error
+/// number.
 ///
 /// # Safety
 ///
@@ -144,8 +146,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_prefetch(
     unsafe { with_range(&region, offset, length, prefetch) }
 }
 
-/// Drops the contents of the pages that lie wholly in bytes `offset` to `offset + length`. Returns 0 or an
-/// error number.
+/// Drops the contents of the pages that lie wholly in bytes `offset` to `offset + length`. Returns
+/// 0 or an error number.
 ///
 /// # Safety
 ///

@@ -57,8 +57,9 @@ pub unsafe extern "C" fn heapdrome_lgalloc_default_config(config: *mut Heapdrome
     unsafe { config.write((&Config::default()).into()) };
 }
 
-/// Changes all settings; they hold from then on, for the whole process. What a lowered budget no longer
-/// allows goes to the shared pool first, and what a lowered cap no longer allows back to the system.
+/// Changes all settings; they hold from then on, for the whole process. What a lowered budget no
+/// longer allows goes to the shared pool first, and what a lowered cap no longer allows back to the
+/// system.
 ///
 /// # Safety
 ///

@@ -8,7 +8,8 @@ type Entry = (Region, SizeClass);
 
 const NOTHING: Entry = (Region(0), SizeClass::SMALLEST);
 
-/// The table of dirty regions, the one that has been there for longest first. The cap counts each of them.
+/// The table of dirty regions, the one that has been there for longest first. The cap counts each
+/// of them.
 #[derive(Debug)]
 pub struct Dirty {
     entries: [Entry; ENTRIES],
@@ -60,8 +61,8 @@ impl Dirty {
             .find(|at| self.entries[*at].1 == class)
     }
 
-    /// Takes the most recent region of the class, or the front of the most recent one of the smallest larger
-    /// class, whose rest stays here.
+    /// Takes the most recent region of the class, or the front of the most recent one of the
+    /// smallest larger class, whose rest stays here.
     pub fn take(&mut self, class: SizeClass, cap: &Cap) -> Option<Region> {
         let region = match self.last_of(class) {
             Some(at) => self.remove(at).0,
@@ -72,8 +73,8 @@ impl Dirty {
         Some(region)
     }
 
-    /// Takes the front of a larger region. The pieces behind it, one of each class from this on, lie where the
-    /// whole lay: they are as old.
+    /// Takes the front of a larger region. The pieces behind it, one of each class from this on,
+    /// lie where the whole lay: they are as old.
     fn take_front(&mut self, class: SizeClass) -> Option<Region> {
         let larger = (0..self.count)
             .rev()
@@ -93,8 +94,8 @@ impl Dirty {
         Some(region)
     }
 
-    /// Exchanges a region that has been free for long for the most recent one of its class, if that was freed
-    /// later.
+    /// Exchanges a region that has been free for long for the most recent one of its class, if that
+    /// was freed later.
     #[must_use]
     pub fn exchange_for_younger(&mut self, region: Region, class: SizeClass, now: u64) -> Region {
         let Some(at) = self.last_of(class) else {

@@ -1,5 +1,5 @@
-//! A fork finds the pool at rest; in the child the caches of the other threads have no owner, and what is held is
-//! counted anew.
+//! A fork finds the pool at rest; in the child the caches of the other threads have no owner, and
+//! what is held is counted anew.
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -24,8 +24,8 @@ extern "C" fn child() {
     // Nobody else is here to take what is let go of.
     parent();
     SHARED.outlive_fork(thread_slot::own_slot());
-    // The worker did not come along either. What this thread frees next takes the slow path, where one is
-    // started if it is wanted.
+    // The worker did not come along either. What this thread frees next takes the slow path, where
+    // one is started if it is wanted.
     worker::forget();
 }
 

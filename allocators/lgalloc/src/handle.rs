@@ -65,8 +65,8 @@ pub fn nothing<T>() -> (NonNull<T>, usize) {
 
 /// Memory for `capacity` elements: where it begins, how many it really holds, and its handle.
 ///
-/// The contents are undefined: those of an earlier user, or zero. The memory is aligned to 2 MiB, or
-/// as `T` asks where no memory is needed.
+/// The contents are undefined: those of an earlier user, or zero. The memory is aligned to 2 MiB,
+/// or as `T` asks where no memory is needed.
 ///
 /// # Errors
 ///
@@ -130,14 +130,14 @@ impl Handle {
         Self { start, class }
     }
 
-    /// Makes room for `capacity` elements and keeps the contents. A region grows where it is as long
-    /// as its neighbours are free; otherwise its pages move to a larger one (`mremap`), without being
-    /// read or copied. It shrinks where it is.
+    /// Makes room for `capacity` elements and keeps the contents. A region grows where it is as
+    /// long as its neighbours are free; otherwise its pages move to a larger one (`mremap`),
+    /// without being read or copied. It shrinks where it is.
     ///
     /// Returns the new start and capacity; pointers into the old region are then invalid.
     ///
-    /// The process ends in one case that no caller could bear: the system refuses to move pages after it
-    /// has unmapped the larger region, which then cannot be mapped again.
+    /// The process ends in one case that no caller could bear: the system refuses to move pages
+    /// after it has unmapped the larger region, which then cannot be mapped again.
     ///
     /// # Errors
     ///
@@ -214,16 +214,16 @@ impl Handle {
         os::will_need(start, end - first).map_err(RangeError::Refused)
     }
 
-    /// Drops the contents of elements that nobody needs: their memory goes back to the system at once. Only
-    /// pages that lie wholly in the range are dropped; they read as zero afterwards.
+    /// Drops the contents of elements that nobody needs: their memory goes back to the system at
+    /// once. Only pages that lie wholly in the range are dropped; they read as zero afterwards.
     ///
-    /// A recycled region keeps what its user before wrote, in memory too. Whoever needs less than the
-    /// region holds can drop the rest by this.
+    /// A recycled region keeps what its user before wrote, in memory too. Whoever needs less than
+    /// the region holds can drop the rest by this.
     ///
     /// # Errors
     ///
-    /// [`RangeError`] if the range does not lie in the region, or the system refuses, as it does for memory
-    /// that is locked.
+    /// [`RangeError`] if the range does not lie in the region, or the system refuses, as it does
+    /// for memory that is locked.
     pub fn purge<T>(&mut self, range: Range<usize>) -> Result<(), RangeError> {
         let bytes = self.bytes_of::<T>(&range)?;
         let page = Linux.page_size();

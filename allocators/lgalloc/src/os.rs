@@ -20,11 +20,11 @@ const LOOKED_AT: usize = 16;
 /// Pages of a stretch, where they are smallest.
 const PAGES: usize = UNIT / 4096;
 
-/// Tells of those parts of a region whose contents would have to be read from swap; returns how many bytes that
-/// were. `is_swapped` says of a stretch of 2 MiB whether some of it is there.
+/// Tells of those parts of a region whose contents would have to be read from swap; returns how
+/// many bytes that were. `is_swapped` says of a stretch of 2 MiB whether some of it is there.
 ///
-/// Up to 32 MiB, each stretch is told of by itself. Of a larger region a sample is looked at, and it is told
-/// of as a whole.
+/// Up to 32 MiB, each stretch is told of by itself. Of a larger region a sample is looked at, and
+/// it is told of as a whole.
 pub fn swapped_stretches(
     start: usize,
     size: usize,
@@ -48,16 +48,16 @@ pub fn swapped_stretches(
     })
 }
 
-/// `/proc/self/pagemap`, opened when it is first needed, and anew each time: after a fork an open one
-/// would tell of the parent.
+/// `/proc/self/pagemap`, opened when it is first needed, and anew each time: after a fork an open
+/// one would tell of the parent.
 #[derive(Default)]
 pub struct PageMap {
     file: Option<std::fs::File>,
 }
 
 impl PageMap {
-    /// Whether pages of a stretch of 2 MiB are in swap and not in memory. Pages that were never written are
-    /// not, and what cannot be learned counts as in memory.
+    /// Whether pages of a stretch of 2 MiB are in swap and not in memory. Pages that were never
+    /// written are not, and what cannot be learned counts as in memory.
     pub fn has_swapped(&mut self, place: usize) -> bool {
         let _errno = KeepErrno::new();
         let page = Linux.page_size();
@@ -83,7 +83,8 @@ impl PageMap {
     }
 }
 
-/// Whether a page is absent from memory, swap cache included, and its entry says that it is swapped.
+/// Whether a page is absent from memory, swap cache included, and its entry says that it is
+/// swapped.
 fn absent_in_swap(present: &[u8], entries: &[u8]) -> bool {
     // Bit 62 of an entry, see Documentation/admin-guide/mm/pagemap.rst.
     let swapped = |entry: &[u8]| entry[7] & (1 << 6) != 0;
@@ -106,11 +107,12 @@ pub fn can_fence_every_thread() -> bool {
     commands >= 0 && commands & wanted == wanted
 }
 
-/// A full fence in this thread and in every other of the process, see membarrier(2); whether the system
-/// made it.
+/// A full fence in this thread and in every other of the process, see membarrier(2); whether the
+/// system made it.
 pub fn fence_every_thread() -> bool {
     let fence = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-    // A process registers when it first needs this, since that may take milliseconds where it has threads.
+    // A process registers when it first needs this, since that may take milliseconds where it has
+    // threads.
     fence() || (membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && fence())
 }
 

@@ -34,17 +34,18 @@ pub fn freshen(start: usize, class: SizeClass) {
     STALE_BYTES.fetch_add(dropped, Relaxed);
 }
 
-/// Drops the stretches of 2 MiB for which `is_swapped` is true; returns the number of bytes dropped.
+/// Drops the stretches of 2 MiB for which `is_swapped` is true; returns the number of bytes
+/// dropped.
 fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) -> bool) -> usize {
     swapped_stretches(start, class.bytes(), is_swapped, drop_with_tables)
 }
 
 /// Drops contents, and the page tables behind them.
 ///
-/// Without a page table, 2 MiB become one huge page at the first write, and the system makes room for all
-/// of it at once; with one, each of 512 pages waits for room by itself. Linux 6.14 and later free the
-/// table together with the contents, but not where something interrupts them: then there is nothing
-/// left to drop, and asking again frees the table.
+/// Without a page table, 2 MiB become one huge page at the first write, and the system makes room
+/// for all of it at once; with one, each of 512 pages waits for room by itself. Linux 6.14 and
+/// later free the table together with the contents, but not where something interrupts them: then
+/// there is nothing left to drop, and asking again frees the table.
 fn drop_with_tables(start: usize, size: usize) {
     purge(start, size);
     if let Some(place) = NonNull::new(start as *mut u8).filter(|_| config::huge_pages()) {
@@ -79,8 +80,8 @@ mod tests {
     use crate::class::UNIT;
     use heapdrome_pages::Access;
 
-    /// What a region of four stretches holds after those that are said to be in swap were dropped, and how many
-    /// bytes that were.
+    /// What a region of four stretches holds after those that are said to be in swap were dropped,
+    /// and how many bytes that were.
     fn left_where(is_swapped: impl Fn(usize) -> bool) -> ([u64; 4], usize) {
         let class = SizeClass::of_bytes(4 * UNIT).expect("a class");
         let region = Linux.reserve(4 * UNIT, UNIT, Access::ReadWrite);

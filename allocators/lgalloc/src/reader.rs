@@ -62,8 +62,8 @@ pub struct Reader<'a, T> {
 }
 
 impl<'a, T> Reader<'a, T> {
-    /// A reader that asks for `batch` elements at a time, at least one, and has asked for a batch beyond the
-    /// element that it reads.
+    /// A reader that asks for `batch` elements at a time, at least one, and has asked for a batch
+    /// beyond the element that it reads.
     ///
     /// # Errors
     ///

@@ -21,12 +21,12 @@ pub fn totals() -> (usize, usize) {
 /// Moves the first `size` bytes of a region to the front of another; the first then has no contents
 /// there, and stays reserved.
 ///
-/// The kernel moves pages of one mapping at a time, and moves that came before may have left several:
-/// halves are then moved by themselves. What it does not move at all is copied.
+/// The kernel moves pages of one mapping at a time, and moves that came before may have left
+/// several: halves are then moved by themselves. What it does not move at all is copied.
 ///
-/// Ends the process where the kernel has unmapped the target, refused the move, and somebody else has
-/// the target's addresses since, or they cannot be mapped again: halves that moved before have no other
-/// place, and anything written to the target would be written to somebody else's memory.
+/// Ends the process where the kernel has unmapped the target, refused the move, and somebody else
+/// has the target's addresses since, or they cannot be mapped again: halves that moved before have
+/// no other place, and anything written to the target would be written to somebody else's memory.
 ///
 /// # Safety
 ///
@@ -81,8 +81,8 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
         return false;
     }
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-    // SAFETY: the caller holds both ranges; the target's contents are nobody's, and the source stays
-    // mapped, so that nobody else gets its addresses.
+    // SAFETY: the caller holds both ranges; the target's contents are nobody's, and the source
+    // stays mapped, so that nobody else gets its addresses.
     let moved = unsafe {
         let (from, to) = (from.as_ptr().cast(), to.as_ptr().cast::<libc::c_void>());
         libc::mremap(from, size, size, flags, to)
@@ -97,8 +97,8 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
 
 /// Makes sure of the target of a move that failed, or ends the process.
 ///
-/// A target that is mapped as a whole was not unmapped: for another thread to have filled all of the hole
-/// by now, its mapping would have to be as large, in the moment since the move failed.
+/// A target that is mapped as a whole was not unmapped: for another thread to have filled all of
+/// the hole by now, its mapping would have to be as large, in the moment since the move failed.
 ///
 /// # Safety
 ///
@@ -117,8 +117,8 @@ unsafe fn keep_target(start: NonNull<u8>, size: usize) {
 
 /// Whether all of a range is mapped.
 fn is_mapped(start: NonNull<u8>, size: usize) -> bool {
-    // SAFETY: no contents change; private memory is never written anywhere. The kernel refuses a range
-    // of which any part is unmapped.
+    // SAFETY: no contents change; private memory is never written anywhere. The kernel refuses a
+    // range of which any part is unmapped.
     unsafe { libc::msync(start.as_ptr().cast(), size, libc::MS_ASYNC) == 0 }
 }
 
@@ -218,8 +218,8 @@ mod tests {
         assert_eq!(tags(start, 2), [7, 8]);
     }
 
-    /// Whether one of many ranges of two units, the first so many of them unmapped, is as wanted. Other
-    /// tests map memory meanwhile, and may take a hole.
+    /// Whether one of many ranges of two units, the first so many of them unmapped, is as wanted.
+    /// Other tests map memory meanwhile, and may take a hole.
     fn any_hole(units: usize, wanted: impl Fn(NonNull<u8>) -> bool) -> bool {
         (0..100).any(|_| {
             let start = reserve(2);

@@ -1,5 +1,6 @@
-//! Free regions with contents, wherever they are: in the caches of threads, or in a table for all of them.
-//! One cap covers both: what is counted as held is what the table holds and what the caches have borrowed.
+//! Free regions with contents, wherever they are: in the caches of threads, or in a table for all
+//! of them. One cap covers both: what is counted as held is what the table holds and what the
+//! caches have borrowed.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -38,9 +39,9 @@ impl<P: Policy> Shared<P> {
     pub fn claim(&self) -> Option<&Slot> {
         let mut slots = self.slots.iter().enumerate();
         slots.find_map(|(at, slot)| {
-            // First, so that the child of a fork finds a slot that was just being claimed. Relaxed: whoever does
-            // not see it yet misses a cache that has just begun; that its lease is not missed where settings
-            // are lowered is for the fence in `lend`, which comes later.
+            // First, so that the child of a fork finds a slot that was just being claimed. Relaxed:
+            // whoever does not see it yet misses a cache that has just begun; that its lease is not
+            // missed where settings are lowered is for the fence in `lend`, which comes later.
             self.claimed.fetch_max(at + 1, Relaxed);
             slot.claim().then_some(slot)
         })
@@ -90,7 +91,8 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Takes a region back for the owner of a slot, which had no room for it. Only the owner calls this.
+    /// Takes a region back for the owner of a slot, which had no room for it. Only the owner calls
+    /// this.
     pub fn put_by_owner(&self, slot: &Slot, region: Region, class: SizeClass) {
         slot.settle();
         if slot.push(class, region) || (self.lend(slot, class) && slot.push(class, region)) {
@@ -115,8 +117,8 @@ impl<P: Policy> Shared<P> {
         if !slot.borrow(class, budget, &self.cap, most) {
             return false;
         }
-        // Pairs with the fence in `hold_to_policy`: the thread that lowers the settings sees this lease, or
-        // this thread sees what they are now.
+        // Pairs with the fence in `hold_to_policy`: the thread that lowers the settings sees this
+        // lease, or this thread sees what they are now.
         fence(SeqCst);
         let lowered = self.policy.budget() < budget || self.policy.most() < most;
         if lowered {
@@ -133,9 +135,9 @@ impl<P: Policy> Shared<P> {
         slot.leave();
     }
 
-    /// Takes stock in the child of a fork, whose one thread calls this and owns `own`. The other threads may have been
-    /// anywhere, also between a lease and its count: what is held is counted anew. The region that one of
-    /// them was moving is lost.
+    /// Takes stock in the child of a fork, whose one thread calls this and owns `own`. The other
+    /// threads may have been anywhere, also between a lease and its count: what is held is counted
+    /// anew. The region that one of them was moving is lost.
     pub fn outlive_fork(&self, own: Option<&Slot>) {
         let mut held = self.dirty.lock().bytes();
         for slot in self.claimed() {
@@ -157,9 +159,9 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Makes budget and cap hold that were lowered: what is in caches that have borrowed more than the budget
-    /// moves to the table; then regions are cleaned, those of the table first, until no more is held than the
-    /// cap allows.
+    /// Makes budget and cap hold that were lowered: what is in caches that have borrowed more than
+    /// the budget moves to the table; then regions are cleaned, those of the table first, until no
+    /// more is held than the cap allows.
     pub fn hold_to_policy(&self) {
         // See `lend`.
         fence(SeqCst);
@@ -182,8 +184,8 @@ impl<P: Policy> Shared<P> {
         while self.clean_oldest(|_| true) {}
     }
 
-    /// Cleans the regions that are `wanted`; of the table, no more once one is not. Takes back what leases do
-    /// not use then.
+    /// Cleans the regions that are `wanted`; of the table, no more once one is not. Takes back what
+    /// leases do not use then.
     pub fn empty_of(&self, wanted: impl Fn(Region) -> bool) {
         for slot in self.claimed() {
             let robbed = rob(slot, &wanted, |region, class| {
@@ -212,17 +214,17 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Takes the lease of a slot and all of its regions. The lease goes first: so the owner puts nothing in
-    /// meanwhile but what it borrows for anew. What it is just putting in may be missed; it pays for that,
-    /// too, or gives it up, when it frees the next.
+    /// Takes the lease of a slot and all of its regions. The lease goes first: so the owner puts
+    /// nothing in meanwhile but what it borrows for anew. What it is just putting in may be missed;
+    /// it pays for that, too, or gives it up, when it frees the next.
     fn rob_of_all(&self, slot: &Slot, take: impl FnMut(Region, SizeClass)) {
         slot.end_lease(&self.cap);
         rob(slot, |_| true, take);
     }
 }
 
-/// Takes the regions of a cache that are `wanted`, at most as many as have a place, since a busy owner fills
-/// places again; whether there were any.
+/// Takes the regions of a cache that are `wanted`, at most as many as have a place, since a busy
+/// owner fills places again; whether there were any.
 fn rob(
     slot: &Slot,
     wanted: impl Fn(Region) -> bool,

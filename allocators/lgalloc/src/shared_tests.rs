@@ -56,7 +56,8 @@ impl Shared<Rules> {
         Some(self.take(TWO)?.start() / UNIT)
     }
 
-    /// What is counted is what the table holds and what is lent; no slot holds more than was lent to it.
+    /// What is counted is what the table holds and what is lent; no slot holds more than was lent
+    /// to it.
     fn check(&self) {
         let classes = (0..CLASSES).filter_map(SizeClass::of_index);
         let table = self.dirty.lock();

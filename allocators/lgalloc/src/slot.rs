@@ -1,22 +1,22 @@
 //! The cache of one thread.
 //!
-//! Every place of a cache is one word. Only the owner fills an empty place; anybody may empty one, by
-//! exchanging the word for zero. A word says by itself which region it is, and whoever has exchanged
-//! it owns that region: so it does no harm if the word was taken and put back in between.
+//! Every place of a cache is one word. Only the owner fills an empty place; anybody may empty one,
+//! by exchanging the word for zero. A word says by itself which region it is, and whoever has
+//! exchanged it owns that region: so it does no harm if the word was taken and put back in between.
 //!
-//! An exchange costs more than all the rest of an allocation, and most caches never see a thief. So the
-//! owner does without until the first one comes: it announces in `taking` which word it is about to take,
-//! then looks at `wanted`, and stores zero where nobody wants anything. A thief does the opposite: it sets
-//! `wanted`, then looks at `taking`, and leaves alone the word that it finds there. Between its two steps
-//! each has one half of a fence, so that they cannot miss each other: the owner sees that it must exchange,
-//! or the thief sees what the owner takes. The thief's half is a system call; once it has seen that the
-//! owner was taking nothing, it says so in `shared`, and no thief needs that call again. The owner
-//! exchanges from then on, and so does who owns the slot later: a thief may stand before its own exchange at
-//! any time.
+//! An exchange costs more than all the rest of an allocation, and most caches never see a thief. So
+//! the owner does without until the first one comes: it announces in `taking` which word it is
+//! about to take, then looks at `wanted`, and stores zero where nobody wants anything. A thief does
+//! the opposite: it sets `wanted`, then looks at `taking`, and leaves alone the word that it finds
+//! there. Between its two steps each has one half of a fence, so that they cannot miss each other:
+//! the owner sees that it must exchange, or the thief sees what the owner takes. The thief's half
+//! is a system call; once it has seen that the owner was taking nothing, it says so in `shared`,
+//! and no thief needs that call again. The owner exchanges from then on, and so does who owns the
+//! slot later: a thief may stand before its own exchange at any time.
 //!
 //! A slot borrows from the cap on dirty memory. Its *lease* covers what it holds, and what it may
-//! still put in: the owner checks the lease before it fills a place. [`Slot::revoke`] takes back what
-//! is not used.
+//! still put in: the owner checks the lease before it fills a place. [`Slot::revoke`] takes back
+//! what is not used.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -83,10 +83,11 @@ pub struct Slot {
     pub(crate) owned: AtomicBool,
     /// When the owner last took a region, in milliseconds. The owner's own.
     pub(crate) clock: AtomicUsize,
-    /// Bytes that the owner has put in and not taken out; never less than what is there. The owner's
-    /// own.
+    /// Bytes that the owner has put in and not taken out; never less than what is there. The
+    /// owner's own.
     pub(crate) cached: AtomicUsize,
-    /// Bytes of the cap on dirty memory that this slot may fill. The owner adds, anybody may revoke.
+    /// Bytes of the cap on dirty memory that this slot may fill. The owner adds, anybody may
+    /// revoke.
     pub(crate) lease: AtomicUsize,
     /// The word that the owner is just taking without an exchange; zero otherwise. The owner's own.
     pub(crate) taking: AtomicUsize,
@@ -105,12 +106,13 @@ impl Slot {
     #[inline]
     pub fn pop(&self, class: SizeClass) -> Option<Region> {
         let stack = &self.stacks[class.index()];
-        // Relaxed: `top` and `cached` are the owner's own, and so are the words that no thief has been at;
-        // what an owner before left here was acquired in `claim`.
+        // Relaxed: `top` and `cached` are the owner's own, and so are the words that no thief has
+        // been at; what an owner before left here was acquired in `claim`.
         let top = stack.top.load(Relaxed).wrapping_sub(1);
         let place = stack.places.get(top)?;
         let word = place.load(Relaxed);
-        // Release, as every value of it: a thief that reads this one sees the places of the words before as empty.
+        // Release, as every value of it: a thief that reads this one sees the places of the words
+        // before as empty.
         self.taking.store(word, Release);
         // Pairs with the heavy fence in `share`.
         light_fence();
@@ -171,8 +173,9 @@ impl Slot {
         true
     }
 
-    /// Makes room for what was freed later: gives away the older half of the regions of a class, from the
-    /// oldest on, and moves the others down; whether there was any. Only the owner calls this.
+    /// Makes room for what was freed later: gives away the older half of the regions of a class,
+    /// from the oldest on, and moves the others down; whether there was any. Only the owner calls
+    /// this.
     pub fn give_older(&self, class: SizeClass, mut give: impl FnMut(Region)) -> bool {
         let stack = &self.stacks[class.index()];
         let older = stack.filled().count().div_ceil(2);
@@ -188,8 +191,9 @@ impl Slot {
                 self.took(class);
                 give(Region(word));
             } else {
-                // Release: a thief's acquire must see what this region's last user did. The place is
-                // empty: this thread has just emptied it or one above, and nobody else fills any.
+                // Release: a thief's acquire must see what this region's last user did. The place
+                // is empty: this thread has just emptied it or one above, and nobody else fills
+                // any.
                 stack.places[kept].store(word, Release);
                 kept += 1;
             }
@@ -234,8 +238,8 @@ impl Slot {
         if step < missing || !cap.lease(step, most) {
             return false;
         }
-        // Relaxed: a count. Where the lease was revoked since it was read, and counted again, the step on top of it
-        // might exceed the budget.
+        // Relaxed: a count. Where the lease was revoked since it was read, and counted again, the
+        // step on top of it might exceed the budget.
         let lent = self
             .lease
             .compare_exchange(lease, lease + step, Relaxed, Relaxed);
@@ -250,15 +254,16 @@ impl Slot {
         cap.unlease(self.lease.swap(0, Relaxed));
     }
 
-    /// Gives back to the cap what the lease covers beyond what the slot holds. Any thread may call this.
+    /// Gives back to the cap what the lease covers beyond what the slot holds. Any thread may call
+    /// this.
     ///
-    /// Regions that the owner is just putting in, while it still sees the lease as it was, may be missed; the owner
-    /// finds its lease too small the next time, and borrows for those too.
+    /// Regions that the owner is just putting in, while it still sees the lease as it was, may be
+    /// missed; the owner finds its lease too small the next time, and borrows for those too.
     pub fn revoke(&self, cap: &Cap) {
         let before = self.lease.swap(0, Relaxed);
         let held = self.held();
-        // The cap counts it before the lease covers it: whoever takes the lease back meanwhile must not
-        // take from the cap what is not in it yet. The slot may hold more than its lease was.
+        // The cap counts it before the lease covers it: whoever takes the lease back meanwhile must
+        // not take from the cap what is not in it yet. The slot may hold more than its lease was.
         cap.admit(held);
         // The owner may have borrowed meanwhile, for all that it holds: that is not lent twice.
         let lent = self.lease.fetch_max(held, Relaxed);
@@ -276,8 +281,8 @@ impl Slot {
         self.clock.store(now as usize, Relaxed);
     }
 
-    /// Makes the owner exchange words from now on. Returns the word that it may be taking without at this
-    /// moment, which is the owner's, or zero; `None` where the system makes no fence.
+    /// Makes the owner exchange words from now on. Returns the word that it may be taking without
+    /// at this moment, which is the owner's, or zero; `None` where the system makes no fence.
     fn share(&self) -> Option<usize> {
         // Acquire: pairs with the release below, or in `claim`: what was seen there holds here.
         if self.shared.load(Acquire) {
@@ -285,8 +290,8 @@ impl Slot {
         }
         // Relaxed: the fence orders it before the look at `taking`.
         self.wanted.store(true, Relaxed);
-        // Pairs with the light fence in `pop`. What comes before it there is seen below; what comes after it
-        // sees `wanted`.
+        // Pairs with the light fence in `pop`. What comes before it there is seen below; what comes
+        // after it sees `wanted`.
         if !heavy_fence() {
             return None;
         }
@@ -304,8 +309,8 @@ impl Slot {
         self.steal_if(class, |_| true)
     }
 
-    /// Takes the first region, from the one that the owner would use last on, that is `wanted`. What the
-    /// owner is just taking is no longer here.
+    /// Takes the first region, from the one that the owner would use last on, that is `wanted`.
+    /// What the owner is just taking is no longer here.
     pub fn steal_if(&self, class: SizeClass, wanted: impl Fn(Region) -> bool) -> Option<Region> {
         for place in &self.stacks[class.index()].places {
             let word = place.load(Relaxed);
@@ -359,26 +364,30 @@ impl Slot {
         self.cached.store(self.held(), Relaxed);
     }
 
-    /// Gives up the slot of a thread that did not come along into the child of a fork. Its lease is what is in it,
-    /// which the cap must count anew.
+    /// Gives up the slot of a thread that did not come along into the child of a fork. Its lease is
+    /// what is in it, which the cap must count anew.
     pub fn abandon(&self) {
-        // Relaxed: the child has one thread. The region that was being taken is lost, or still here.
+        // Relaxed: the child has one thread. The region that was being taken is lost, or still
+        // here.
         self.taking.store(0, Relaxed);
         self.lease.store(self.held(), Relaxed);
         self.leave();
     }
 
-    /// Readies the slot of the thread that is alone in the child of a fork. It has no lease, so that what is
-    /// freed next takes the slow path and pays for all that is here; the cap must be counted anew.
+    /// Readies the slot of the thread that is alone in the child of a fork. It has no lease, so
+    /// that what is freed next takes the slow path and pays for all that is here; the cap must be
+    /// counted anew.
     pub fn outlive(&self) {
-        // Relaxed: as above. A thief that did not come along may have taken a region and not yet said so.
+        // Relaxed: as above. A thief that did not come along may have taken a region and not yet
+        // said so.
         self.lease.store(0, Relaxed);
         self.robbed.store(true, Relaxed);
     }
 
     /// Whether the slot has an owner, who looks after its lease.
     pub fn is_owned(&self) -> bool {
-        // Acquire: pairs with the release in `leave`: who sees that the owner has left sees its places as it left them.
+        // Acquire: pairs with the release in `leave`: who sees that the owner has left sees its
+        // places as it left them.
         self.owned.load(Acquire)
     }
 

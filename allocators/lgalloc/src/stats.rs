@@ -18,7 +18,8 @@ pub struct ClassStats {
     pub allocations: usize,
     /// Deallocations.
     pub deallocations: usize,
-    /// Allocations that a thread's own cache did not serve; growth and shrinking in place are not among them.
+    /// Allocations that a thread's own cache did not serve; growth and shrinking in place are not
+    /// among them.
     pub slow_allocations: usize,
     /// Free regions in caches of threads.
     pub cached_regions: usize,
@@ -38,10 +39,11 @@ pub struct Stats {
     pub areas: usize,
     /// Bytes of address space.
     pub reserved_bytes: usize,
-    /// Free memory with contents, and what caches may still fill. It is above the cap until a lowered
-    /// cap has returned the excess, while what a cache holds is counted anew (and thus twice), and by
-    /// what a thread was just freeing when the cap was lowered, until that thread frees the next. In the child
-    /// of a fork it lacks what the thread that forked had cached, until that thread frees a region.
+    /// Free memory with contents, and what caches may still fill. It is above the cap until a
+    /// lowered cap has returned the excess, while what a cache holds is counted anew (and thus
+    /// twice), and by what a thread was just freeing when the cap was lowered, until that thread
+    /// frees the next. In the child of a fork it lacks what the thread that forked had cached,
+    /// until that thread frees a region.
     pub dirty_bytes: usize,
     /// Bytes whose memory went back to the system, in all.
     pub purged_bytes: usize,

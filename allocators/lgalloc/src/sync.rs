@@ -1,5 +1,5 @@
-//! The atomics of what threads share without a lock, and a fence in two halves. The model test compiles the
-//! same files against loom's instead (`tests/model.rs`).
+//! The atomics of what threads share without a lock, and a fence in two halves. The model test
+//! compiles the same files against loom's instead (`tests/model.rs`).
 
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
@@ -11,9 +11,9 @@ pub use crate::os::{can_fence_every_thread as can_fence, fence_every_thread as h
 /// The cheap half of a fence: with [`heavy_fence`] in another thread it orders what both do as
 /// `fence(SeqCst)` in both would.
 ///
-/// The processor orders nothing here. The other half makes every processor that runs a thread of this
-/// process do so, wherever that thread is among its instructions; that is enough if they stand in the
-/// program's order, which is what is seen to here.
+/// The processor orders nothing here. The other half makes every processor that runs a thread of
+/// this process do so, wherever that thread is among its instructions; that is enough if they stand
+/// in the program's order, which is what is seen to here.
 #[inline]
 pub fn light_fence() {
     compiler_fence(SeqCst);

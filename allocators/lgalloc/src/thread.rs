@@ -1,8 +1,8 @@
 //! The fast path: the calling thread's own cache.
 //!
-//! The clock is read when a region is taken, and not when it is freed: a freed region carries the time
-//! of the thread's last allocation. That makes it look older than it is, at worst, and then it is
-//! looked at once without need.
+//! The clock is read when a region is taken, and not when it is freed: a freed region carries the
+//! time of the thread's last allocation. That makes it look older than it is, at worst, and then it
+//! is looked at once without need.
 
 use crate::class::SizeClass;
 use crate::purge::freshen;
@@ -98,7 +98,8 @@ pub fn put_clean(start: usize, class: SizeClass) {
     CLEAN.lock().put(start, class);
 }
 
-/// Takes back what a region gives up behind its first part, which is of the class `wanted` and stays.
+/// Takes back what a region gives up behind its first part, which is of the class `wanted` and
+/// stays.
 pub fn put_rest(start: usize, class: SizeClass, wanted: SizeClass) {
     count_change(class, wanted);
     for piece in (wanted.index()..class.index()).filter_map(SizeClass::of_index) {

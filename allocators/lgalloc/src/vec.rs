@@ -87,7 +87,8 @@ impl<T> LargeVec<T> {
         if self.length == self.capacity {
             self.reserve(1)?;
         }
-        // SAFETY: the length is below the capacity, so that the place is the vector's own and empty.
+        // SAFETY: the length is below the capacity, so that the place is the vector's own and
+        // empty.
         unsafe { self.start.add(self.length).write(element) };
         self.length += 1;
         Ok(())
@@ -166,8 +167,8 @@ impl<T> LargeVec<T> {
         self.reserve(elements.len())?;
         // SAFETY: `reserve` made room behind the elements there are.
         let end = unsafe { self.start.add(self.length) };
-        // Counted apart, so that the compiler copies elements that are copied as they lie at one go; those
-        // that are there when a clone panics are counted all the same.
+        // Counted apart, so that the compiler copies elements that are copied as they lie at one
+        // go; those that are there when a clone panics are counted all the same.
         let mut added = Added(&mut self.length, 0);
         for element in elements {
             // SAFETY: fewer than `reserve` made room for have been added.
@@ -206,8 +207,8 @@ impl<T> LargeVec<T> {
         self.resize_to(self.length)
     }
 
-    /// Returns the memory behind the elements to the system, but not the room: what an earlier user of the region
-    /// left there, and what elements that are gone took.
+    /// Returns the memory behind the elements to the system, but not the room: what an earlier user
+    /// of the region left there, and what elements that are gone took.
     ///
     /// # Errors
     ///

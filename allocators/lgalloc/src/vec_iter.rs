@@ -16,7 +16,8 @@ pub struct IntoIter<T> {
 impl<T> IntoIter<T> {
     fn take(&mut self, index: Option<usize>) -> Option<T> {
         let element = &mut self.vec[index?];
-        // SAFETY: the index was taken out of `left`, so that nobody takes or drops the element again.
+        // SAFETY: the index was taken out of `left`, so that nobody takes or drops the element
+        // again.
         Some(unsafe { ManuallyDrop::take(element) })
     }
 }

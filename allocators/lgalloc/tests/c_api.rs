@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The static library, built into a folder of its own: cargo names none of those in its own folder to
-/// this program, and other copies of the repository may build there too.
+/// The static library, built into a folder of its own: cargo names none of those in its own folder
+/// to this program, and other copies of the repository may build there too.
 fn library(folder: &Path) -> PathBuf {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--lib", "--quiet", "--locked", "--offline"])

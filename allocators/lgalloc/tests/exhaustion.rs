@@ -21,8 +21,8 @@ fn limit(resource: libc::__rlimit_resource_t, bytes: u64) {
     assert_eq!(result, 0);
 }
 
-/// Takes all there is in regions of 4 MiB; returns how many, given back again. The handles' own place is
-/// the caller's, since nothing else is to be had meanwhile.
+/// Takes all there is in regions of 4 MiB; returns how many, given back again. The handles' own
+/// place is the caller's, since nothing else is to be had meanwhile.
 fn exhaust(regions: &mut Vec<Handle>) -> usize {
     let refused = loop {
         match allocate::<u8>(4 << 20) {
@@ -47,7 +47,8 @@ fn what_is_refused_is_tried_smaller(resource: libc::__rlimit_resource_t) {
     });
     let room = || Vec::with_capacity(1000);
     let mut regions = room();
-    // Refusals leave nothing broken, whichever thread meets them: these start when this one is through.
+    // Refusals leave nothing broken, whichever thread meets them: these start when this one is
+    // through.
     let barrier = Arc::new(Barrier::new(4));
     let threads = [(); 3].map(|()| {
         let (barrier, mut regions) = (Arc::clone(&barrier), room());

@@ -1,5 +1,5 @@
-//! What the child of a fork finds, wherever the other threads were. Each test runs in a process of its own: this
-//! program starts itself again.
+//! What the child of a fork finds, wherever the other threads were. Each test runs in a process of
+//! its own: this program starts itself again.
 
 mod support;
 
@@ -14,7 +14,8 @@ use support::{alone, touch};
 
 /// The status of the child of a fork that ends with what `act` returns.
 fn in_a_child(act: impl FnOnce() -> u8) -> i32 {
-    // SAFETY: the child uses this allocator, a thread, the kernel, and the C library's malloc, which survives a fork.
+    // SAFETY: the child uses this allocator, a thread, the kernel, and the C library's malloc,
+    // which survives a fork.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let status = act();
@@ -50,7 +51,8 @@ fn take(regions: usize) -> Vec<Handle> {
     (0..regions).map(take).collect()
 }
 
-/// Does something while so many other threads have five regions each in their caches, and this one has three.
+/// Does something while so many other threads have five regions each in their caches, and this one
+/// has three.
 fn beside_full_caches<T>(threads: usize, act: impl FnOnce() -> T) -> T {
     let all = Barrier::new(threads + 1);
     let fill = |regions| {
@@ -102,7 +104,8 @@ fn the_caches_of_lost_threads_serve_the_child() {
     assert_eq!(status, 0, "this step of the child was not as it should be");
 }
 
-/// Takes all that lies in caches and returns it; the number of the step that was not as it should be.
+/// Takes all that lies in caches and returns it; the number of the step that was not as it should
+/// be.
 fn use_up_caches() -> u8 {
     let before = stats();
     // Its own three are counted when it frees the next.
@@ -132,7 +135,8 @@ fn use_up_caches() -> u8 {
 const CAP: usize = 8 * UNIT;
 const BUDGET: usize = 2 * UNIT;
 
-/// Forks from a thread without a cache while three threads take and return regions and one empties all caches.
+/// Forks from a thread without a cache while three threads take and return regions and one empties
+/// all caches.
 #[test]
 fn what_is_counted_after_a_fork_is_what_is_there() {
     if !alone("what_is_counted_after_a_fork_is_what_is_there") {
@@ -168,7 +172,8 @@ fn what_is_counted_after_a_fork_is_what_is_there() {
     assert_eq!(failed, None, "this step of a child was not as it should be");
 }
 
-/// Compares what is counted with what is there; the number of the step that was not as it should be.
+/// Compares what is counted with what is there; the number of the step that was not as it should
+/// be.
 fn take_stock() -> u8 {
     let begun = stats();
     if begun.dirty_bytes != free_bytes(&begun) {

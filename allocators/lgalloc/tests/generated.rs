@@ -1,6 +1,7 @@
-//! The conformance suite of the safe layer: generated programs on `LargeVec` beside `Vec`. The same elements, each
-//! dropped once, whatever the order of operations and whatever panics among them. A program that fails is
-//! shrunk before it is shown; vectors with a fault show that the programs notice.
+//! The conformance suite of the safe layer: generated programs on `LargeVec` beside `Vec`. The same
+//! elements, each dropped once, whatever the order of operations and whatever panics among them. A
+//! program that fails is shrunk before it is shown; vectors with a fault show that the programs
+//! notice.
 
 #[path = "support/draw.rs"]
 mod draw;

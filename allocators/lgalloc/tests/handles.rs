@@ -32,7 +32,8 @@ fn a_region_that_changes_its_class_is_counted_where_it_is() {
         assert_eq!(counted(), only(class), "at class {class}");
     }
     assert_eq!(moved(), 0, "it has grown where it is");
-    // What it gave up is free, but not without contents: the region must move, which counts as much.
+    // What it gave up is free, but not without contents: the region must move, which counts as
+    // much.
     handle.resize::<u8>(UNIT << 4).expect("memory");
     assert_ne!(moved(), 0);
     assert_eq!(counted(), only(4));

@@ -1,8 +1,8 @@
-//! What threads share, under every order in which the steps of two can fall, and most of those of three or of
-//! longer ones (loom).
+//! What threads share, under every order in which the steps of two can fall, and most of those of
+//! three or of longer ones (loom).
 //!
-//! The files of the library are compiled here against loom's atomics, with two places in a cache. Loom
-//! also finds accesses to a region's contents that are not ordered by its hand-over.
+//! The files of the library are compiled here against loom's atomics, with two places in a cache.
+//! Loom also finds accesses to a region's contents that are not ordered by its hand-over.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -15,8 +15,9 @@ mod sync {
 
     pub use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 
-    /// loom's fence orders more than the two halves promise: each is an acquire and a release of all that came before.
-    /// What these hide is left to reading: an ordering that is missing elsewhere in `pop`.
+    /// loom's fence orders more than the two halves promise: each is an acquire and a release of
+    /// all that came before. What these hide is left to reading: an ordering that is missing
+    /// elsewhere in `pop`.
     pub fn light_fence() {
         fence(SeqCst);
     }
@@ -329,7 +330,8 @@ fn a_lease_that_is_revoked_meanwhile_is_paid_for_again() {
     });
 }
 
-/// The owner borrows while another counts again what it holds: the lease covers that once, within the budget.
+/// The owner borrows while another counts again what it holds: the lease covers that once, within
+/// the budget.
 #[test]
 fn what_is_counted_again_is_not_lent_twice() {
     loom::model(|| {
@@ -350,8 +352,8 @@ fn what_is_counted_again_is_not_lent_twice() {
     });
 }
 
-/// A slot may hold more than its lease covers, and a thread ends its lease while another revokes it:
-/// the cap takes nothing back that it has not counted.
+/// A slot may hold more than its lease covers, and a thread ends its lease while another revokes
+/// it: the cap takes nothing back that it has not counted.
 #[test]
 fn no_lease_is_given_back_before_it_is_counted() {
     loom::model(|| {

@@ -26,8 +26,8 @@ fn a_lowered_cap_empties_caches_also_where_membarrier_is_forbidden() {
     }
 }
 
-/// Makes the system refuse membarrier to this thread and to those that it will start; false where there
-/// are no such filters.
+/// Makes the system refuse membarrier to this thread and to those that it will start; false where
+/// there are no such filters.
 fn forbid_membarrier() -> bool {
     let statement = |code: u32, jf: u8, k: u32| libc::sock_filter {
         code: code as u16,
@@ -51,8 +51,8 @@ fn forbid_membarrier() -> bool {
         len: statements.len() as u16,
         filter: statements.as_mut_ptr(),
     };
-    // SAFETY: the kernel copies the program, which lives until the call returns; the filter allows all that
-    // this process does, but for one call whose refusal is under test.
+    // SAFETY: the kernel copies the program, which lives until the call returns; the filter allows
+    // all that this process does, but for one call whose refusal is under test.
     let forbidden = unsafe {
         let (yes, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
         let filter = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
@@ -135,7 +135,8 @@ fn a_lowered_budget_holds_for_what_is_cached_already() {
     idle.join().expect("no thread fails");
 }
 
-/// What has been free for long in a cache is exchanged for what the pool has had for a shorter time.
+/// What has been free for long in a cache is exchanged for what the pool has had for a shorter
+/// time.
 #[test]
 fn of_two_regions_the_one_that_was_freed_later_is_handed_out() {
     if !alone("of_two_regions_the_one_that_was_freed_later_is_handed_out") {

@@ -26,8 +26,8 @@ const fn golden(allocator: &'static str, function: &'static str, at_most: usize)
     }
 }
 
-/// Every count that is held to a limit, of functions whose shortest way is the one that is run: a test counts
-/// that. Of bumpmalloc's `free` the shortest way is that of null.
+/// Every count that is held to a limit, of functions whose shortest way is the one that is run: a
+/// test counts that. Of bumpmalloc's `free` the shortest way is that of null.
 pub const GOLDENS: &[Golden] = &[
     golden("elfmalloc", "malloc", 16),
     golden("elfmalloc", "free", 18),
@@ -49,9 +49,10 @@ impl Golden {
     }
 }
 
-/// The least number of instructions from the entry point of an exported function of a library through
-/// a return, over all ways that call nothing and do not leave the function. Slow paths are calls, or
-/// jumps to other functions, so what is left are the ways on which nothing but the fast path runs.
+/// The least number of instructions from the entry point of an exported function of a library
+/// through a return, over all ways that call nothing and do not leave the function. Slow paths are
+/// calls, or jumps to other functions, so what is left are the ways on which nothing but the fast
+/// path runs.
 ///
 /// `None` where the library is not for x86-64, does not export the function, or no way leads to a
 /// return.
@@ -79,8 +80,8 @@ fn code_of<'a>(library: &'a [u8], function: &str) -> Option<(&'a [u8], u64)> {
 /// A path is not followed further than this.
 const FAR: usize = 200;
 
-/// The least number of instructions from the first one of `code`, which lies at `address`, through a
-/// return, over all branches, without calls and without leaving `code`.
+/// The least number of instructions from the first one of `code`, which lies at `address`, through
+/// a return, over all branches, without calls and without leaving `code`.
 fn shortest_return(code: &[u8], address: u64) -> Option<usize> {
     let mut least: HashMap<u64, usize> = HashMap::new();
     let mut open = vec![(address, 0_usize)];

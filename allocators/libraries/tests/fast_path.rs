@@ -1,9 +1,9 @@
-//! The goldens of the fast path: how many instructions malloc and free of a small block take, from the
-//! first one of the entry point through its return. The processor counts them, in the libraries as they
-//! are shipped (`heapdrome_conformance::steps`).
+//! The goldens of the fast path: how many instructions malloc and free of a small block take, from
+//! the first one of the entry point through its return. The processor counts them, in the libraries
+//! as they are shipped (`heapdrome_conformance::steps`).
 //!
-//! Where the system forbids that (ptrace), it is said in a line; where `HEAPDROME_REQUIRE_PTRACE` is set,
-//! as `.ci/run` sets it, it is a failure.
+//! Where the system forbids that (ptrace), it is said in a line; where `HEAPDROME_REQUIRE_PTRACE`
+//! is set, as `.ci/run` sets it, it is a failure.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -109,7 +109,8 @@ fn known(folder: &Path) -> PathBuf {
     library
 }
 
-// The limits above can be exceeded: an instruction more counts as one, and a short way that is not taken does not.
+// The limits above can be exceeded: an instruction more counts as one, and a short way that is not
+// taken does not.
 #[test]
 fn what_runs_is_counted_to_the_instruction_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a temporary folder");

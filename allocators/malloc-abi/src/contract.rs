@@ -35,8 +35,8 @@ pub struct Statistics {
 /// An allocator behind the C and C++ ABI.
 ///
 /// The type only names the allocator: all state is in statics. None of the functions sets or keeps
-/// `errno`, except that [`deallocate_fast`](Self::deallocate_fast) must leave it alone; the exported
-/// functions see to it.
+/// `errno`, except that [`deallocate_fast`](Self::deallocate_fast) must leave it alone; the
+/// exported functions see to it.
 ///
 /// Sizes may be zero (every block has its own address all the same) and are at most [`MAX_SIZE`],
 /// but for [`allocate_fast`](Self::allocate_fast), which gets whatever the program asked for.
@@ -44,9 +44,9 @@ pub struct Statistics {
 ///
 /// Any function may be called at any moment by any thread: before constructors have run, after
 /// destructors, in a thread that is about to end, in the child of a fork between its handlers.
-/// While another thread forks, though, only the functions named `..._fast`, `usable_size`, `statistics` and
-/// `report` are called. They change nothing but what belongs to the calling thread, and locks, which
-/// [`free_locks_in_child`](Self::free_locks_in_child) frees.
+/// While another thread forks, though, only the functions named `..._fast`, `usable_size`,
+/// `statistics` and `report` are called. They change nothing but what belongs to the calling
+/// thread, and locks, which [`free_locks_in_child`](Self::free_locks_in_child) frees.
 ///
 /// # Safety
 ///
@@ -57,8 +57,8 @@ pub unsafe trait MallocAbi {
     /// The allocator's name, as it stands in `malloc_info` and in messages.
     const NAME: &'static str;
 
-    /// The fast path: a block of at least `size` bytes, any size, or `None` for whatever takes
-    /// more than a few instructions. It is inlined into `malloc` and `operator new`, so it should call
+    /// The fast path: a block of at least `size` bytes, any size, or `None` for whatever takes more
+    /// than a few instructions. It is inlined into `malloc` and `operator new`, so it should call
     /// nothing.
     #[inline(always)]
     #[must_use]
@@ -67,8 +67,8 @@ pub unsafe trait MallocAbi {
         None
     }
 
-    /// The fast path for blocks at a multiple of `alignment`, a power of two; `None` for whatever takes more than
-    /// a few instructions.
+    /// The fast path for blocks at a multiple of `alignment`, a power of two; `None` for whatever
+    /// takes more than a few instructions.
     #[inline(always)]
     #[must_use]
     fn allocate_aligned_fast(size: usize, alignment: usize) -> Option<NonNull<u8>> {
@@ -79,7 +79,8 @@ pub unsafe trait MallocAbi {
         }
     }
 
-    /// The fast path for blocks whose first `size` bytes are zero; `None` for whatever takes a slow path.
+    /// The fast path for blocks whose first `size` bytes are zero; `None` for whatever takes a slow
+    /// path.
     #[inline(always)]
     #[must_use]
     fn allocate_zeroed_fast(size: usize) -> Option<NonNull<u8>> {
@@ -89,8 +90,9 @@ pub unsafe trait MallocAbi {
         Some(block)
     }
 
-    /// The fast path of [`reallocate`](Self::reallocate), which may be given any live block, also one that the
-    /// fallback allocated. `None` for whatever takes a slow path, and then nothing has happened.
+    /// The fast path of [`reallocate`](Self::reallocate), which may be given any live block, also
+    /// one that the fallback allocated. `None` for whatever takes a slow path, and then nothing has
+    /// happened.
     ///
     /// # Safety
     ///
@@ -123,9 +125,9 @@ pub unsafe trait MallocAbi {
     /// `block` is a live block of this allocator; if the result is another, it is so no more.
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>;
 
-    /// The fast path of `free`, which may be given null: true if the block has been given back, false
-    /// if nothing was done and [`deallocate`](Self::deallocate) must be called, unless the block is
-    /// null. It is inlined into `free` and `operator delete`.
+    /// The fast path of `free`, which may be given null: true if the block has been given back,
+    /// false if nothing was done and [`deallocate`](Self::deallocate) must be called, unless the
+    /// block is null. It is inlined into `free` and `operator delete`.
     ///
     /// # Safety
     ///
@@ -164,8 +166,8 @@ pub unsafe trait MallocAbi {
     /// `block` is a live block of this allocator.
     unsafe fn usable_size(block: NonNull<u8>) -> usize;
 
-    /// Gives free memory back to the system and keeps about `keep` bytes. True if any went back. Programs call
-    /// [`trim`](crate::trim), which does nothing while another thread forks.
+    /// Gives free memory back to the system and keeps about `keep` bytes. True if any went back.
+    /// Programs call [`trim`](crate::trim), which does nothing while another thread forks.
     fn trim(keep: usize) -> bool {
         let _ = keep;
         false
@@ -206,15 +208,16 @@ pub unsafe trait MallocAbi {
     /// allocated and freed afterwards.
     fn stop() {}
 
-    /// The gate that keeps threads out of the allocator while one of them forks. Allocators that share
-    /// structures share it.
+    /// The gate that keeps threads out of the allocator while one of them forks. Allocators that
+    /// share structures share it.
     #[must_use]
     fn fork_gate() -> &'static ForkGate {
         static GATE: ForkGate = ForkGate::new();
         &GATE
     }
 
-    /// The calling thread's presence on slow paths, or one that it shares while it has no state of its own.
+    /// The calling thread's presence on slow paths, or one that it shares while it has no state of
+    /// its own.
     #[must_use]
     fn presence() -> &'static Presence {
         &OF_ALL
@@ -225,12 +228,12 @@ pub unsafe trait MallocAbi {
         visit(&OF_ALL);
     }
 
-    /// Runs first after a fork in the child, which has this one thread: frees every lock, since a thread of the
-    /// parent may have held it to read.
+    /// Runs first after a fork in the child, which has this one thread: frees every lock, since a
+    /// thread of the parent may have held it to read.
     fn free_locks_in_child() {}
 
-    /// Runs last after a fork in the child: takes over what other threads of the parent had. No thread was in the
-    /// midst of a slow path.
+    /// Runs last after a fork in the child: takes over what other threads of the parent had. No
+    /// thread was in the midst of a slow path.
     fn fork_child() {}
 }
 

@@ -1,7 +1,7 @@
 //! The C functions, for any allocator. `export!` gives them their names.
 //!
-//! The functions that are inlined into entry points are short; each ends with a call of the same shape
-//! as its own, which the compiler makes a jump, so that the fast path needs no stack frame.
+//! The functions that are inlined into entry points are short; each ends with a call of the same
+//! shape as its own, which the compiler makes a jump, so that the fast path needs no stack frame.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -146,8 +146,8 @@ pub unsafe fn reallocarray<A: MallocAbi>(
     }
 }
 
-/// `memalign`. As in glibc, an alignment that is no power of two counts as the next one. The largest power of
-/// two is valid, but no block can have it.
+/// `memalign`. As in glibc, an alignment that is no power of two counts as the next one. The
+/// largest power of two is valid, but no block can have it.
 pub fn memalign<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     match alignment.checked_next_power_of_two() {
         Some(alignment) if alignment <= MAX_SIZE / 2 => {

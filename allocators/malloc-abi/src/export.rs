@@ -2,8 +2,9 @@
 
 /// Ends the process where the standard library is absent and code has panicked. For the crate that
 /// calls [`export!`](crate::export), which should begin with
-/// `#![cfg_attr(panic = "abort", no_std)]`: built so that it aborts, it brings no other library into
-/// a process but C's; built so that it unwinds, as in debug builds of a workspace, it needs std.
+/// `#![cfg_attr(panic = "abort", no_std)]`: built so that it aborts, it brings no other library
+/// into a process but C's; built so that it unwinds, as in debug builds of a workspace, it needs
+/// std.
 #[macro_export]
 macro_rules! panic_handler {
     () => {
@@ -16,7 +17,8 @@ macro_rules! panic_handler {
 }
 
 /// Exports the whole C and C++ allocation ABI for an allocator, and runs its
-/// [`start`](crate::MallocAbi::start), [`stop`](crate::MallocAbi::stop) and fork handlers. For a `cdylib` crate.
+/// [`start`](crate::MallocAbi::start), [`stop`](crate::MallocAbi::stop) and fork handlers. For a
+/// `cdylib` crate.
 #[macro_export]
 macro_rules! export {
     ($allocator:ty) => {

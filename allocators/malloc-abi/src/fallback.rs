@@ -1,10 +1,10 @@
 //! Blocks for threads that may not use the allocator because another thread forks.
 //!
-//! There is no lock: a lock that some thread holds at the moment of the fork would stay held in the child.
-//! Blocks lie in chunks, in a list that only grows. One word of a chunk holds both its number of live
-//! blocks and the place of the next one, so every change of a chunk is one step. A chunk is reused when
-//! its last block is freed. Whatever step a thread was at when the process forked, the child can go on;
-//! it loses at most the block that the thread was about to get.
+//! There is no lock: a lock that some thread holds at the moment of the fork would stay held in the
+//! child. Blocks lie in chunks, in a list that only grows. One word of a chunk holds both its
+//! number of live blocks and the place of the next one, so every change of a chunk is one step. A
+//! chunk is reused when its last block is freed. Whatever step a thread was at when the process
+//! forked, the child can go on; it loses at most the block that the thread was about to get.
 //!
 //! ```text
 //! chunk, at a multiple of 1 MiB
@@ -19,8 +19,8 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::{Access, Pages};
 
-/// Alignment of chunks, and the size of all that hold no larger block. Every block begins within this
-/// distance of its chunk's header.
+/// Alignment of chunks, and the size of all that hold no larger block. Every block begins within
+/// this distance of its chunk's header.
 pub const CHUNK: usize = 1 << 20;
 /// Alignment of blocks, and bytes before each block for its size and mark.
 const GRAIN: usize = 16;
@@ -30,12 +30,13 @@ const FIRST: u32 = 64;
 const CLAIMED: u32 = u32::MAX;
 /// Bytes of a chunk that may stay resident while it holds no block.
 const KEPT: u32 = 64 << 10;
-/// Number of chunks without a block that may stay resident after a fork: programs that fork often need them again.
+/// Number of chunks without a block that may stay resident after a fork: programs that fork often
+/// need them again.
 const KEPT_CHUNKS: usize = 2;
 /// Number of chunks that are found without a walk through the list.
 const KNOWN: usize = 64;
-/// Size of the smallest large block. Large blocks have chunks of their own, since a small block in their chunk may
-/// live long and keep their memory from being reused.
+/// Size of the smallest large block. Large blocks have chunks of their own, since a small block in
+/// their chunk may live long and keep their memory from being reused.
 const LARGE: usize = 16 << 10;
 /// Tag that, combined with its address by exclusive or, marks a live block.
 const LIVE: usize = 0x6c69_7665_626c_6f63;
@@ -46,8 +47,8 @@ const FREED: usize = 0x6672_6565_626c_6f63;
 #[derive(Debug)]
 #[repr(C)]
 struct Chunk {
-    /// Always null. An allocator whose `free` looks for a header at a multiple of 1 MiB finds here that
-    /// the block is none of its own.
+    /// Always null. An allocator whose `free` looks for a header at a multiple of 1 MiB finds here
+    /// that the block is none of its own.
     foreign: *mut u8,
     /// The chunk that was added before this one.
     next: *mut Chunk,
@@ -55,7 +56,8 @@ struct Chunk {
     size: usize,
     /// Whether the chunk holds blocks of [`LARGE`] bytes or more, or smaller ones.
     large: bool,
-    /// Number of live blocks in the upper half; offset of the free room, or [`CLAIMED`], in the lower.
+    /// Number of live blocks in the upper half; offset of the free room, or [`CLAIMED`], in the
+    /// lower.
     state: AtomicU64,
     /// Whether more than [`KEPT`] bytes may be resident.
     resident: AtomicBool,
@@ -105,8 +107,8 @@ impl Fallback {
         }
     }
 
-    /// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two; `None` if the
-    /// system has no memory. The contents are undefined.
+    /// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two;
+    /// `None` if the system has no memory. The contents are undefined.
     pub fn allocate(
         &self,
         pages: &impl Pages,
@@ -144,8 +146,8 @@ impl Fallback {
         Some(block)
     }
 
-    /// Frees the block at `address`, if it is one of these. The memory of a chunk without a block goes back to the
-    /// system, unless `keep` says that it will be needed again soon.
+    /// Frees the block at `address`, if it is one of these. The memory of a chunk without a block
+    /// goes back to the system, unless `keep` says that it will be needed again soon.
     pub fn free(&self, pages: &impl Pages, address: usize, keep: bool) -> Freed {
         let Some(chunk) = self.chunk_of(address) else {
             return Freed::Elsewhere;
@@ -168,8 +170,8 @@ impl Fallback {
         Freed::Done
     }
 
-    /// Returns the number of bytes that the program may use of the block at `address`; `None` if that is
-    /// none of these.
+    /// Returns the number of bytes that the program may use of the block at `address`; `None` if
+    /// that is none of these.
     #[must_use]
     pub fn usable_size(&self, address: usize) -> Option<usize> {
         let prefix = prefix_of(self.chunk_of(address)?, address)?;
@@ -189,7 +191,8 @@ impl Fallback {
             .for_each(|chunk| purge(chunk, pages));
     }
 
-    /// Makes chunks usable again that threads of the parent were purging. To be called in the child of a fork.
+    /// Makes chunks usable again that threads of the parent were purging. To be called in the child
+    /// of a fork.
     pub fn restore_in_child(&self) {
         for chunk in self.chunks() {
             // SAFETY: chunks are never unmapped.
@@ -254,8 +257,8 @@ impl Fallback {
         alignment: usize,
     ) -> Option<(NonNull<Chunk>, NonNull<u8>)> {
         let page = pages.page_size();
-        // The block begins at the header's distance or, if its alignment is as large as a chunk, a chunk behind
-        // the header. A larger alignment leaves unused addresses before the header.
+        // The block begins at the header's distance or, if its alignment is as large as a chunk, a
+        // chunk behind the header. A larger alignment leaves unused addresses before the header.
         let offset = (FIRST as usize + GRAIN).next_multiple_of(alignment.min(CHUNK));
         let front = alignment.max(CHUNK) - CHUNK;
         let bytes = offset.checked_add(size)?.max(CHUNK);
@@ -264,8 +267,8 @@ impl Fallback {
         let start = pages.reserve(whole, alignment.max(CHUNK), Access::ReadWrite)?;
         // SAFETY: the chunk lies within the reservation.
         let chunk = unsafe { start.add(front) }.cast::<Chunk>();
-        // SAFETY: the memory is new, and no other thread knows it. What the system does not take back of the
-        // front costs addresses only.
+        // SAFETY: the memory is new, and no other thread knows it. What the system does not take
+        // back of the front costs addresses only.
         unsafe {
             if front > 0 {
                 let _ = pages.release(start, front);
@@ -320,7 +323,8 @@ fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<
     // SAFETY: chunks are never unmapped; the size does not change.
     let (state, bytes) = unsafe { (&(*chunk.as_ptr()).state, (*chunk.as_ptr()).size) };
     let base = chunk.addr().get();
-    // Acquire, here and below: pairs with the releases in `give` and `purge`, so that the room's former users are done.
+    // Acquire, here and below: pairs with the releases in `give` and `purge`, so that the room's
+    // former users are done.
     let mut seen = state.load(Acquire);
     let offset = loop {
         let (live, room) = unpack(seen);
@@ -387,7 +391,8 @@ fn purge(chunk: NonNull<Chunk>, pages: &impl Pages) {
     // SAFETY: chunks are never unmapped; the size does not change.
     let (header, bytes) = unsafe { (&*chunk.as_ptr(), (*chunk.as_ptr()).size) };
     let (empty, claimed) = (pack(0, FIRST), pack(0, CLAIMED));
-    // Acquire: what the former users of the room did is done. The exchange keeps others from taking it.
+    // Acquire: what the former users of the room did is done. The exchange keeps others from taking
+    // it.
     let claim = || {
         header
             .state
@@ -398,7 +403,8 @@ fn purge(chunk: NonNull<Chunk>, pages: &impl Pages) {
     }
     header.resident.store(false, Relaxed);
     let page = pages.page_size();
-    // SAFETY: the chunk is whole pages and holds no block, and no thread takes one until the store below.
+    // SAFETY: the chunk is whole pages and holds no block, and no thread takes one until the store
+    // below.
     unsafe { pages.purge(chunk.cast::<u8>().add(page), bytes - page) };
     // Release: pairs with the acquire in `take`.
     header.state.store(empty, Release);

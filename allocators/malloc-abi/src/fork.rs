@@ -41,13 +41,15 @@ extern "C" fn child<A: MallocAbi>() {
 }
 
 impl ForkGate {
-    /// Registers the handlers of `A`, whose gate this is, at the first call. The first allocation calls it when it can
-    /// serve others, since registering may allocate; so does [`MallocAbi::start`].
+    /// Registers the handlers of `A`, whose gate this is, at the first call. The first allocation
+    /// calls it when it can serve others, since registering may allocate; so does
+    /// [`MallocAbi::start`].
     ///
-    /// Before a fork the C library calls handlers in the opposite order to that of their registration. Another
-    /// library's handler may wait for a lock whose holder allocates, and that takes longest behind a closed gate. So
-    /// the allocator's handlers are to be called last, and registered first: at the first allocation. The
-    /// constructor of a preloaded library is too late, since it runs after those of the program's libraries.
+    /// Before a fork the C library calls handlers in the opposite order to that of their
+    /// registration. Another library's handler may wait for a lock whose holder allocates, and that
+    /// takes longest behind a closed gate. So the allocator's handlers are to be called last, and
+    /// registered first: at the first allocation. The constructor of a preloaded library is too
+    /// late, since it runs after those of the program's libraries.
     pub fn register<A: MallocAbi>(&self) {
         if !self.is_first_to_register() {
             return;
@@ -65,7 +67,8 @@ impl ForkGate {
     }
 }
 
-/// Has an allocator started and stopped with what it is linked into: what `export!` and `global_allocator!` have in common.
+/// Has an allocator started and stopped with what it is linked into: what `export!` and
+/// `global_allocator!` have in common.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! register {

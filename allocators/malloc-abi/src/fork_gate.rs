@@ -1,20 +1,23 @@
 //! Keeps threads out of an allocator while one of them forks, and never makes them wait for that.
 //!
-//! The child of a fork gets a copy of the allocator's structures, and only one thread. So no thread may be
-//! in the midst of changing them at the moment of the copy. Holding the allocator's locks across the fork
-//! would ensure that, but it deadlocks: the C library's `fork` runs its handlers first and then waits for
-//! locks of its own, such as that of the list of streams, whose holder may wait for a thread that allocates.
+//! The child of a fork gets a copy of the allocator's structures, and only one thread. So no thread
+//! may be in the midst of changing them at the moment of the copy. Holding the allocator's locks
+//! across the fork would ensure that, but it deadlocks: the C library's `fork` runs its handlers
+//! first and then waits for locks of its own, such as that of the list of streams, whose holder may
+//! wait for a thread that allocates.
 //!
 //! Here a thread says in a word, its [`Presence`], that it is on a slow path, and then looks
-//! whether the gate is closed. The forking thread closes the gate, and then waits until no thread is on a
-//! slow path. Either the thread sees the gate closed, or the forking thread sees the thread: both store
-//! first and load afterwards, with a full barrier between. For the threads on slow paths that would be an
-//! instruction of 20 cycles each time; where the system can, the forking thread instead has all threads pass a
-//! barrier after it has closed the gate. A thread that finds the gate closed does not wait:
-//! it is served by the [`Fallback`], and what it frees is kept until the fork is over. Threads on slow
-//! paths wait for nothing but one another, so the forking thread waits for a short time only.
+//! whether the gate is closed. The forking thread closes the gate, and then waits until no thread
+//! is on a slow path. Either the thread sees the gate closed, or the forking thread sees the
+//! thread: both store first and load afterwards, with a full barrier between. For the threads on
+//! slow paths that would be an instruction of 20 cycles each time; where the system can, the
+//! forking thread instead has all threads pass a barrier after it has closed the gate. A thread
+//! that finds the gate closed does not wait: it is served by the [`Fallback`], and what it frees is
+//! kept until the fork is over. Threads on slow paths wait for nothing but one another, so the
+//! forking thread waits for a short time only.
 //!
-//! Functions that only read may run while the gate is closed, even under locks: the child frees all locks.
+//! Functions that only read may run while the gate is closed, even under locks: the child frees all
+//! locks.
 
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::compiler_fence;
@@ -28,10 +31,12 @@ use heapdrome_pages::{Lock, Pages, nap};
 
 use crate::fallback::{Fallback, Freed};
 
-/// How often the forking thread looks at a word before it sleeps; in models once, since every look is a step.
+/// How often the forking thread looks at a word before it sleeps; in models once, since every look
+/// is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 256 };
 
-/// Number of calls on slow paths: nested ones of one thread, or those of all threads that have no state of their own.
+/// Number of calls on slow paths: nested ones of one thread, or those of all threads that have no
+/// state of their own.
 #[derive(Debug)]
 pub struct Presence {
     count: AtomicU32,
@@ -69,13 +74,13 @@ impl Presence {
         self.count.store(0, Relaxed);
     }
 
-    /// Waits until the thread is on no slow path. It sleeps for a millisecond at a time: a thread that leaves
-    /// need not look whether anyone waits.
+    /// Waits until the thread is on no slow path. It sleeps for a millisecond at a time: a thread
+    /// that leaves need not look whether anyone waits.
     fn wait(&self) {
         let mut looks = 0;
         loop {
-            // SeqCst: follows the store that closed the gate, as the load in `enter` follows that of the
-            // presence. Acquire: what the thread did on the slow path is seen.
+            // SeqCst: follows the store that closed the gate, as the load in `enter` follows that
+            // of the presence. Acquire: what the thread did on the slow path is seen.
             let count = self.count.load(SeqCst);
             if count == 0 {
                 return;
@@ -161,11 +166,12 @@ impl ForkGate {
     /// Registers the barrier of all threads. Returns true for the first caller.
     pub fn is_first_to_register(&self) -> bool {
         let registered = &self.rest.registered;
-        // Relaxed: later callers need nothing from the first. A fork before the registration is unprotected.
+        // Relaxed: later callers need nothing from the first. A fork before the registration is
+        // unprotected.
         let first = !registered.load(Relaxed) && !registered.swap(true, Relaxed);
         if first {
-            // SeqCst: a thread that relies on the barrier looks at the gate later, and a thread that closed the gate
-            // without a barrier looked here before.
+            // SeqCst: a thread that relies on the barrier looks at the gate later, and a thread
+            // that closed the gate without a barrier looked here before.
             self.has_barrier.store(register_barrier(), SeqCst);
         }
         first
@@ -184,13 +190,14 @@ impl ForkGate {
         self.rest.fallback.free(pages, address, forking)
     }
 
-    /// Begins a slow path; `None` while another thread forks. `presence` is the calling thread's, or one that it
-    /// shares.
+    /// Begins a slow path; `None` while another thread forks. `presence` is the calling thread's,
+    /// or one that it shares.
     #[inline]
     pub fn enter<'a>(&'a self, presence: &'a Presence) -> Option<Inside<'a>> {
         let count = &presence.count;
         if presence.is_shared {
-            // Threads that are refused must not keep the forking thread waiting. Relaxed: looked at again below.
+            // Threads that are refused must not keep the forking thread waiting. Relaxed: looked at
+            // again below.
             let forking = self.forking.load(Relaxed);
             if forking != 0 && forking != thread_pointer() {
                 return None;
@@ -215,15 +222,16 @@ impl ForkGate {
             }
         }
         let inside = Inside(presence);
-        // SeqCst: follows the store of the presence (see the module), and the store in `open`, for a thread that
-        // comes after a fork.
+        // SeqCst: follows the store of the presence (see the module), and the store in `open`, for
+        // a thread that comes after a fork.
         let forking = self.forking.load(SeqCst);
         (forking == 0 || forking == thread_pointer()).then_some(inside)
     }
 
-    /// Closes the gate and waits until no other thread is on a slow path. The caller itself may be on one, if a
-    /// signal handler forks; `own` is its presence. `each` visits all presences, those that threads share first: such
-    /// a thread may be about to get its own. A caller on a slow path with a shared presence waits for ever.
+    /// Closes the gate and waits until no other thread is on a slow path. The caller itself may be
+    /// on one, if a signal handler forks; `own` is its presence. `each` visits all presences, those
+    /// that threads share first: such a thread may be about to get its own. A caller on a slow path
+    /// with a shared presence waits for ever.
     pub fn close(&self, own: &Presence, each: impl FnOnce(&mut dyn FnMut(&Presence))) {
         let thread = thread_pointer();
         // Relaxed: only this thread stores its own number, and counts while it does.
@@ -237,7 +245,8 @@ impl ForkGate {
         self.forking.store(thread, SeqCst);
         fence_in_models();
         if self.has_barrier.load(SeqCst) && !barrier_in_all_threads() {
-            // A filter of system calls was set up since. A processor completes a store long before a nap ends.
+            // A filter of system calls was set up since. A processor completes a store long before
+            // a nap ends.
             nap(&AtomicU32::new(0), 0, 1);
         }
         each(&mut |presence| {
@@ -253,7 +262,8 @@ impl ForkGate {
     ///
     /// The calling thread closed the gate.
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
-        // Relaxed: as in `close`. In the child of a fork that a handler of another fork made, the gate is open.
+        // Relaxed: as in `close`. In the child of a fork that a handler of another fork made, the
+        // gate is open.
         if self.forking.load(Relaxed) != thread_pointer() {
             return;
         }
@@ -262,10 +272,12 @@ impl ForkGate {
             self.rest.nested.store(nested - 1, Relaxed);
             return;
         }
-        // While the gate is closed for all others: forks that follow one another closely leave no other time.
+        // While the gate is closed for all others: forks that follow one another closely leave no
+        // other time.
         self.run_deferred(own, pages);
         self.rest.fallback.purge(pages);
-        // SeqCst: a thread that defers looks at the gate afterwards, as this thread looks at what is deferred.
+        // SeqCst: a thread that defers looks at the gate afterwards, as this thread looks at what
+        // is deferred.
         self.forking.store(0, SeqCst);
         fence_in_models();
         // SAFETY: the caller's promise.
@@ -273,8 +285,8 @@ impl ForkGate {
         self.run_deferred(own, pages);
     }
 
-    /// Opens the gate in the child, where `each` visits the presences of all threads that the parent has. The
-    /// allocator's locks are free by then.
+    /// Opens the gate in the child, where `each` visits the presences of all threads that the
+    /// parent has. The allocator's locks are free by then.
     ///
     /// # Safety
     ///
@@ -304,8 +316,8 @@ impl ForkGate {
         self.run_deferred(own, pages);
     }
 
-    /// Has `run` called with `subject` when no thread forks: now, or by the thread that forks. Where there is no
-    /// memory to remember it, it is not done.
+    /// Has `run` called with `subject` when no thread forks: now, or by the thread that forks.
+    /// Where there is no memory to remember it, it is not done.
     ///
     /// # Safety
     ///
@@ -330,7 +342,8 @@ impl ForkGate {
         loop {
             // SAFETY: the memory is this thread's until the exchange.
             unsafe { place.write(Deferred { next, run, subject }) };
-            // SeqCst: before the look at the gate below. Release: pairs with the swap in `run_deferred`.
+            // SeqCst: before the look at the gate below. Release: pairs with the swap in
+            // `run_deferred`.
             match self
                 .rest
                 .deferred
@@ -359,7 +372,8 @@ impl ForkGate {
         // AcqRel: what was written of each is seen.
         let mut next = self.rest.deferred.swap(null_mut(), AcqRel);
         while let Some(place) = NonNull::new(next) {
-            // SAFETY: the swap made the list this thread's, which is inside; the memory came from the fallback.
+            // SAFETY: the swap made the list this thread's, which is inside; the memory came from
+            // the fallback.
             unsafe {
                 let deferred = place.read();
                 next = deferred.next;

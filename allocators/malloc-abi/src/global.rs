@@ -11,11 +11,11 @@ use crate::{MIN_ALIGNMENT, MallocAbi};
 
 /// Makes an allocator the `#[global_allocator]` of a Rust program, and runs its
 /// [`start`](crate::MallocAbi::start), [`stop`](crate::MallocAbi::stop) and fork handlers with the
-/// program, as [`export!`](crate::export) does with a library. `global_allocator!(Allocator);` stands
-/// once among the items of the program, or of a crate that it is linked from.
+/// program, as [`export!`](crate::export) does with a library. `global_allocator!(Allocator);`
+/// stands once among the items of the program, or of a crate that it is linked from.
 ///
-/// What other languages allocate in the process by `malloc` is still the C library's. A shared library
-/// that contains the allocator must stay loaded (`-z nodelete`), as the handlers do.
+/// What other languages allocate in the process by `malloc` is still the C library's. A shared
+/// library that contains the allocator must stay loaded (`-z nodelete`), as the handlers do.
 #[macro_export]
 macro_rules! global_allocator {
     ($allocator:ty) => {
@@ -29,9 +29,9 @@ macro_rules! global_allocator {
     };
 }
 
-/// What the compiler calls. Blocks are as `MallocAbi` promises them; those of no bytes, which `GlobalAlloc`
-/// leaves undefined, have addresses of their own. `errno` is kept, so that nothing that is dropped
-/// between a system call and the look at its error changes that.
+/// What the compiler calls. Blocks are as `MallocAbi` promises them; those of no bytes, which
+/// `GlobalAlloc` leaves undefined, have addresses of their own. `errno` is kept, so that nothing
+/// that is dropped between a system call and the look at its error changes that.
 #[derive(Debug)]
 pub struct Global<A>(PhantomData<fn() -> A>);
 
@@ -40,8 +40,8 @@ impl<A> Global<A> {
     ///
     /// # Safety
     ///
-    /// The allocator is registered in the same program by `register!`: without its fork handlers a child
-    /// might find locks held, and structures half changed, by threads that it does not have.
+    /// The allocator is registered in the same program by `register!`: without its fork handlers a
+    /// child might find locks held, and structures half changed, by threads that it does not have.
     #[must_use]
     pub const unsafe fn registered() -> Self {
         Self(PhantomData)
@@ -92,7 +92,8 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller promises that the size, rounded up to the alignment, is at most MAX_SIZE.
+        // SAFETY: the caller promises that the size, rounded up to the alignment, is at most
+        // MAX_SIZE.
         let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if wanted.align() <= MIN_ALIGNMENT {
             // SAFETY: the block is a live one, not null.
@@ -104,8 +105,8 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         }
         let moved = allocate_slow::<A>(wanted);
         if !moved.is_null() {
-            // SAFETY: the blocks are different ones of at least these sizes; the caller gives up the
-            // old one.
+            // SAFETY: the blocks are different ones of at least these sizes; the caller gives up
+            // the old one.
             unsafe {
                 block.copy_to_nonoverlapping(moved, layout.size().min(new_size));
                 self.dealloc(block, layout);

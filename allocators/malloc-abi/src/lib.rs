@@ -5,10 +5,10 @@
 //! preloaded, linked, or loaded by `dlopen`. [`global_allocator!`] makes the same type the one of a
 //! Rust program.
 //!
-//! The calls are static: `malloc` is the allocator's own [`MallocAbi::allocate_fast`], inlined, with
-//! one jump to the slow path. All the corners of the ABI (`errno`, overflow, new-handlers,
-//! exceptions, forks) are dealt with here, once, on slow paths. While a thread forks, no other waits for it:
-//! [`fork_gate`] keeps them out of the allocator, and the [`fallback`] serves them.
+//! The calls are static: `malloc` is the allocator's own [`MallocAbi::allocate_fast`], inlined,
+//! with one jump to the slow path. All the corners of the ABI (`errno`, overflow, new-handlers,
+//! exceptions, forks) are dealt with here, once, on slow paths. While a thread forks, no other
+//! waits for it: [`fork_gate`] keeps them out of the allocator, and the [`fallback`] serves them.
 //!
 //! Two further tools for allocators that keep state per thread: [`thread_slot!`], a thread-local
 //! pointer that costs two instructions and never allocates, and [`ThreadExit`].

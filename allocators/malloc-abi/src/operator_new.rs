@@ -1,11 +1,12 @@
 //! C++'s `operator new` where there is no memory.
 //!
-//! The new-handler is called as long as there is one, and may throw; without one, `std::bad_alloc` is
-//! thrown. A C program has no C++ runtime and must not get one from here, so the runtime's functions
-//! are weak symbols, which are null where it is absent. The exception must not meet a frame that
-//! cannot be unwound through: the loop is written in assembly, with unwind information, and throws by
-//! a jump. The Rust functions before it end with a call of the same shape as their own, which the
-//! optimiser makes a jump; where code unwinds at all (debug builds), they are `C-unwind` besides.
+//! The new-handler is called as long as there is one, and may throw; without one, `std::bad_alloc`
+//! is thrown. A C program has no C++ runtime and must not get one from here, so the runtime's
+//! functions are weak symbols, which are null where it is absent. The exception must not meet a
+//! frame that cannot be unwound through: the loop is written in assembly, with unwind information,
+//! and throws by a jump. The Rust functions before it end with a call of the same shape as their
+//! own, which the optimiser makes a jump; where code unwinds at all (debug builds), they are
+//! `C-unwind` besides.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -154,9 +155,9 @@ core::arch::global_asm!(
     thrower = sym thrower,
 );
 
-// Catches whatever a new-handler throws: the call below is the only place of the frame that unwinds,
-// so that `catch_all` needs no tables. It resumes at the frame's second exit, with the exception in
-// the first result register.
+// Catches whatever a new-handler throws: the call below is the only place of the frame that
+// unwinds, so that `catch_all` needs no tables. It resumes at the frame's second exit, with the
+// exception in the first result register.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".weak __cxa_begin_catch",
@@ -267,8 +268,8 @@ unsafe extern "C" fn catch_all(
     let Some((set_register, set_address)) = unwinder() else {
         return CONTINUE_UNWIND;
     };
-    // SAFETY: the unwinder passed its own context; register 0 is the one that the code at the address
-    // expects the exception in, on both architectures.
+    // SAFETY: the unwinder passed its own context; register 0 is the one that the code at the
+    // address expects the exception in, on both architectures.
     unsafe {
         set_register(context, 0, exception.addr());
         set_address(context, (heapdrome_new_caught as *const ()).addr());

@@ -1,5 +1,5 @@
-//! Reports of what an allocator holds, for people and for programs, in memory that is lent: nothing is
-//! allocated.
+//! Reports of what an allocator holds, for people and for programs, in memory that is lent: nothing
+//! is allocated.
 
 use core::ffi::CStr;
 
@@ -201,8 +201,8 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Has the allocator report, in pages of its own, and hands the report to `body`; `None` where there
-/// are no such pages.
+/// Has the allocator report, in pages of its own, and hands the report to `body`; `None` where
+/// there are no such pages.
 pub fn with_report<A: MallocAbi, T>(form: Form, body: impl FnOnce(&Report<'_>) -> T) -> Option<T> {
     let pages = Linux.reserve(LARGEST, 1, Access::ReadWrite)?;
     // SAFETY: the pages are new, this function's own, and zero.
@@ -215,8 +215,8 @@ pub fn with_report<A: MallocAbi, T>(form: Form, body: impl FnOnce(&Report<'_>) -
     Some(result)
 }
 
-/// Appends a report to a file, or writes it to standard error where there is none, or where it cannot
-/// be written to.
+/// Appends a report to a file, or writes it to standard error where there is none, or where it
+/// cannot be written to.
 pub fn write_report<A: MallocAbi>(form: Form, file: Option<&CStr>) {
     with_report::<A, _>(form, |report| {
         let text = report.as_bytes();

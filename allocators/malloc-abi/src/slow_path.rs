@@ -1,4 +1,5 @@
-//! Slow paths of any allocator, behind its fork gate: while another thread forks, the fallback serves.
+//! Slow paths of any allocator, behind its fork gate: while another thread forks, the fallback
+//! serves.
 
 use core::ptr::NonNull;
 
@@ -67,7 +68,8 @@ pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Optio
     let Some(moved) = moved else {
         return (size <= kept).then_some(block);
     };
-    // SAFETY: the blocks are different ones of at least that many bytes; the caller gives up the old one.
+    // SAFETY: the blocks are different ones of at least that many bytes; the caller gives up the
+    // old one.
     unsafe {
         moved.copy_from_nonoverlapping(block, kept.min(size));
         if !A::deallocate_fast(block.as_ptr()) {
@@ -120,8 +122,8 @@ pub unsafe fn usable_size<A: MallocAbi>(block: NonNull<u8>) -> usize {
     known.unwrap_or_else(|| unsafe { A::usable_size(block) })
 }
 
-/// Gives free memory back to the system and keeps about `keep` bytes. It does nothing while another thread forks. True
-/// if any went back.
+/// Gives free memory back to the system and keeps about `keep` bytes. It does nothing while another
+/// thread forks. True if any went back.
 pub fn trim<A: MallocAbi>(keep: usize) -> bool {
     enter::<A>().is_some_and(|_inside| {
         A::fork_gate().fallback().purge(&Linux);
@@ -140,8 +142,9 @@ pub unsafe fn defer<A: MallocAbi>(run: unsafe fn(NonNull<u8>), subject: NonNull<
     unsafe { A::fork_gate().defer(A::presence(), &Linux, run, subject) };
 }
 
-/// Calls `end` for the state of a thread that ends, after any fork in progress. The calling thread no longer
-/// has a presence of its own: the next thread that gets this state may have it at any time.
+/// Calls `end` for the state of a thread that ends, after any fork in progress. The calling thread
+/// no longer has a presence of its own: the next thread that gets this state may have it at any
+/// time.
 ///
 /// # Safety
 ///

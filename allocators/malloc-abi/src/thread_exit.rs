@@ -1,10 +1,10 @@
 //! A call when a thread ends.
 //!
-//! glibc runs the destructors of `pthread_key`s after those of C++ and Rust thread-local variables, in
-//! up to four rounds. An allocator's key is among the first that a process makes, so its destructor is
-//! among the first that run in a round: those of other keys may still free. The key is therefore armed
-//! again once, and the handler runs in the second round. What frees after that must find the
-//! allocator's way for threads that have no state of their own.
+//! glibc runs the destructors of `pthread_key`s after those of C++ and Rust thread-local variables,
+//! in up to four rounds. An allocator's key is among the first that a process makes, so its
+//! destructor is among the first that run in a round: those of other keys may still free. The key
+//! is therefore armed again once, and the handler runs in the second round. What frees after that
+//! must find the allocator's way for threads that have no state of their own.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -43,8 +43,8 @@ impl ThreadExit {
         self.set(state.as_ptr().cast())
     }
 
-    /// What the destructor does first: the state if the thread really ends now, `None` if the key has
-    /// been armed again and the destructor should just return.
+    /// What the destructor does first: the state if the thread really ends now, `None` if the key
+    /// has been armed again and the destructor should just return.
     ///
     /// # Safety
     ///

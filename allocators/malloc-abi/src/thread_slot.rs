@@ -4,14 +4,14 @@
 //! a shared library each use may be a call. What an allocator needs is a symbol of the initial-exec
 //! model, which stable Rust reaches through assembly.
 //!
-//! A library that is loaded by `dlopen` gets room for such symbols from a reserve that all libraries
-//! share: an allocator should stay under 64 bytes in all.
+//! A library that is loaded by `dlopen` gets room for such symbols from a reserve that all
+//! libraries share: an allocator should stay under 64 bytes in all.
 
 /// Defines a thread-local pointer: `thread_slot!(pub(crate) HEAP: Heap = EMPTY, "elfmalloc_heap")`
 /// defines a module `HEAP` whose `get()` and `set(*mut Heap)` read and write the calling thread's
-/// pointer. It begins as the address of the static `EMPTY`, which is private to no thread and must be
-/// of interior mutability or never written to; `= null` begins with null. The string is the name of
-/// the symbol, which is hidden and must be unique in what is linked together.
+/// pointer. It begins as the address of the static `EMPTY`, which is private to no thread and must
+/// be of interior mutability or never written to; `= null` begins with null. The string is the name
+/// of the symbol, which is hidden and must be unique in what is linked together.
 #[macro_export]
 macro_rules! thread_slot {
     ($(#[$about:meta])* $visibility:vis $name:ident: $type:ty = null, $symbol:literal) => {
@@ -49,7 +49,8 @@ macro_rules! thread_slot {
             #[inline(always)]
             pub fn get() -> *mut $type {
                 let pointer: *mut $type;
-                // SAFETY: the symbol is a thread-local word, defined above; reading it has no effect.
+                // SAFETY: the symbol is a thread-local word, defined above; reading it has no
+                // effect.
                 unsafe {
                     ::core::arch::asm!(
                         concat!("mov {0}, qword ptr [rip + ", $symbol, "@GOTTPOFF]"),

@@ -31,7 +31,8 @@ pub mod fallback;
 #[path = "../../malloc-abi/src/thread_exit.rs"]
 pub mod thread_exit;
 
-/// Memory that loom looks after: two threads that use it without an order between them are a failure.
+/// Memory that loom looks after: two threads that use it without an order between them are a
+/// failure.
 #[derive(Debug)]
 pub struct Watched(loom::cell::UnsafeCell<usize>);
 

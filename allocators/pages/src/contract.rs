@@ -41,8 +41,8 @@ pub enum Remap {
     InPlace,
     /// It may move to wherever the system likes; only the alignment of a page is kept.
     MayMove,
-    /// It moves onto this range of a reservation, of the new size, which it replaces. If that fails,
-    /// the range may have been released.
+    /// It moves onto this range of a reservation, of the new size, which it replaces. If that
+    /// fails, the range may have been released.
     Onto(NonNull<u8>),
 }
 
@@ -67,14 +67,15 @@ pub unsafe trait Pages: Sync {
     /// Reserves `size` bytes that begin at a multiple of `alignment` and read as zero.
     ///
     /// Memory stands behind a page only from its first write on. The reservation asks the system to
-    /// count no more than what is written (a strict overcommit policy counts all of a writable one).
+    /// count no more than what is written (a strict overcommit policy counts all of a writable
+    /// one).
     ///
     /// `size` is a multiple of the page size and not zero; `alignment` is a power of two. `None`
     /// means that the system has no such room: address space, committed memory, or mappings.
     fn reserve(&self, size: usize, alignment: usize, access: Access) -> Option<NonNull<u8>>;
 
-    /// Returns the start of a range that is free now, at a multiple of `alignment`, and that the system gives to others
-    /// last. Nothing is reserved. `None` if the system cannot tell.
+    /// Returns the start of a range that is free now, at a multiple of `alignment`, and that the
+    /// system gives to others last. Nothing is reserved. `None` if the system cannot tell.
     ///
     /// `size` is a multiple of the page size and not zero; `alignment` is a power of two.
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
@@ -82,8 +83,8 @@ pub unsafe trait Pages: Sync {
         None
     }
 
-    /// Reserves a range at an address that [`find_room`](Self::find_room) found, or behind such a range; otherwise as
-    /// [`reserve`](Self::reserve). It never replaces what is mapped there.
+    /// Reserves a range at an address that [`find_room`](Self::find_room) found, or behind such a
+    /// range; otherwise as [`reserve`](Self::reserve). It never replaces what is mapped there.
     fn reserve_at(&self, start: NonNull<u8>, size: usize, access: Access) -> Placed {
         let _ = (start, size, access);
         Placed::Refused
@@ -97,8 +98,9 @@ pub unsafe trait Pages: Sync {
     /// forbids.
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool;
 
-    /// Gives the memory behind a range back to the system at once. The range stays reserved, and reads
-    /// as zero. On `false` the contents are undefined, and memory may or may not have gone back.
+    /// Gives the memory behind a range back to the system at once. The range stays reserved, and
+    /// reads as zero. On `false` the contents are undefined, and memory may or may not have gone
+    /// back.
     ///
     /// # Safety
     ///
@@ -119,9 +121,9 @@ pub unsafe trait Pages: Sync {
     /// # Safety
     ///
     /// `start` and `size` are a range that one call of `reserve` or `remap` returned, with one
-    /// access and one advice throughout, and `new_size` is a multiple of the page size and not zero.
-    /// If the result differs from `start`, the old range is released. A range to move onto is unused,
-    /// and no part of the old one.
+    /// access and one advice throughout, and `new_size` is a multiple of the page size and not
+    /// zero. If the result differs from `start`, the old range is released. A range to move onto is
+    /// unused, and no part of the old one.
     unsafe fn remap(
         &self,
         start: NonNull<u8>,
@@ -136,8 +138,8 @@ pub unsafe trait Pages: Sync {
     ///
     /// # Safety
     ///
-    /// `start` and `size` are a range of a reservation with one access throughout, which nobody uses
-    /// meanwhile.
+    /// `start` and `size` are a range of a reservation with one access throughout, which nobody
+    /// uses meanwhile.
     unsafe fn detach(&self, start: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let _ = (start, size);
         None
@@ -152,8 +154,8 @@ pub unsafe trait Pages: Sync {
     /// `start` and `size` are a range of a reservation that nobody uses any more.
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool;
 
-    /// The number of the processor that the calling thread runs on; it may be on another by the time the caller reads
-    /// it. `None` where the system does not say.
+    /// The number of the processor that the calling thread runs on; it may be on another by the
+    /// time the caller reads it. `None` where the system does not say.
     fn processor(&self) -> Option<usize> {
         None
     }

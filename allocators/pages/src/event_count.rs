@@ -6,11 +6,13 @@ use crate::atomic::{
 };
 use crate::futex::{wait, wake_one};
 
-/// Counts events, and lets a thread sleep until the next one: an eventcount, after Reed and Kanodia,
-/// "Synchronization with Eventcounts and Sequencers", Communications of the ACM 22 (2), 1979.
+/// Counts events, and lets a thread sleep until the next one: an eventcount, after Reed and
+/// Kanodia, "Synchronization with Eventcounts and Sequencers", Communications of the ACM 22 (2),
+/// 1979.
 ///
 /// Who waits [reads](Self::read) the count, then looks whether what it waits for has happened, and
-/// [sleeps](Self::sleep) if not. What happens between the look and the sleep has changed the count by then.
+/// [sleeps](Self::sleep) if not. What happens between the look and the sleep has changed the count
+/// by then.
 #[derive(Debug)]
 pub struct EventCount(AtomicU32);
 
@@ -35,8 +37,8 @@ impl EventCount {
         wake_one(&self.0);
     }
 
-    /// Sleeps until there were others than `seen` events, for at most some milliseconds; may return early. One thread
-    /// at a time may do so.
+    /// Sleeps until there were others than `seen` events, for at most some milliseconds; may return
+    /// early. One thread at a time may do so.
     pub fn sleep(&self, seen: u32, milliseconds: u64) {
         wait(&self.0, seen, Some(milliseconds));
     }

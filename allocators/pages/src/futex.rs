@@ -39,7 +39,8 @@ pub(crate) fn wake_one(word: &AtomicU32) {
 #[cfg(modelled)]
 pub(crate) use crate::atomic::futex_wake as wake_one;
 
-/// Sleeps for at most `milliseconds` while `word` is `value`. The thread that changes the word need not wake anyone.
+/// Sleeps for at most `milliseconds` while `word` is `value`. The thread that changes the word need
+/// not wake anyone.
 pub fn nap(word: &AtomicU32, value: u32, milliseconds: u64) {
     #[cfg(not(modelled))]
     wait(word, value, Some(milliseconds));

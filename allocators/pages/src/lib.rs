@@ -1,11 +1,12 @@
 //! The only door from heapdrome's allocators to the operating system.
 //!
-//! [`Pages`] is the contract: address space, the memory behind it, and nothing else. [`Linux`] keeps
-//! it with system calls; `Simulated` (feature `simulated`) keeps it with a table, so that tests
-//! explore what a kernel rarely does, and Miri can run an allocator. [`Lock`] is a lock that never
-//! allocates and that survives a fork, [`EventCount`] a sleep that another thread ends; [`system`] holds the few other things that an allocator asks
-//! of its process: a coarse clock, a word of randomness, the environment, a last message; [`thread_key`]
-//! holds the way to learn that a thread ends.
+//! [`Pages`] is the contract: address space, the memory behind it, and nothing else. [`Linux`]
+//! keeps it with system calls; `Simulated` (feature `simulated`) keeps it with a table, so that
+//! tests explore what a kernel rarely does, and Miri can run an allocator. [`Lock`] is a lock that
+//! never allocates and that survives a fork, [`EventCount`] a sleep that another thread ends;
+//! [`system`] holds the few other things that an allocator asks of its process: a coarse clock, a
+//! word of randomness, the environment, a last message; [`thread_key`] holds the way to learn that
+//! a thread ends.
 //!
 //! Nothing here allocates, and nothing here changes `errno`.
 //!

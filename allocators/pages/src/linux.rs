@@ -91,9 +91,9 @@ unsafe impl Pages for Linux {
         map_aligned(size, alignment, page, access)
     }
 
-    /// The kernel places mappings from the highest address downward, or from a third of the address space upward.
-    /// Either way it comes to half the address of a new mapping last: after tens of terabytes. An emulator may begin
-    /// at the lowest address; then there is room above.
+    /// The kernel places mappings from the highest address downward, or from a third of the address
+    /// space upward. Either way it comes to half the address of a new mapping last: after tens of
+    /// terabytes. An emulator may begin at the lowest address; then there is room above.
     #[cfg(not(miri))]
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();

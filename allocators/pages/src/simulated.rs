@@ -10,8 +10,8 @@ use crate::system::thread_pointer;
 use crate::{Access, Advice, Pages, Placed, Remap};
 
 const PAGE: usize = 4096;
-/// Bytes of the largest room that [`Pages::find_room`] finds: 1 GiB. std's allocator takes it as a whole and may write
-/// to all of it at once (Miri's does), where Linux only names addresses.
+/// Bytes of the largest room that [`Pages::find_room`] finds: 1 GiB. std's allocator takes it as a
+/// whole and may write to all of it at once (Miri's does), where Linux only names addresses.
 const LARGEST_ROOM: usize = 1 << 30;
 
 /// One stretch of memory that std's allocator gave, and which of its pages are still reserved.
@@ -19,12 +19,13 @@ const LARGEST_ROOM: usize = 1 << 30;
 struct Region {
     memory: NonNull<u8>,
     layout: Layout,
-    /// A byte for each page, not zero where it was released. Miri is fast with bytes: it fills and compares many
-    /// of them at one stroke.
+    /// A byte for each page, not zero where it was released. Miri is fast with bytes: it fills and
+    /// compares many of them at one stroke.
     released: std::vec::Vec<u8>,
     /// Pages that were not.
     reserved: usize,
-    /// Whether the region is room for [`Pages::reserve_at`]: it is kept when nothing in it is reserved.
+    /// Whether the region is room for [`Pages::reserve_at`]: it is kept when nothing in it is
+    /// reserved.
     is_room: bool,
 }
 
@@ -102,8 +103,8 @@ impl Simulated {
         self.state().limit = limit;
     }
 
-    /// Says whether `protect` is refused from now on, as where a limit on memory that may be written is
-    /// reached.
+    /// Says whether `protect` is refused from now on, as where a limit on memory that may be
+    /// written is reached.
     pub fn refuse_access(&self, refuse: bool) {
         self.state().refuses_access = refuse;
     }

@@ -64,7 +64,8 @@ pub struct Usage {
     pub microseconds: u64,
     /// Page faults that read nothing from a disk.
     pub faults: usize,
-    /// The most bytes that were ever resident. It may be what the program had that started this one.
+    /// The most bytes that were ever resident. It may be what the program had that started this
+    /// one.
     pub most_resident: usize,
 }
 
@@ -87,8 +88,8 @@ pub fn usage() -> Option<Usage> {
     })
 }
 
-/// Under Miri everything takes about so many times as long, and time passes slower, too: a program would
-/// else look at the clock with every step.
+/// Under Miri everything takes about so many times as long, and time passes slower, too: a program
+/// would else look at the clock with every step.
 const SLOWER: u64 = if cfg!(miri) { 1000 } else { 1 };
 
 /// What a clock says; 0 where the system has no such clock.
@@ -103,15 +104,15 @@ fn microseconds(clock: libc::clockid_t) -> u64 {
     ((now.tv_sec as u64) * 1_000_000 + (now.tv_nsec as u64) / 1000) / SLOWER
 }
 
-/// Asks the system for [`barrier_in_all_threads`]; false where it has none. It costs a system call, and
-/// milliseconds where the process has several threads.
+/// Asks the system for [`barrier_in_all_threads`]; false where it has none. It costs a system call,
+/// and milliseconds where the process has several threads.
 #[must_use]
 pub fn register_barrier() -> bool {
     membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
 }
 
-/// Has every thread of the process pass a full memory barrier (`membarrier`, Linux 4.14); false where the system
-/// refuses. It was [registered](register_barrier) before.
+/// Has every thread of the process pass a full memory barrier (`membarrier`, Linux 4.14); false
+/// where the system refuses. It was [registered](register_barrier) before.
 #[must_use]
 pub fn barrier_in_all_threads() -> bool {
     membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
@@ -123,7 +124,8 @@ fn membarrier(command: libc::c_int) -> bool {
     !cfg!(miri) && unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0
 }
 
-/// Returns the limit on the process's address space in bytes, as it is now; `None` if there is none.
+/// Returns the limit on the process's address space in bytes, as it is now; `None` if there is
+/// none.
 #[must_use]
 pub fn address_space_limit() -> Option<usize> {
     let _errno = KeepErrno::new();
@@ -150,9 +152,9 @@ pub fn processors() -> Option<usize> {
     usize::try_from(count).ok().filter(|&count| count != 0)
 }
 
-/// The number of the processor that the calling thread runs on. The C library reads it from memory that the kernel keeps
-/// up to date (from glibc 2.35 on, where nobody else registered such memory), else asks the vDSO, else by a system call.
-/// `None` where the system does not say.
+/// The number of the processor that the calling thread runs on. The C library reads it from memory
+/// that the kernel keeps up to date (from glibc 2.35 on, where nobody else registered such memory),
+/// else asks the vDSO, else by a system call. `None` where the system does not say.
 #[cfg(not(miri))]
 #[must_use]
 pub fn processor() -> Option<usize> {
@@ -165,8 +167,8 @@ pub fn processor() -> Option<usize> {
 /// gives none. This may allocate by `malloc`.
 pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     let _errno = KeepErrno::new();
-    // SAFETY: all structures are local and made before they are used. The mask of the calling thread is
-    // as it was in the end; the new one inherits the full one.
+    // SAFETY: all structures are local and made before they are used. The mask of the calling
+    // thread is as it was in the end; the new one inherits the full one.
     unsafe {
         let mut all: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();
@@ -289,8 +291,8 @@ fn uninterrupted<T: PartialEq + From<i8>>(call: impl Fn() -> T) -> T {
     }
 }
 
-/// True where the process has rights that who started it may not have: then the environment must not
-/// name files.
+/// True where the process has rights that who started it may not have: then the environment must
+/// not name files.
 #[must_use]
 pub fn is_privileged() -> bool {
     // SAFETY: no precondition.

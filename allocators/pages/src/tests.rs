@@ -214,7 +214,8 @@ fn be_interrupted_by(signal: libc::c_int) {
     extern "C" fn count(_: libc::c_int) {
         SIGNALS.fetch_add(1, SeqCst);
     }
-    // SAFETY: all zero is no flag and an empty mask; the handler does what a handler may, and stays.
+    // SAFETY: all zero is no flag and an empty mask; the handler does what a handler may, and
+    // stays.
     unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = count as *const () as usize;

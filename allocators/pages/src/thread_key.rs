@@ -1,5 +1,5 @@
-//! Values of threads whose destructor runs when a thread ends: the C library's keys, or in models keys of
-//! loom's threads.
+//! Values of threads whose destructor runs when a thread ends: the C library's keys, or in models
+//! keys of loom's threads.
 
 use core::ffi::c_void;
 

@@ -1,5 +1,5 @@
-//! Links the library so that it stays loaded: blocks, thread-local pointers and handlers outlive any
-//! `dlclose`.
+//! Links the library so that it stays loaded: blocks, thread-local pointers and handlers outlive
+//! any `dlclose`.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

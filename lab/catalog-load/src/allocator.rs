@@ -14,9 +14,9 @@ use crate::stats::INNER;
 #[cfg(not(feature = "stats"))]
 static INNER: System = System;
 
-/// The system's allocator, which ends the process with status 1 and one line when it has no block to
-/// give; Rust would abort. Each thread counts the bytes that it has requested and not given back,
-/// which gen-data reads. A call costs a comparison and an addition more than the system's.
+/// The system's allocator, which ends the process with status 1 and one line when it has no block
+/// to give; Rust would abort. Each thread counts the bytes that it has requested and not given
+/// back, which gen-data reads. A call costs a comparison and an addition more than the system's.
 #[derive(Debug)]
 pub struct Allocator;
 

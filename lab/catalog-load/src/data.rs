@@ -6,8 +6,8 @@ use crate::error::CatalogError;
 use crate::file::{Reader, Set};
 use crate::settings::Settings;
 
-/// The file that is in a folder while its data are written. Where a killed run has left it, the data
-/// are not used.
+/// The file that is in a folder while its data are written. Where a killed run has left it, the
+/// data are not used.
 pub(crate) const UNFINISHED: &str = "unfinished";
 
 /// The path of a data set's file in a folder.

@@ -179,8 +179,8 @@ impl Reader {
     /// Opens a file and checks its header and its length.
     ///
     /// # Errors
-    /// When it cannot be read, is foreign, of another version, of another data set than the one that
-    /// is wanted, or damaged.
+    /// When it cannot be read, is foreign, of another version, of another data set than the one
+    /// that is wanted, or damaged.
     pub(crate) fn open(path: &Path, wanted: Option<Identity>) -> Result<Self, CatalogError> {
         let mut file = File::open(path).map_err(|source| read_error(path, source))?;
         let head = read_head(path, &mut file)?;

@@ -14,8 +14,8 @@
 //! Sets vary by a twentieth in their number of entries. Every set is drawn from the seed, the size
 //! and its number alone.
 //!
-//! It is serialised with postcard in blocks of 16 entries, each compressed with LZ4; the index is
-//! a block too. A folder has one file per set, with checksums (XXH3), so that a change of any byte is
+//! It is serialised with postcard in blocks of 16 entries, each compressed with LZ4; the index is a
+//! block too. A folder has one file per set, with checksums (XXH3), so that a change of any byte is
 //! seen before anything is made of it.
 //!
 //! # A run
@@ -40,19 +40,19 @@
 //!
 //! # What is requested
 //!
-//! The peak of the bytes requested cannot be computed by hand, since the nodes of maps cannot be seen.
-//! gen-data loads and joins each set on one thread and takes the bytes that are live then, which is
-//! exact and the same in every run: the program's allocator counts for each thread what it requests
-//! and gives back. All sets of a chunk live at the same time, so the peak of a run is the largest sum
-//! over a chunk, whatever the number of sets, sets at a time and threads. What is left out is what the
-//! executor and the blocks being unpacked take beside it; in builds with the feature `stats`, which
-//! count over all threads, the counted peak is reported beside the sum. docs/workloads/catalog.md has
-//! the difference.
+//! The peak of the bytes requested cannot be computed by hand, since the nodes of maps cannot be
+//! seen. gen-data loads and joins each set on one thread and takes the bytes that are live then,
+//! which is exact and the same in every run: the program's allocator counts for each thread what it
+//! requests and gives back. All sets of a chunk live at the same time, so the peak of a run is the
+//! largest sum over a chunk, whatever the number of sets, sets at a time and threads. What is left
+//! out is what the executor and the blocks being unpacked take beside it; in builds with the
+//! feature `stats`, which count over all threads, the counted peak is reported beside the sum.
+//! docs/workloads/catalog.md has the difference.
 //!
 //! # What gen-data leaves
 //!
-//! A whole folder or nothing. Errors and the first Ctrl-C remove what was written. A killed run leaves
-//! a folder that says that it is unfinished, and that no run uses.
+//! A whole folder or nothing. Errors and the first Ctrl-C remove what was written. A killed run
+//! leaves a folder that says that it is unfinished, and that no run uses.
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 compile_error!("heapdrome supports Linux with glibc only so far");

@@ -36,7 +36,8 @@ impl<'a> Destinations<'a> {
         self.0.iter().any(|(_, path)| is_stdout(path))
     }
 
-    /// Fails early where a file could not be written in the end, or would not be what was asked for.
+    /// Fails early where a file could not be written in the end, or would not be what was asked
+    /// for.
     ///
     /// # Errors
     /// When two of them are one file, or one is among `results`, which are read; when one cannot be
@@ -95,8 +96,8 @@ pub fn refuse_stdout(option: &str, folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What two names of one file have in common. `None` for what holds several outputs, such as a pipe, and
-/// for a folder, which holds none.
+/// What two names of one file have in common. `None` for what holds several outputs, such as a
+/// pipe, and for a folder, which holds none.
 fn identity(path: &Path) -> Option<PathBuf> {
     if is_stdout(path) {
         return Some(PathBuf::from(STDOUT));

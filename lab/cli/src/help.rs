@@ -1,12 +1,13 @@
-//! What `heapdrome race -h` shows: the options that most races need, on one screen. `--help` has all.
+//! What `heapdrome race -h` shows: the options that most races need, on one screen. `--help` has
+//! all.
 
 use clap::{Arg, Command, CommandFactory};
 
 use crate::arguments::Arguments;
 use crate::examples;
 
-/// The options of a race that the short help shows, with what it says of them. Every other option is in the long help
-/// alone.
+/// The options of a race that the short help shows, with what it says of them. Every other option
+/// is in the long help alone.
 const SHORT: [(&str, &str); 15] = [
     ("allocators", "Names, paths, or a group such as default"),
     ("baseline", "Compare with this one"),

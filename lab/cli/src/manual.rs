@@ -1,4 +1,5 @@
-//! `heapdrome man` and `heapdrome completions`: written from the same definition as the command line.
+//! `heapdrome man` and `heapdrome completions`: written from the same definition as the command
+//! line.
 
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;

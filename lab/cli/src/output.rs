@@ -216,8 +216,8 @@ pub fn write_forms(
     outcome
 }
 
-/// Writes one file, with folders named by their variables where that was asked for, and compressed where its name
-/// ends in `.gz`.
+/// Writes one file, with folders named by their variables where that was asked for, and compressed
+/// where its name ends in `.gz`.
 ///
 /// # Errors
 /// When it cannot be written.

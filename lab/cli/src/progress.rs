@@ -15,7 +15,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// The steps of the bar of a race: it shows a share, since the number of rounds is not known beforehand.
+/// The steps of the bar of a race: it shows a share, since the number of rounds is not known
+/// beforehand.
 const STEPS: u64 = 1000;
 
 /// Between two looks of the bar.

@@ -195,7 +195,8 @@ fn redaction(redact: bool) -> Result<Option<Redaction>, Failure> {
     found.transpose()
 }
 
-/// A result with the name under which its page hands the raw data out: as plain JSON, however it was read.
+/// A result with the name under which its page hands the raw data out: as plain JSON, however it
+/// was read.
 fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<Source, Failure> {
     let saved = match redaction {
         Some(redaction) => redacted(&saved, redaction)?,

@@ -1,4 +1,5 @@
-//! `heapdrome show`: a saved result, in brief or in full, and how to use the allocator that it recommends.
+//! `heapdrome show`: a saved result, in brief or in full, and how to use the allocator that it
+//! recommends.
 
 use heapdrome_engine::Engine;
 use heapdrome_engine::race::{LATEST, kept};
@@ -15,8 +16,8 @@ use crate::{allocators, output, program, race, sources};
 /// Prints the result again, and writes it in other forms if asked to.
 ///
 /// # Errors
-/// When the result cannot be read, is empty or has no samples for `--csv`, or a file cannot be written or is
-/// the result itself; when a collection is asked for one allocator to use.
+/// When the result cannot be read, is empty or has no samples for `--csv`, or a file cannot be
+/// written or is the result itself; when a collection is asked for one allocator to use.
 pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let saved = read(arguments)?;
     if let Some(name) = &arguments.entrant {

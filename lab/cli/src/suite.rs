@@ -36,7 +36,8 @@ pub fn suite(mut arguments: SuiteArguments) -> Result<(), Failure> {
     }
 }
 
-/// Replaces former names of suites by the present ones, and says so. A file of the user's own keeps its names.
+/// Replaces former names of suites by the present ones, and says so. A file of the user's own keeps
+/// its names.
 fn use_present_names(arguments: &mut SuiteArguments) {
     if suite::is_file(&arguments.name) {
         return;

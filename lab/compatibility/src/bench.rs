@@ -23,7 +23,8 @@ const TAIL: usize = 2000;
 /// Ends a script where a command fails, and names the command.
 const BEFORE: &str = r#"set -Eeuo pipefail; trap 'echo "stopped at: $BASH_COMMAND" >&2' ERR"#;
 
-/// As in a terminal, whatever a background shell has made of them: programs that test signals need them.
+/// As in a terminal, whatever a background shell has made of them: programs that test signals need
+/// them.
 const SIGNALS: &str = "--default-signal=INT,HUP,QUIT,TERM,PIPE";
 
 /// What came of a run.

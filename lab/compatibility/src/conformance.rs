@@ -19,8 +19,8 @@ const THREADS: usize = 8;
 /// Generated programs, each of which is run with the library loaded, and preloaded.
 const PROGRAMS: u64 = 2;
 
-/// Prints a row for each check on libraries of [`LIBRARIES`], as soon as it is known, and one for generated programs;
-/// true if none failed.
+/// Prints a row for each check on libraries of [`LIBRARIES`], as soon as it is known, and one for
+/// generated programs; true if none failed.
 ///
 /// # Errors
 ///

@@ -1,9 +1,10 @@
-//! `heapdrome-compatibility [NAME...]` puts heapdrome's own allocators to the test, and prints tables: the
-//! conformance suite, by the name `conformance`, and real programs. By default all, on all libraries; the name of an
-//! allocator chooses its library. Exit status: 0 nothing failed that could be run, 1 something did, 2 wrong
-//! arguments, 4 the machine is not fit for it.
+//! `heapdrome-compatibility [NAME...]` puts heapdrome's own allocators to the test, and prints
+//! tables: the conformance suite, by the name `conformance`, and real programs. By default all, on
+//! all libraries; the name of an allocator chooses its library. Exit status: 0 nothing failed that
+//! could be run, 1 something did, 2 wrong arguments, 4 the machine is not fit for it.
 //!
-//! `heapdrome-compatibility execute PROGRAM [LIBRARY]` runs one program of the suite, as its children do.
+//! `heapdrome-compatibility execute PROGRAM [LIBRARY]` runs one program of the suite, as its
+//! children do.
 
 use std::process::ExitCode;
 

@@ -26,8 +26,8 @@ pub struct Program {
     /// How long it may take, in seconds.
     #[serde(default = "a_minute")]
     pub(crate) seconds: u64,
-    /// Run by bash in an empty folder, to the first command that fails. Status 0 means that all was right; the last line of
-    /// its output says what was done.
+    /// Run by bash in an empty folder, to the first command that fails. Status 0 means that all was
+    /// right; the last line of its output says what was done.
     pub(crate) script: String,
 }
 

@@ -38,7 +38,8 @@ impl Engine {
         })
     }
 
-    /// Works in `folders`, ignores signals and sends events to `sink`. Raising `interrupt` ends the work.
+    /// Works in `folders`, ignores signals and sends events to `sink`. Raising `interrupt` ends the
+    /// work.
     pub fn apart(folders: Folders, sink: impl Sink + 'static) -> Self {
         let interrupt = Arc::default();
         Self {

@@ -1,5 +1,5 @@
-//! Ctrl-C: the first asks heapdrome to stop and report, the second ends it at once. The launcher sees
-//! its socket close then, and ends every measured process.
+//! Ctrl-C: the first asks heapdrome to stop and report, the second ends it at once. The launcher
+//! sees its socket close then, and ends every measured process.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,5 +1,5 @@
-//! A collection while it grows, and the file that keeps it: what is done is not done again, whatever
-//! ended heapdrome.
+//! A collection while it grows, and the file that keeps it: what is done is not done again,
+//! whatever ended heapdrome.
 
 use std::path::{Path, PathBuf};
 

@@ -38,7 +38,8 @@ impl Taken {
             }
         };
         for page in 0..bytes / PAGE {
-            // SAFETY: the region has so many bytes, and is this thread's alone until it is returned.
+            // SAFETY: the region has so many bytes, and is this thread's alone until it is
+            // returned.
             unsafe { start.add(page * PAGE).write_volatile(1) };
         }
         Ok(taken)
@@ -52,8 +53,8 @@ impl Taken {
     }
 }
 
-/// Runs the job: memory is looked at while the threads wait, before they take anything, when they have
-/// taken all, and when they have returned it.
+/// Runs the job: memory is looked at while the threads wait, before they take anything, when they
+/// have taken all, and when they have returned it.
 ///
 /// # Errors
 /// When a number is out of range, or there is no memory.
@@ -95,8 +96,8 @@ pub fn run(job: &Burst) -> Result<PagingReport, Failure> {
     Ok(report)
 }
 
-/// Takes regions of every size and returns them; between these steps it waits until all threads are there,
-/// and again until memory has been looked at. Returns how much it took.
+/// Takes regions of every size and returns them; between these steps it waits until all threads are
+/// there, and again until memory has been looked at. Returns how much it took.
 fn one_thread(job: &Burst, barrier: &Barrier) -> Result<Bytes, Failure> {
     let wait = || {
         barrier.wait();

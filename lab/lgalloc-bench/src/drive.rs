@@ -15,11 +15,11 @@ const BATCHES: u8 = 2;
 const BESIDE: u8 = 3;
 const STOP: u8 = 4;
 
-/// How long a batch should take: so much longer than two readings of the clock that these do not count,
-/// and so much shorter than a time slice that most batches are not interrupted.
+/// How long a batch should take: so much longer than two readings of the clock that these do not
+/// count, and so much shorter than a time slice that most batches are not interrupted.
 const BATCH: Duration = Duration::from_micros(50);
-/// How long all threads do the same, the operation or what it is compared with: many batches, and many such turns
-/// in each run.
+/// How long all threads do the same, the operation or what it is compared with: many batches, and
+/// many such turns in each run.
 const TURN: Duration = Duration::from_millis(2);
 /// Operations in a batch, at the most.
 const LARGEST_BATCH: u64 = 1 << 14;
@@ -60,7 +60,8 @@ pub trait Operation<E> {
     /// When it cannot be done.
     fn once(&mut self) -> Result<(), E>;
 
-    /// Does it so many times, timed as a whole: what goes on around it can then be done once for all.
+    /// Does it so many times, timed as a whole: what goes on around it can then be done once for
+    /// all.
     ///
     /// # Errors
     /// When it cannot be done.
@@ -68,8 +69,8 @@ pub trait Operation<E> {
         (0..times).try_for_each(|_| self.once())
     }
 
-    /// Does so many times what the operation is compared with, and returns how long that took; `None` if
-    /// there is no such thing.
+    /// Does so many times what the operation is compared with, and returns how long that took;
+    /// `None` if there is no such thing.
     ///
     /// # Errors
     /// When it cannot be done.
@@ -109,7 +110,8 @@ impl Outcome {
         self.over_batches(|batches| &batches.times)
     }
 
-    /// Nanoseconds of what one operation is compared with: the median over the batches of all threads.
+    /// Nanoseconds of what one operation is compared with: the median over the batches of all
+    /// threads.
     #[must_use]
     pub fn time_beside(&self) -> Option<f64> {
         self.over_batches(|batches| &batches.beside)
@@ -143,9 +145,9 @@ impl Outcome {
     }
 }
 
-/// Runs what `make` gives each thread: first unmeasured, then each operation timed, then, for half as
-/// long, in batches that are timed as a whole; where there is something that the operation is compared with, all
-/// threads do batches of that in every other turn.
+/// Runs what `make` gives each thread: first unmeasured, then each operation timed, then, for half
+/// as long, in batches that are timed as a whole; where there is something that the operation is
+/// compared with, all threads do batches of that in every other turn.
 ///
 /// # Errors
 /// The first failure of any thread.
@@ -165,7 +167,8 @@ pub fn drive<O: Operation<E>, E: Send>(
         };
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(body)).collect();
         barrier.wait();
-        // Relaxed here and in the threads: the phase stands for itself, and joining publishes times.
+        // Relaxed here and in the threads: the phase stands for itself, and joining publishes
+        // times.
         for (span, next) in [(warm_up, MEASURE), (measured, BATCHES)] {
             std::thread::sleep(span);
             phase.store(next, Ordering::Relaxed);
@@ -180,7 +183,8 @@ pub fn drive<O: Operation<E>, E: Send>(
     Ok(Outcome { parts })
 }
 
-/// Lets all threads do what the operation is compared with, and then the operation again, until the time is over.
+/// Lets all threads do what the operation is compared with, and then the operation again, until the
+/// time is over.
 fn take_turns(phase: &AtomicU8, longest: Duration) {
     let begin = Instant::now();
     loop {
@@ -220,7 +224,8 @@ fn one_thread<E>(mut operation: impl Operation<E>, phase: &AtomicU8) -> Result<P
     })
 }
 
-/// Batches of the operation and, in turns of their own, of what it is compared with; one of each at the least.
+/// Batches of the operation and, in turns of their own, of what it is compared with; one of each at
+/// the least.
 fn in_batches<E>(
     mut operation: impl Operation<E>,
     phase: &AtomicU8,

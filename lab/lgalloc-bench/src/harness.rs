@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::regions::WorkingSet;
 use crate::times;
 
-/// Keeps what the process has so far from being swapped; the working set comes later. Returns whether
-/// the system allows it.
+/// Keeps what the process has so far from being swapped; the working set comes later. Returns
+/// whether the system allows it.
 pub fn lock() -> bool {
     // SAFETY: mlockall changes no contents.
     unsafe { libc::mlockall(libc::MCL_CURRENT) == 0 }
@@ -27,8 +27,8 @@ pub fn malloc_object() -> Option<PathBuf> {
     if known == 0 || found.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the loader names the object by a string that ends with a zero and stays as long as the
-    // object, which is never unloaded here.
+    // SAFETY: the loader names the object by a string that ends with a zero and stays as long as
+    // the object, which is never unloaded here.
     let name = unsafe { CStr::from_ptr(found.dli_fname) };
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }

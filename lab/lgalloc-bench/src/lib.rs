@@ -1,8 +1,8 @@
 //! The child process that runs one cell of the large-object and paging experiments: it is told what
 //! to do by one argument of JSON, and answers with one line of JSON.
 //!
-//! lgalloc is no `malloc` and cannot be preloaded, so that this process links it; where `malloc` holds
-//! the working set, what is preloaded serves.
+//! lgalloc is no `malloc` and cannot be preloaded, so that this process links it; where `malloc`
+//! holds the working set, what is preloaded serves.
 
 mod burst;
 mod draws;
@@ -31,8 +31,8 @@ pub use drive::{Operation, Outcome, drive};
 
 /// The process's whole life: `heapdrome-lgalloc-bench INSTRUCTIONS`.
 ///
-/// Prints the [`PagingReport`] as one line of JSON and returns 0; or one line on standard error, and 1 where
-/// the experiment failed, 2 where the instructions did.
+/// Prints the [`PagingReport`] as one line of JSON and returns 0; or one line on standard error,
+/// and 1 where the experiment failed, 2 where the instructions did.
 pub fn main() -> ExitCode {
     let outcome = run(&companion::words()).and_then(|report| {
         let line = serde_json::to_string(&report);

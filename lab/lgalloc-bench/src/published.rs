@@ -1,5 +1,5 @@
-//! The crate that the document measured: lgalloc 0.7.0 as it was published, pinned by its checksum in
-//! `Cargo.lock`.
+//! The crate that the document measured: lgalloc 0.7.0 as it was published, pinned by its checksum
+//! in `Cargo.lock`.
 
 use std::hint::black_box;
 use std::ptr::NonNull;

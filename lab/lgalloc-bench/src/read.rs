@@ -80,9 +80,9 @@ fn tell(report: &mut PagingReport, job: &Read, watched: Watched, threads: &[Read
     }
 }
 
-/// Whether each page that is not resident is as likely to be read as any other, and is then a major fault
-/// of the reader: only then can their number be told beforehand. Of a shuffled order, the pages that were
-/// read last, which are those in memory, come again last.
+/// Whether each page that is not resident is as likely to be read as any other, and is then a major
+/// fault of the reader: only then can their number be told beforehand. Of a shuffled order, the
+/// pages that were read last, which are those in memory, come again last.
 fn faults_are_known(job: &Read) -> bool {
     job.order == Order::Uniform && job.strategy.leaves_faults_to_the_reader()
 }
@@ -102,8 +102,8 @@ fn check(job: &Read) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Why a run must not count: pages were not drawn as they should, or something else than reads moved
-/// them.
+/// Why a run must not count: pages were not drawn as they should, or something else than reads
+/// moved them.
 fn crooked(per_read: f64, resident: f64, reads: u64) -> Option<String> {
     let expected = 1.0 - resident;
     // Two standard deviations of a share that is counted in so many draws.

@@ -157,8 +157,8 @@ pub fn batches(
     Ok(())
 }
 
-/// Reads through readers of lgalloc's, which ask for so many pages before they read them, until the phase is
-/// over. What the asking takes is part of the read at which it is done.
+/// Reads through readers of lgalloc's, which ask for so many pages before they read them, until the
+/// phase is over. What the asking takes is part of the read at which it is done.
 pub fn by_reader(
     stage: &Stage<'_>,
     draws: &mut Draws,

@@ -104,8 +104,8 @@ fn use_cold(
     Ok(taken)
 }
 
-/// In so many threads at once, takes a region, writes every page, and returns it, again and again. Returns
-/// the times, and how often a second it was done by all of them.
+/// In so many threads at once, takes a region, writes every page, and returns it, again and again.
+/// Returns the times, and how often a second it was done by all of them.
 fn use_hot(
     pool: &mut Pool,
     threads: usize,

@@ -23,7 +23,8 @@ const PAGES: usize = REGION / PAGE;
 /// A page as an element.
 pub type Page = [u64; PAGE / size_of::<u64>()];
 
-/// As in the document's program: aligned to a page, so that `posix_memalign` serves it and not `malloc`.
+/// As in the document's program: aligned to a page, so that `posix_memalign` serves it and not
+/// `malloc`.
 const LAYOUT: Layout = match Layout::from_size_align(REGION, PAGE) {
     Ok(layout) => layout,
     Err(_) => panic!("the alignment is a power of two"),
@@ -140,9 +141,9 @@ fn map() -> Result<NonNull<u8>, Failure> {
     NonNull::new(start.cast()).ok_or(Failure::system("mmap"))
 }
 
-/// Takes a region of lgalloc or the published crate and returns it, so many times, by their calls alone: what
-/// a [`Region`] does to tell holders apart would be timed with them. Handles pass through memory, where
-/// programs keep them.
+/// Takes a region of lgalloc or the published crate and returns it, so many times, by their calls
+/// alone: what a [`Region`] does to tell holders apart would be timed with them. Handles pass
+/// through memory, where programs keep them.
 pub fn take_and_return(published: bool, times: u64) -> Result<(), Failure> {
     if published {
         return published::take_and_return(Holder::Published, REGION, times);
@@ -167,8 +168,8 @@ pub fn malloc_once(touch: bool) -> Result<(), Failure> {
             unsafe { block.add(offset).write_volatile(1) };
         }
     }
-    // SAFETY: it came from `malloc`, and nobody uses it any more. The black box keeps the pair from being
-    // left out.
+    // SAFETY: it came from `malloc`, and nobody uses it any more. The black box keeps the pair from
+    // being left out.
     unsafe { libc::free(black_box(block).cast()) };
     Ok(())
 }
@@ -293,8 +294,8 @@ impl WorkingSet {
         let mut resident = 0;
         for region in &self.regions {
             let start = region.start.as_ptr().cast();
-            // SAFETY: there is a byte for each page of the region; where pages are larger, fewer are
-            // written.
+            // SAFETY: there is a byte for each page of the region; where pages are larger, fewer
+            // are written.
             if unsafe { libc::mincore(start, REGION, flags.as_mut_ptr()) } != 0 {
                 return Err(Failure::system("mincore"));
             }

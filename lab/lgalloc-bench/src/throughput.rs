@@ -114,8 +114,8 @@ impl Operation<Failure> for Taking {
         }
     }
 
-    /// With a write to each page, the same writes to a region that is kept; else what the published crate
-    /// does in place of heapdrome's lgalloc.
+    /// With a write to each page, the same writes to a region that is kept; else what the published
+    /// crate does in place of heapdrome's lgalloc.
     fn beside(&mut self, times: u64) -> Result<Option<Duration>, Failure> {
         match self.holder {
             _ if self.touch => self.keep_touching(times).map(Some),

@@ -1,4 +1,5 @@
-//! Memory before, at and after a burst is that of the whole process, so that this test has one of its own.
+//! Memory before, at and after a burst is that of the whole process, so that this test has one of
+//! its own.
 
 use heapdrome_lgalloc_bench::burst;
 use heapdrome_schema::{Burst, Bytes, Holder};

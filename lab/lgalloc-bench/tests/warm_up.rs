@@ -34,8 +34,9 @@ fn operations_of_the_warm_up_are_not_counted() {
     assert_eq!(all, calls.load(Ordering::Relaxed));
     assert!(not_counted >= 4, "both threads warmed up: {not_counted}");
     assert!(counted >= 2, "both threads were measured: {counted}");
-    // Two threads that sleep for 2 ms each time cannot do more than 1000 in a second; with the warm-up
-    // counted against the measured time alone, as many again and more would seem to be done.
+    // Two threads that sleep for 2 ms each time cannot do more than 1000 in a second; with the
+    // warm-up counted against the measured time alone, as many again and more would seem to be
+    // done.
     assert!(outcome.rate() <= 1000.0, "{}", outcome.rate());
 }
 

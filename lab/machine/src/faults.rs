@@ -8,8 +8,8 @@ const TRIES: usize = 9;
 
 const PAGE: usize = 4096;
 
-/// Processor time of a page fault that brings an empty page of 4 KiB, in seconds: the median of some
-/// tries. `None` where memory could not be mapped.
+/// Processor time of a page fault that brings an empty page of 4 KiB, in seconds: the median of
+/// some tries. `None` where memory could not be mapped.
 pub(crate) fn cost() -> Option<f64> {
     let mut tries: Vec<f64> = (0..TRIES).map_while(|_| once()).collect();
     tries.sort_by(f64::total_cmp);

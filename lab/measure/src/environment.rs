@@ -79,8 +79,8 @@ pub fn entrant_environment(
     variables
 }
 
-/// The environment of a command under `entrant` that no plan speaks of: heapdrome's own, without what
-/// would choose or tune an allocator.
+/// The environment of a command under `entrant` that no plan speaks of: heapdrome's own, without
+/// what would choose or tune an allocator.
 pub fn command_environment(entrant: &Entrant) -> BTreeMap<OsString, OsString> {
     let inherited = std::env::vars_os().filter(|(name, _)| !is_removed(name));
     let own = entrant.environment().into_iter();

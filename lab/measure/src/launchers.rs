@@ -63,8 +63,8 @@ pub(crate) struct Launchers {
 }
 
 impl Launchers {
-    /// Starts the launchers for `plan`, whose files are looked for by [`Launchers::find`], or before
-    /// the first run; output will go below `folder`, in which nothing is written yet.
+    /// Starts the launchers for `plan`, whose files are looked for by [`Launchers::find`], or
+    /// before the first run; output will go below `folder`, in which nothing is written yet.
     pub(crate) fn new(
         launcher: &LauncherKind,
         plan: &Plan,

@@ -14,8 +14,8 @@ use crate::tree::Process;
 
 /// The usual time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
-/// Divisor of the time since the start that bounds the distance of two readings. Readings are closer at the
-/// beginning, so that a short run has some, too.
+/// Divisor of the time since the start that bounds the distance of two readings. Readings are
+/// closer at the beginning, so that a short run has some, too.
 const EARLY: u32 = 8;
 /// The greatest share of a run's time that readings may take: one part in so many.
 pub(crate) const SHARE: u32 = 20;
@@ -42,8 +42,8 @@ impl Pace {
         now >= self.due
     }
 
-    /// A reading ended at `ended` and took `cost` of processor time. Time in which the reader itself
-    /// had to wait for a processor disturbs nobody.
+    /// A reading ended at `ended` and took `cost` of processor time. Time in which the reader
+    /// itself had to wait for a processor disturbs nobody.
     pub(crate) fn took(&mut self, ended: Instant, cost: Duration) {
         let interval = INTERVAL.min((ended - self.started) / EARLY);
         self.due = ended + interval.max(cost * SHARE);

@@ -225,7 +225,8 @@ impl Race {
         &self.state.failures
     }
 
-    /// After how many rounds entrants were decided that run no more because of that, by their places.
+    /// After how many rounds entrants were decided that run no more because of that, by their
+    /// places.
     pub fn decided(&self) -> &BTreeMap<usize, u32> {
         &self.state.decided
     }

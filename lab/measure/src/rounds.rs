@@ -38,8 +38,9 @@ impl Race {
         Ok(())
     }
 
-    /// Runs one entrant once without recording it, and returns whether the run ended well: how long it
-    /// takes tells when the race will end. An entrant that fails stays in the race, and fails in a round.
+    /// Runs one entrant once without recording it, and returns whether the run ended well: how long
+    /// it takes tells when the race will end. An entrant that fails stays in the race, and fails in
+    /// a round.
     ///
     /// # Errors
     /// As [`Race::next_round`].

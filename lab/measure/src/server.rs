@@ -154,8 +154,8 @@ impl Launchers {
         }
     }
 
-    /// Leaves the server alone for a while, if its memory is watched, and reads what it keeps; how it
-    /// ended, if it did.
+    /// Leaves the server alone for a while, if its memory is watched, and reads what it keeps; how
+    /// it ended, if it did.
     fn rest(
         &mut self,
         plan: &Plan,

@@ -145,7 +145,8 @@ fn the_working_folder_may_come_back_after_a_race_is_resumed() {
     assert_eq!((race.complete_rounds(), race.failures().len()), (2, 0));
 }
 
-/// Who is decided runs no more rounds, and rounds are whole without it; also after the race was interrupted.
+/// Who is decided runs no more rounds, and rounds are whole without it; also after the race was
+/// interrupted.
 #[test]
 fn who_is_decided_stays_so_when_the_race_is_resumed() {
     let folder = tempfile::tempdir().expect("a folder");

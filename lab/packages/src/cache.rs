@@ -267,8 +267,8 @@ impl Cache {
         })
     }
 
-    /// Removes `folder`, which is made under the lock on `what`, and says whether it was there. It is renamed first, so
-    /// that no other process finds half of it.
+    /// Removes `folder`, which is made under the lock on `what`, and says whether it was there. It
+    /// is renamed first, so that no other process finds half of it.
     ///
     /// # Errors
     /// When the cache cannot be written to, or the wait for the lock was interrupted.
@@ -283,8 +283,8 @@ impl Cache {
         Ok(true)
     }
 
-    /// As [`Cache::lock`], but shared with whoever keeps the same in this process already: races that take turns in
-    /// one folder. A copy of this cache shares, too.
+    /// As [`Cache::lock`], but shared with whoever keeps the same in this process already: races
+    /// that take turns in one folder. A copy of this cache shares, too.
     ///
     /// # Errors
     /// As [`Cache::lock`].

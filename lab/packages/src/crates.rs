@@ -35,8 +35,8 @@ impl CratePin {
 /// must not be written to.
 ///
 /// # Errors
-/// When cargo is missing or fails, when the checksum is not the pinned one, or when the cache cannot
-/// be written to.
+/// When cargo is missing or fails, when the checksum is not the pinned one, or when the cache
+/// cannot be written to.
 pub fn fetch_crate(cache: &Cache, pin: &CratePin) -> Result<PathBuf, FetchError> {
     fetched(cache, &pin.label(), &pin.sha256, |staging, log| {
         let vendored = vendor(cache, pin, staging, log)?;

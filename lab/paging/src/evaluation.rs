@@ -1,5 +1,5 @@
-//! The conclusions from a collection's cells: tables, distributions to draw, sentences and targets. It is
-//! computed from what is kept, so that a result that is taken up again has one of all of it.
+//! The conclusions from a collection's cells: tables, distributions to draw, sentences and targets.
+//! It is computed from what is kept, so that a result that is taken up again has one of all of it.
 
 use heapdrome_schema::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell, Purpose};
 

@@ -276,8 +276,8 @@ mod tests {
         assert_eq!(undone(&item).expect("nothing to do"), Undone::Absent);
     }
 
-    /// Folders as the kernel shows them: a device that never got a size must not stay, and one of another size
-    /// is somebody else's. No machine has a device of this number.
+    /// Folders as the kernel shows them: a device that never got a size must not stay, and one of
+    /// another size is somebody else's. No machine has a device of this number.
     #[test]
     fn a_device_without_a_size_is_removed_and_one_of_another_size_is_not() {
         let home = tempfile::tempdir().expect("a temporary folder");

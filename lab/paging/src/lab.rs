@@ -53,8 +53,8 @@ impl Lab {
         self.first_of(&Mechanism::ALL)
     }
 
-    /// The first mechanism that works whose groups the lab makes itself, so that it can look into them
-    /// and end all that runs in them.
+    /// The first mechanism that works whose groups the lab makes itself, so that it can look into
+    /// them and end all that runs in them.
     ///
     /// # Errors
     /// As [`Lab::mechanism`].

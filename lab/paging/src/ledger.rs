@@ -1,5 +1,5 @@
-//! What the lab has made, on disk before it is made: a lab that was killed leaves its ledger, and the
-//! next one takes away what stands in it.
+//! What the lab has made, on disk before it is made: a lab that was killed leaves its ledger, and
+//! the next one takes away what stands in it.
 //!
 //! Each process has a file of its own, which it locks for as long as it lives; the kernel gives the
 //! lock back when the process dies in whatever way. Lines are only ever added.
@@ -54,7 +54,8 @@ pub struct Leftovers {
     pub foreign: Vec<Item>,
     /// What could not be removed.
     pub failed: Vec<Error>,
-    /// Ledgers of labs that live, or whose children are only just starting: what stands there was left alone.
+    /// Ledgers of labs that live, or whose children are only just starting: what stands there was
+    /// left alone.
     pub living: usize,
 }
 
@@ -249,8 +250,8 @@ fn remove_leftovers(system: &System, folder: &Path) -> Result<Leftovers, Error> 
         let Ok(file) = OpenOptions::new().read(true).append(true).open(&path) else {
             continue;
         };
-        // A ledger that is locked belongs to a lab that lives. A child that a killed lab was starting has the
-        // lock too, until it becomes its program.
+        // A ledger that is locked belongs to a lab that lives. A child that a killed lab was
+        // starting has the lock too, until it becomes its program.
         if !lock::try_exclusive(&file).unwrap_or(false) {
             leftovers.living += 1;
             continue;

@@ -46,8 +46,8 @@ pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// The processes that a list names. One of another name space reads as 0, which `kill` takes for this
-/// process's own group.
+/// The processes that a list names. One of another name space reads as 0, which `kill` takes for
+/// this process's own group.
 fn members(text: &str) -> Vec<Pid> {
     let numbers = text.lines().filter_map(|line| line.trim().parse().ok());
     let others = [Pid::INIT, getpid()];
@@ -57,8 +57,8 @@ fn members(text: &str) -> Vec<Pid> {
         .collect()
 }
 
-/// Whether a folder lies in the kernel's own file system for groups, so that what stands in its files
-/// is true.
+/// Whether a folder lies in the kernel's own file system for groups, so that what stands in its
+/// files is true.
 fn is_control_group(folder: &Path) -> bool {
     let kinds = [libc::CGROUP_SUPER_MAGIC, libc::CGROUP2_SUPER_MAGIC];
     rustix::fs::statfs(folder).is_ok_and(|found| kinds.contains(&found.f_type))

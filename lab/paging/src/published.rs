@@ -31,8 +31,9 @@ fn published(id: &str) -> Vec<Entry> {
 }
 
 /// A table of ours with the published figures beside it: each row of ours gets the cells of the
-/// published row that has the same text under the head `key`. Rows that only the document has follow,
-/// with dashes for ours. Below the table stands which sizes the document ran, and on which machine.
+/// published row that has the same text under the head `key`. Rows that only the document has
+/// follow, with dashes for ours. Below the table stands which sizes the document ran, and on which
+/// machine.
 ///
 /// # Panics
 /// Never: a test reads the data that are part of the program.

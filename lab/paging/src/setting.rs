@@ -14,7 +14,8 @@ use crate::{Error, Item, Ledger, Made};
 pub struct Setting(Option<Made>);
 
 impl Setting {
-    /// Makes `chosen` the choice of a file such as [`HUGE_PAGES`](heapdrome_system::kernel::HUGE_PAGES).
+    /// Makes `chosen` the choice of a file such as
+    /// [`HUGE_PAGES`](heapdrome_system::kernel::HUGE_PAGES).
     ///
     /// # Errors
     /// When the file is no list of choices, or may not be written.
@@ -47,7 +48,8 @@ mod tests {
     use super::*;
     use crate::item::{Undone, put_back};
 
-    /// A plain file keeps what is written, where the kernel's sets its brackets; the test sets them.
+    /// A plain file keeps what is written, where the kernel's sets its brackets; the test sets
+    /// them.
     #[test]
     fn a_choice_is_undone_unless_someone_else_chose() {
         let home = tempfile::tempdir().expect("a temporary folder");

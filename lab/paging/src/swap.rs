@@ -175,8 +175,9 @@ impl Swap {
     }
 }
 
-/// A device of our own, which is to get this size. Its number is known only when it is there, and a process that
-/// is killed right then must not leave it; so the number that it will get is written down before.
+/// A device of our own, which is to get this size. Its number is known only when it is there, and a
+/// process that is killed right then must not leave it; so the number that it will get is written
+/// down before.
 fn own_zram(bytes: Bytes, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
     let shown = &ledger.system().shown;
     let number = free_number(&shown.join("block"));
@@ -199,7 +200,8 @@ fn free_number(blocks: &Path) -> u32 {
     (0..u32::MAX).find(free).unwrap_or(u32::MAX)
 }
 
-/// Asks the kernel for one more device, in the folder where it takes such requests; returns its number.
+/// Asks the kernel for one more device, in the folder where it takes such requests; returns its
+/// number.
 fn new_zram(control: &Path) -> Result<u32, Error> {
     let text = fs::read_to_string(control.join("hot_add")).map_err(|error| {
         Error::missing(

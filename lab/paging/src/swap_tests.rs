@@ -1,4 +1,5 @@
-//! Requests, headers, and what becomes of swap that the kernel or the disk refuses. Plain folders stand for the kernel's.
+//! Requests, headers, and what becomes of swap that the kernel or the disk refuses. Plain folders
+//! stand for the kernel's.
 
 use super::*;
 
@@ -71,7 +72,8 @@ fn a_disk_without_room_is_told_of_and_nothing_is_made() {
     assert_eq!(count, 1, "only the ledger's folder");
 }
 
-/// Folders as a kernel shows them that makes the device number 5 next. It takes whatever it is asked for.
+/// Folders as a kernel shows them that makes the device number 5 next. It takes whatever it is
+/// asked for.
 fn kernel(home: &Path) -> System {
     let system = System {
         shown: home.join("sys"),
@@ -95,8 +97,8 @@ fn no_memory() -> io::Result<()> {
     Err(io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
-/// What is told where `make` is refused on a kernel such as this; that is one line, and no ledger names anything
-/// afterwards.
+/// What is told where `make` is refused on a kernel such as this; that is one line, and no ledger
+/// names anything afterwards.
 fn told_of(
     system: &System,
     home: &Path,

@@ -1,5 +1,5 @@
-//! The document's sentences and what heapdrome's lgalloc is to reach, and whether they hold in what was
-//! measured here: by the intervals and the verdicts of every other suite.
+//! The document's sentences and what heapdrome's lgalloc is to reach, and whether they hold in what
+//! was measured here: by the intervals and the verdicts of every other suite.
 
 use heapdrome_schema::{ClaimResult, Holds, Nanoseconds, PagingCell as Cell, PagingReport};
 use heapdrome_statistics::{FEWEST_ROUNDS, Interval, mean_interval};
@@ -31,7 +31,8 @@ fn own() -> String {
     "heapdrome's own target".to_owned()
 }
 
-/// A figure of one cell, or its ratio in the same rounds to the same figure of another, lies in a range.
+/// A figure of one cell, or its ratio in the same rounds to the same figure of another, lies in a
+/// range.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Test {
@@ -91,8 +92,8 @@ fn read(text: &str) -> Vec<Claim> {
     file.claims
 }
 
-/// Every sentence of the document, tested by cells of all experiments. All intervals of a sentence hold
-/// together. The sound rounds of a cell that was then given up count as any others.
+/// Every sentence of the document, tested by cells of all experiments. All intervals of a sentence
+/// hold together. The sound rounds of a cell that was then given up count as any others.
 ///
 /// # Panics
 /// Never: a test reads the data that are part of the program.
@@ -108,7 +109,8 @@ pub fn claims(cells: &[&Cell], processors: usize) -> Vec<ClaimResult> {
     judged.collect()
 }
 
-/// Every target of heapdrome's lgalloc whose cells were run. The intervals of all of them hold together.
+/// Every target of heapdrome's lgalloc whose cells were run. The intervals of all of them hold
+/// together.
 ///
 /// # Panics
 /// Never: a test reads the data that are part of the program.
@@ -131,8 +133,8 @@ fn judged_targets(cells: &[&Cell]) -> Vec<(Claim, (Holds, String))> {
     judged.collect()
 }
 
-/// Those of the cells whose further rounds could decide a target that is open, or that have fewer rounds
-/// than an interval of a sentence needs.
+/// Those of the cells whose further rounds could decide a target that is open, or that have fewer
+/// rounds than an interval of a sentence needs.
 #[must_use]
 pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
     let all: Vec<&Cell> = cells.iter().collect();
@@ -231,8 +233,8 @@ impl Test {
         }
     }
 
-    /// The figures of the rounds in which its cells have a sound report; those of the other cell are 1
-    /// where there is none.
+    /// The figures of the rounds in which its cells have a sound report; those of the other cell
+    /// are 1 where there is none.
     fn figures(&self, cells: &[&Cell]) -> (Vec<f64>, Vec<f64>) {
         let to = self.to.as_ref().and_then(|key| find(cells, key));
         let pair = |report: &PagingReport| {

@@ -178,8 +178,8 @@ impl Tools {
         command
     }
 
-    /// The option that makes the builder silent. An older ninja cannot be: it tells each file as it is done, in
-    /// an order that differs from run to run.
+    /// The option that makes the builder silent. An older ninja cannot be: it tells each file as it
+    /// is done, in an order that differs from run to run.
     fn silent(&self) -> Option<&'static str> {
         match self.kind {
             Builder::Make => Some("--silent"),

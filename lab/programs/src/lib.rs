@@ -75,9 +75,9 @@ impl fmt::Display for Event {
 
 /// A program that is ready to be raced.
 ///
-/// While it lives, no other heapdrome prepares the same one, and the cache is not cleaned: two races
-/// in one folder would remove each other's files. The same process may, for races that take turns: every run begins
-/// with [`Prepared::prepare`], or needs none.
+/// While it lives, no other heapdrome prepares the same one, and the cache is not cleaned: two
+/// races in one folder would remove each other's files. The same process may, for races that take
+/// turns: every run begins with [`Prepared::prepare`], or needs none.
 #[derive(Debug)]
 pub struct Prepared {
     /// The program and its arguments; where there is a server, those of its load.

@@ -1,4 +1,5 @@
-//! heapdrome's own libraries: carried inside the binary, and written into the cache to be preloaded.
+//! heapdrome's own libraries: carried inside the binary, and written into the cache to be
+//! preloaded.
 
 use std::path::PathBuf;
 

@@ -12,8 +12,8 @@ use heapdrome_system::child::{self, Ended, Limits};
 use crate::RegistryError;
 use crate::compiled::{Compiled, Set};
 
-/// How long a program may take. A basic one takes less than a second under a healthy allocator, and each of the
-/// others less than half a minute.
+/// How long a program may take. A basic one takes less than a second under a healthy allocator, and
+/// each of the others less than half a minute.
 fn limit_of(level: Level) -> Duration {
     Duration::from_secs(match level {
         Level::Basic => 10,
@@ -73,8 +73,8 @@ impl Checks {
         Ok(Self { compiled, level })
     }
 
-    /// Runs the programs under an entrant, the basic ones first; no others where one of them is served by another
-    /// allocator.
+    /// Runs the programs under an entrant, the basic ones first; no others where one of them is
+    /// served by another allocator.
     ///
     /// # Errors
     /// When a program cannot be started, or the person asked heapdrome to stop.

@@ -37,8 +37,8 @@ impl Compiled {
         source.program(&self.folder)
     }
 
-    /// Runs a command in a folder under an entrant, to its end or to that of its limits. The command is told
-    /// which library must serve it.
+    /// Runs a command in a folder under an entrant, to its end or to that of its limits. The
+    /// command is told which library must serve it.
     ///
     /// # Errors
     /// When it cannot be started or waited for, or the person asked heapdrome to stop.

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::requires::Requires;
 
-/// The optimisation flags of every allocator that heapdrome builds: the same for all, so that a race
-/// compares allocators and not flags.
+/// The optimisation flags of every allocator that heapdrome builds: the same for all, so that a
+/// race compares allocators and not flags.
 pub const OPTIMISATION: [&str; 2] = ["-O3", "-DNDEBUG"];
 
 /// One allocator with one set of settings.

@@ -45,8 +45,8 @@ const IN_CPP: Source =
 pub struct Misuses(Compiled);
 
 impl Misuses {
-    /// The wall time after which a program counts as hung; it takes a fraction of a second unless it
-    /// runs wild.
+    /// The wall time after which a program counts as hung; it takes a fraction of a second unless
+    /// it runs wild.
     pub const TIME: Duration = Duration::from_secs(20);
 
     /// The resident memory above which it does; it takes a few dozen MiB unless it runs wild.

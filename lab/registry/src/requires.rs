@@ -9,8 +9,8 @@ use serde::Deserialize;
 pub struct Requires {
     /// The oldest glibc that knows the setting: major and minor version.
     pub glibc: (u32, u32),
-    /// Whether programs must be able to ask for transparent huge pages: glibc does so only where the
-    /// kernel's mode is `madvise`.
+    /// Whether programs must be able to ask for transparent huge pages: glibc does so only where
+    /// the kernel's mode is `madvise`.
     #[serde(default)]
     pub huge_pages_by_madvise: bool,
 }

@@ -17,8 +17,8 @@ const LEAST: usize = 16;
 /// Columns between two ticks of the scale.
 const APART: f64 = 8.0;
 
-/// The drawing's lines, the scale first, none wider than `width`; none at all where there is nothing
-/// to draw or no room for it.
+/// The drawing's lines, the scale first, none wider than `width`; none at all where there is
+/// nothing to draw or no room for it.
 pub(crate) fn lines(sheet: &Sheet<'_>, width: usize, paint: Paint) -> Vec<String> {
     let rows: Vec<_> = rows(sheet);
     let known = rows.iter().filter_map(|row| row.compared);

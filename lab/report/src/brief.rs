@@ -28,7 +28,8 @@ const REASONS: usize = 3;
 pub struct Brief<'a> {
     /// The form of the text; more than 80 columns are not used.
     pub terminal: Terminal,
-    /// The argument of `heapdrome show` that finds this result: a file, or the name of a race that is kept.
+    /// The argument of `heapdrome show` that finds this result: a file, or the name of a race that
+    /// is kept.
     pub name: &'a str,
 }
 
@@ -99,7 +100,8 @@ fn glance(page: &mut Page, sheet: &Sheet<'_>) {
     page.line(&legend);
 }
 
-/// In how many processes the allocators served: `each allocator served malloc in 12 of 12 processes.`
+/// In how many processes the allocators served:
+/// `each allocator served malloc in 12 of 12 processes.`
 fn proof(sheet: &Sheet<'_>) -> Option<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for row in &sheet.rows {
@@ -186,8 +188,8 @@ fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
     told.collect()
 }
 
-/// The line that runs the command under `entrant`: with its environment where that fits into `room` columns, else by
-/// `heapdrome exec`.
+/// The line that runs the command under `entrant`: with its environment where that fits into `room`
+/// columns, else by `heapdrome exec`.
 fn use_line(entrant: &EntrantResult, command: &[String], room: usize) -> String {
     let library = entrant.library.as_ref();
     let library = library.map(|path| ("LD_PRELOAD".to_owned(), path.to_string_lossy().into()));

@@ -139,8 +139,8 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
     }
 }
 
-/// Whether there are races or tested sentences; other collections of tables are experiments of their
-/// own.
+/// Whether there are races or tested sentences; other collections of tables are experiments of
+/// their own.
 pub(crate) fn speaks_of_a_document(collection: &Collection) -> bool {
     !Kind::of(collection).is_empty()
 }

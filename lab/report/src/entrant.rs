@@ -25,8 +25,9 @@ pub(crate) fn median(series: Option<&Series>) -> Option<f64> {
     median.is_finite().then_some(median)
 }
 
-/// User and system time together: the sum of their medians, and the sums of their samples. A sum is called far from the
-/// rest where one of its parts is and it lies beyond every sum of which none is.
+/// User and system time together: the sum of their medians, and the sums of their samples. A sum is
+/// called far from the rest where one of its parts is and it lies beyond every sum of which none
+/// is.
 pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     let user = entrant.user_s.as_ref()?;
     let system = entrant.system_s.as_ref()?;

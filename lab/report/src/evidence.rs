@@ -25,8 +25,8 @@ const YARDSTICK: &str = "cheapest";
 /// The heading over what comes from the run that followed every block.
 const FOLLOWED: &str = "From one untimed run that followed every block";
 
-/// The evidence of the entrant of this name in lines of at most `width` columns; `None` where the race
-/// had no such entrant.
+/// The evidence of the entrant of this name in lines of at most `width` columns; `None` where the
+/// race had no such entrant.
 pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<String> {
     let known = |row: &&EntrantResult| row.role != Role::Twin && row.allocator == allocator;
     let row = result.entrants.iter().find(known)?;

@@ -1,4 +1,5 @@
-//! The table of the default output: each judged figure with its ratio to the baseline, in few columns.
+//! The table of the default output: each judged figure with its ratio to the baseline, in few
+//! columns.
 
 use heapdrome_schema::{Bytes, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
 
@@ -86,9 +87,9 @@ pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
     format!("{baseline}'s median; {others}{interval}; {NO_CLEAR_DIFFERENCE} no clear difference")
 }
 
-/// One figure: its value, its ratio, the interval; `None` where no entrant has it. The baseline's value is its median,
-/// another's the ratio times that: medians of all runs follow the machine, which ratios within rounds do not, and
-/// entrants need not have run the same rounds.
+/// One figure: its value, its ratio, the interval; `None` where no entrant has it. The baseline's
+/// value is its median, another's the ratio times that: medians of all runs follow the machine,
+/// which ratios within rounds do not, and entrants need not have run the same rounds.
 fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
     let unit = Unit::of(sheet, figure)?;
     let median = |entrant| Some(figure.series(sheet, entrant)?.median);

@@ -208,7 +208,8 @@ fn calls(entrant: &EntrantResult) -> String {
 /// The most numbers of notes that a row shows.
 const MOST_MARKS: usize = 3;
 
-/// The numbers of notes: `1,3`; of more than three, the first two and a sign that [`more_marks`] explains.
+/// The numbers of notes: `1,3`; of more than three, the first two and a sign that [`more_marks`]
+/// explains.
 fn marks(marks: &[usize]) -> String {
     let has_more = marks.len() > MOST_MARKS;
     let text: Vec<_> = marks

@@ -22,8 +22,8 @@ const LEAST: Bytes = Bytes(1 << 20);
 /// Share of a tree's peak that the largest reading of its parts must reach to stand for the peak.
 const NEAR_PEAK: f64 = 0.8;
 
-/// Parts of the memory at its largest reading. `None` if no reading came near the peak, as in a run that ends after
-/// a few readings.
+/// Parts of the memory at its largest reading. `None` if no reading came near the peak, as in a run
+/// that ends after a few readings.
 pub(crate) fn at_most(entrant: &EntrantResult) -> Option<&MemoryParts> {
     largest(entrant).filter(|parts| {
         let peak = entrant.peak_tree_bytes.as_ref();
@@ -133,8 +133,8 @@ fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
     )
 }
 
-/// Where resident memory says more or less than what is held, one line each that names the entrants; then how long
-/// trees were idle.
+/// Where resident memory says more or less than what is held, one line each that names the
+/// entrants; then how long trees were idle.
 pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
     let of_all = |tell: fn(&EntrantResult) -> Option<String>| {
         let told = sheet.rows.iter().filter_map(|row| {

@@ -1,5 +1,5 @@
-//! What a reader should know about the entrants that count, each note once: where it differs from entrant to entrant by
-//! its figure alone, it names them with their figures.
+//! What a reader should know about the entrants that count, each note once: where it differs from
+//! entrant to entrant by its figure alone, it names them with their figures.
 
 use heapdrome_schema::{EntrantResult, Output, ProofSummary, Series, Unserved, UnservedReason};
 
@@ -56,7 +56,8 @@ struct Joined {
 }
 
 impl Joined {
-    /// The sentence; where figures differ it has each of them in their place, after the names of those who share it.
+    /// The sentence; where figures differ it has each of them in their place, after the names of
+    /// those who share it.
     fn text(&self) -> String {
         let Note {
             before,
@@ -91,7 +92,8 @@ impl Joined {
 pub(crate) struct Notes(Vec<Joined>);
 
 impl Notes {
-    /// The numbers, from 1, of the notes on this entrant; those that others have as well are shared.
+    /// The numbers, from 1, of the notes on this entrant; those that others have as well are
+    /// shared.
     pub(crate) fn on(&mut self, entrant: &EntrantResult) -> Vec<usize> {
         let name = foreign::name(&entrant.allocator);
         let notes = on_entrant(entrant).into_iter();

@@ -46,7 +46,8 @@ pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
     format!("{shows}; {name} against itself {itself}.")
 }
 
-/// The judged figures and the smallest differences in them that the race could have shown, where those are known.
+/// The judged figures and the smallest differences in them that the race could have shown, where
+/// those are known.
 pub(crate) fn smallest_differences(result: &RaceResult) -> Vec<(String, f64)> {
     let Some(noise) = &result.noise_floor else {
         return Vec::new();

@@ -1,7 +1,7 @@
 //! Why an entrant is better than the baseline: one sentence, chosen by what was measured.
 //!
-//! A cause is named only where its own figure accounts for at least a third of the gain. Nothing here is a
-//! bound on what another allocator could reach.
+//! A cause is named only where its own figure accounts for at least a third of the gain. Nothing
+//! here is a bound on what another allocator could reach.
 
 mod cause;
 
@@ -15,7 +15,8 @@ use crate::entrant::versus;
 use crate::foreign;
 use crate::words;
 
-/// Share of a gain from which on a cause saves more than all of it; runs that are followed differ from timed ones.
+/// Share of a gain from which on a cause saves more than all of it; runs that are followed differ
+/// from timed ones.
 const OVER: f64 = 1.2;
 
 /// Share of the best gain that a cheaper change must bring to be named.
@@ -82,7 +83,8 @@ pub enum Cause {
     },
     /// Nothing that was recorded accounts for it.
     Unexplained {
-        /// Share of the processor time saved that less time in calls accounts for, where it is some.
+        /// Share of the processor time saved that less time in calls accounts for, where it is
+        /// some.
         in_calls: Option<f64>,
     },
     /// The timed runs do not account for it, and no other run was made.
@@ -197,8 +199,8 @@ fn part(share: f64) -> String {
 }
 
 impl Reason {
-    /// The cause as what the entrant does, without its name: `takes 44 times fewer page faults`. `None`
-    /// where nothing that was recorded explains the gain.
+    /// The cause as what the entrant does, without its name: `takes 44 times fewer page faults`.
+    /// `None` where nothing that was recorded explains the gain.
     pub fn clause(&self) -> Option<String> {
         Some(match &self.cause {
             Cause::PageFaults {

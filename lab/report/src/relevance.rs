@@ -1,19 +1,19 @@
 //! Whether malloc can matter for a command at all.
 //!
-//! A program with an arena, a pool or a private allocator of its own is proven to be served, since its
-//! few calls are. That no allocator is faster or smaller then says nothing about allocators.
+//! A program with an arena, a pool or a private allocator of its own is proven to be served, since
+//! its few calls are. That no allocator is faster or smaller then says nothing about allocators.
 
 use heapdrome_schema::{Bytes, CPU, EntrantResult, ProofSummary, Role, Status, Verdict, WALL};
 
 use crate::entrant::median;
 use crate::words::count;
 
-/// Seconds that a call takes at most, as a rule: allocators take 5 to 50 ns for a pair of malloc and
-/// free, and a miss of the cache is 100 ns.
+/// Seconds that a call takes at most, as a rule: allocators take 5 to 50 ns for a pair of malloc
+/// and free, and a miss of the cache is 100 ns.
 const CALL: f64 = 100e-9;
 
-/// Seconds that a page fault takes at most, as a rule: half a microsecond where the machine is real,
-/// and 2 where it is virtual and the page must be cleared.
+/// Seconds that a page fault takes at most, as a rule: half a microsecond where the machine is
+/// real, and 2 where it is virtual and the page must be cleared.
 const FAULT: f64 = 2e-6;
 
 /// Bytes that a page fault makes resident.
@@ -26,8 +26,8 @@ const SHARE: f64 = 0.01;
 /// allocator's own.
 const AT_START: f64 = (2 << 20) as f64;
 
-/// How many times the requested bytes, and what processes have at their start, must be resident before
-/// the rest cannot come from malloc. An allocator's own overhead stays far below.
+/// How many times the requested bytes, and what processes have at their start, must be resident
+/// before the rest cannot come from malloc. An allocator's own overhead stays far below.
 const FAR_MORE: f64 = 3.0;
 
 /// Remarks on a command that hardly uses malloc, by its time and by its memory.
@@ -61,8 +61,8 @@ fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     little_time(baseline, proof, &rivals)
 }
 
-/// Calls are too few to matter, and so are the bytes that they ask for, or no entrant takes more page
-/// faults than another; and no difference in time was shown.
+/// Calls are too few to matter, and so are the bytes that they ask for, or no entrant takes more
+/// page faults than another; and no difference in time was shown.
 fn little_time(
     baseline: &EntrantResult,
     proof: &ProofSummary,

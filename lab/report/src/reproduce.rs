@@ -10,7 +10,8 @@ pub(crate) fn command_line(result: &RaceResult) -> Vec<String> {
     seeded(&result.asked, result.seed)
 }
 
-/// The words of the command line of a collection. Its races have the seed of the first; one without races has none.
+/// The words of the command line of a collection. Its races have the seed of the first; one without
+/// races has none.
 pub(crate) fn collection_line(collection: &Collection) -> Vec<String> {
     match collection.races.first() {
         Some(race) => seeded(&collection.asked, race.result.seed),

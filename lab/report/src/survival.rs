@@ -11,7 +11,8 @@ pub fn kind(swap: bool) -> &'static str {
     KINDS[usize::from(swap)]
 }
 
-/// Who needs the least without swap, and with it, as a remark each. One limit alone is not compared with anything.
+/// Who needs the least without swap, and with it, as a remark each. One limit alone is not compared
+/// with anything.
 #[must_use]
 pub fn needs_least(rows: &[Survival]) -> Vec<String> {
     let of = |swap: bool| rows.iter().filter(move |row| row.swap == swap);
@@ -19,7 +20,8 @@ pub fn needs_least(rows: &[Survival]) -> Vec<String> {
     remarks.into_iter().flatten().collect()
 }
 
-/// Names every allocator of `rows` whose limit cannot be told from the smallest: it may need as little.
+/// Names every allocator of `rows` whose limit cannot be told from the smallest: it may need as
+/// little.
 fn least(rows: &[&Survival]) -> Option<String> {
     let known: Vec<_> = rows
         .iter()

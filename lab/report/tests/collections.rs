@@ -116,7 +116,8 @@ fn over(collection: &Collection) -> String {
     line.expect("a sentence over the sweep").to_owned()
 }
 
-/// Sets the wall time of `name` at the value in this place, relative to the baseline's, known to a fiftieth.
+/// Sets the wall time of `name` at the value in this place, relative to the baseline's, known to a
+/// fiftieth.
 fn at(collection: &mut Collection, place: usize, name: &str, ratio: f64) {
     let verdict = match ratio {
         less if less < 0.98 => Verdict::Faster,

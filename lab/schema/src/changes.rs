@@ -47,8 +47,8 @@ pub struct Change {
     pub new: f64,
     /// The figure itself, new over old; `None` where the machines differ or the rounds are too few.
     pub itself: Option<Factor>,
-    /// The ratio to the baseline, new over old; `None` for the baseline, and where the two baselines
-    /// are not the same or the rounds are too few.
+    /// The ratio to the baseline, new over old; `None` for the baseline, and where the two
+    /// baselines are not the same or the rounds are too few.
     pub beside_baseline: Option<Factor>,
     /// What every factor that counts says together; `None` where there is none.
     pub verdict: Option<Verdict>,

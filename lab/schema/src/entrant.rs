@@ -43,8 +43,8 @@ pub struct Entrant {
     /// Faults of its `operator new`, which concern only commands that call that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults_of_new: Vec<String>,
-    /// Whether it is the command as it runs today: nothing is preloaded, and whichever object serves
-    /// malloc is the right one. `library` is then the object that was seen to serve.
+    /// Whether it is the command as it runs today: nothing is preloaded, and whichever object
+    /// serves malloc is the right one. `library` is then the object that was seen to serve.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_is: bool,
 }
@@ -53,8 +53,9 @@ pub struct Entrant {
 /// between them.
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
-/// The value of the variable `name` for an entrant that sets it to `own` where the command's environment
-/// has it as `given`. The entrant's takes its place, but glibc's tunables are merged one by one.
+/// The value of the variable `name` for an entrant that sets it to `own` where the command's
+/// environment has it as `given`. The entrant's takes its place, but glibc's tunables are merged
+/// one by one.
 pub fn merged_setting(name: &str, own: &str, given: Option<&str>) -> String {
     let given = given.filter(|_| name == TUNABLES).unwrap_or_default();
     let tunable = |setting: &str| setting.split('=').next().map(str::to_owned);

@@ -96,8 +96,9 @@ pub fn source_name(path: &Path) -> &Path {
     }
 }
 
-/// Reads the result of a race, or a collection of them: only a collection has `races`. The file may be compressed
-/// by gzip, whatever its name is. The path `-` is standard input, which can be read once.
+/// Reads the result of a race, or a collection of them: only a collection has `races`. The file may
+/// be compressed by gzip, whatever its name is. The path `-` is standard input, which can be read
+/// once.
 ///
 /// # Errors
 /// When the file cannot be read, is not a whole result, or has a schema that is not known.

@@ -25,7 +25,8 @@ pub fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Returns the content of a file that is to be called `path`: compressed if that name ends in `.gz`.
+/// Returns the content of a file that is to be called `path`: compressed if that name ends in
+/// `.gz`.
 ///
 /// # Errors
 /// When the encoder fails, which it does not do in memory.
@@ -39,7 +40,8 @@ pub fn compressed_if_named(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
 /// Decompresses a gzip file, of which several may stand one after the other.
 ///
 /// # Errors
-/// With [`std::io::ErrorKind::UnexpectedEof`] when its end is missing, and otherwise when it is damaged.
+/// With [`std::io::ErrorKind::UnexpectedEof`] when its end is missing, and otherwise when it is
+/// damaged.
 pub(crate) fn decompressed(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     MultiGzDecoder::new(bytes).read_to_end(&mut text)?;

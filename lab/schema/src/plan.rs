@@ -37,7 +37,8 @@ pub struct Server {
     pub ready: String,
     /// How long the server may take to answer.
     pub ready_within: Nanoseconds,
-    /// How long it is left alone after its load before its memory is read, in runs that watch memory.
+    /// How long it is left alone after its load before its memory is read, in runs that watch
+    /// memory.
     #[serde(default)]
     pub idle: Nanoseconds,
 }
@@ -72,13 +73,13 @@ pub struct Stopping {
     /// Start nothing that would end after the race has taken this long, runs under the witness and
     /// memory runs included.
     pub max_time: Option<Nanoseconds>,
-    /// Whether, from `min_rounds` on, an entrant runs no more rounds once nothing is open on it. The
-    /// race ends when nothing is open on anyone.
+    /// Whether, from `min_rounds` on, an entrant runs no more rounds once nothing is open on it.
+    /// The race ends when nothing is open on anyone.
     #[serde(default)]
     pub until_decided: bool,
     /// Distance from 1 within which an interval shows that a difference does not matter, as a
-    /// fraction (0.02 is 2%). The race ends once every judged interval excludes 1 or lies within it;
-    /// `None` where the intervals' width, or targets, decide instead.
+    /// fraction (0.02 is 2%). The race ends once every judged interval excludes 1 or lies within
+    /// it; `None` where the intervals' width, or targets, decide instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
     /// The time that rounds may take, where no limit was set.
@@ -90,8 +91,8 @@ pub struct Stopping {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// The workload that the command comes from, as words quoted for a shell: its name, `--quick`
-    /// for its small form, and its parameters, such as `build --quick` or `rptest threads=2`; `None`
-    /// for a command of the user's own.
+    /// for its small form, and its parameters, such as `build --quick` or `rptest threads=2`;
+    /// `None` for a command of the user's own.
     #[serde(default)]
     pub workload: Option<String>,
     /// Rounds that are run and thrown away before the first counted round.
@@ -116,12 +117,12 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Figures read from the command's own output.
     pub metrics: Vec<Metric>,
-    /// The figures that are judged, by their names in a result: they share the level, and decide who
-    /// leaves and when the race ends.
+    /// The figures that are judged, by their names in a result: they share the level, and decide
+    /// who leaves and when the race ends.
     #[serde(default = "wall_alone")]
     pub judged: Vec<String>,
-    /// The names of those among `metrics` that the workload reports about itself; one of them may be
-    /// missing from a run.
+    /// The names of those among `metrics` that the workload reports about itself; one of them may
+    /// be missing from a run.
     #[serde(default)]
     pub figures: Vec<String>,
     /// The server that the command loads, if it does.
@@ -142,8 +143,8 @@ pub struct Options {
     /// Whether the race goes on where the entrants do different amounts of work.
     #[serde(default)]
     pub allow_different_work: bool,
-    /// The role that the command as it runs today takes, where it chooses an allocator itself; `None`
-    /// where it does not race.
+    /// The role that the command as it runs today takes, where it chooses an allocator itself;
+    /// `None` where it does not race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_is: Option<Role>,
     /// Whether no proof is taken: nothing shows which object served malloc, and every row counts.

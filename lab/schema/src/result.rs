@@ -276,8 +276,8 @@ pub struct RaceResult {
     pub seed: u64,
     /// Complete rounds: in each, every entrant that still raced ran once.
     pub rounds: u32,
-    /// The rounds that every entrant ran whatever the figures showed, where what they showed decided
-    /// who ran more.
+    /// The rounds that every entrant ran whatever the figures showed, where what they showed
+    /// decided who ran more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_rounds: Option<u32>,
     /// Whether the race ended by itself, and why.

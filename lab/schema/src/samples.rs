@@ -3,8 +3,9 @@
 use crate::{EntrantResult, RaceResult, Role, Series, Status};
 
 impl EntrantResult {
-    /// The samples of a figure in the order of the rounds: one of [`COMMON_FIGURES`](crate::COMMON_FIGURES), or one that
-    /// the command or the workload reported. `None` where no run has it.
+    /// The samples of a figure in the order of the rounds: one of
+    /// [`COMMON_FIGURES`](crate::COMMON_FIGURES), or one that the command or the workload reported.
+    /// `None` where no run has it.
     pub fn samples(&self, figure: &str) -> Option<Vec<f64>> {
         let all = |series: &Option<Series>| series.as_ref().map(|series| series.samples.clone());
         let found = match figure {

@@ -68,11 +68,12 @@ pub struct Survival {
 }
 
 impl Survival {
-    /// Runs, under a limit and without one, that show how much slower a command is; the time of fewer is
-    /// mostly chance.
+    /// Runs, under a limit and without one, that show how much slower a command is; the time of
+    /// fewer is mostly chance.
     pub const FEWEST_RUNS: usize = 3;
 
-    /// Whether the runs under a limit all finished, and are enough to show how much slower the command is.
+    /// Whether the runs under a limit all finished, and are enough to show how much slower the
+    /// command is.
     #[must_use]
     pub fn shows_slowdown(&self, trial: &Trial) -> bool {
         let runs = trial.wall_s.len().min(self.unlimited_s.len());
@@ -89,8 +90,9 @@ impl Survival {
         smallest.any(|trial| trial.runs() == 1)
     }
 
-    /// The largest limit that was too small, in bytes; zero if none was. The command needs more than this, and at
-    /// most [`smallest_bytes`](Self::smallest_bytes): a search ends when the two are as close as its precision asks.
+    /// The largest limit that was too small, in bytes; zero if none was. The command needs more
+    /// than this, and at most [`smallest_bytes`](Self::smallest_bytes): a search ends when the two
+    /// are as close as its precision asks.
     #[must_use]
     pub fn insufficient_bytes(&self) -> u64 {
         let smallest = self.smallest_bytes.unwrap_or(u64::MAX);

@@ -47,7 +47,8 @@ pub fn make_folder(path: &Path) -> Result<(), FolderError> {
     })
 }
 
-/// What the system said of making `thing` in `folder`, in words that speak of what the caller named.
+/// What the system said of making `thing` in `folder`, in words that speak of what the caller
+/// named.
 fn told(thing: &str, folder: &Path, source: &Error) -> String {
     let is_there = folder.is_dir();
     let folder = folder.display();
@@ -76,8 +77,8 @@ fn told(thing: &str, folder: &Path, source: &Error) -> String {
 }
 
 /// Writes `contents` into a temporary file beside `path`, then renames it, so that a reader never
-/// sees half of it. A link stays, and what it leads to is replaced. What is no file, such as a pipe, is written
-/// directly.
+/// sees half of it. A link stays, and what it leads to is replaced. What is no file, such as a
+/// pipe, is written directly.
 ///
 /// # Errors
 /// When the file cannot be written; nothing is left behind then.
@@ -112,8 +113,8 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     found.map_err(|source| failed(path, target.as_deref(), source))
 }
 
-/// Where the new file is put: at `path`, or where the link leads that is there. `None` where something is that no
-/// file may replace, such as a pipe or a folder.
+/// Where the new file is put: at `path`, or where the link leads that is there. `None` where
+/// something is that no file may replace, such as a pipe or a folder.
 fn replaced(path: &Path) -> Option<PathBuf> {
     match std::fs::metadata(path) {
         Ok(old) if old.is_file() && path.is_symlink() => std::fs::canonicalize(path).ok(),

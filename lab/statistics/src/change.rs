@@ -1,10 +1,10 @@
 //! How a figure changed from one race to another.
 //!
 //! The rounds of two races do not pair, so the two estimates are independent: the change is the
-//! difference of their logarithms, and its error that of both. Within a race the estimate is the one
-//! that judges it, a trimmed mean of logarithms; two of them are compared as Yuen (1974) does, with
-//! the degrees of freedom of Welch (1947) and Satterthwaite (1946). `docs/statistics.md` has the
-//! error rates.
+//! difference of their logarithms, and its error that of both. Within a race the estimate is the
+//! one that judges it, a trimmed mean of logarithms; two of them are compared as Yuen (1974) does,
+//! with the degrees of freedom of Welch (1947) and Satterthwaite (1946). `docs/statistics.md` has
+//! the error rates.
 
 use crate::Interval;
 use crate::independent::half_width;
@@ -12,9 +12,9 @@ use crate::rounds::{half_a_step, log_ratios, logarithms};
 use crate::rule::FEWEST_ROUNDS;
 use crate::trimmed::{Trimmed, degrees_of_freedom, trimmed_mean};
 
-/// The share of the level that is spent. The rest pays for races that stop when they are precise: they
-/// stop the sooner the less noise they happen to have seen. Simulations showed that it takes about that
-/// much.
+/// The share of the level that is spent. The rest pays for races that stop when they are precise:
+/// they stop the sooner the less noise they happen to have seen. Simulations showed that it takes
+/// about that much.
 const SPENDABLE: f64 = 0.5;
 
 /// A figure of one entrant in one race, in the order of the rounds.
@@ -44,12 +44,13 @@ struct Side {
     floor: f64,
 }
 
-/// The factor by which a figure changed from `old` to `new`, with an interval at `confidence` (0.95)
-/// for one look at two races that are done: 1.02 is 2% more. Where both have the baseline's figures
-/// it is the ratio of their ratios, from which cancels what the two races had not in common.
+/// The factor by which a figure changed from `old` to `new`, with an interval at `confidence`
+/// (0.95) for one look at two races that are done: 1.02 is 2% more. Where both have the baseline's
+/// figures it is the ratio of their ratios, from which cancels what the two races had not in
+/// common.
 ///
-/// `resolution` is the step in which the figures were read, in their own unit; the interval is never
-/// narrower than one step allows. Undefined figures (NaN) are left out.
+/// `resolution` is the step in which the figures were read, in their own unit; the interval is
+/// never narrower than one step allows. Undefined figures (NaN) are left out.
 ///
 /// `None` with fewer than [`FEWEST_ROUNDS`] rounds in either.
 pub fn change(
@@ -189,8 +190,8 @@ mod tests {
         held.count() as f64 / 4000.0
     }
 
-    /// 97.5%, as half of the level is spent, within what 4000 trials can tell (three standard errors
-    /// are 0.7%) and what trimming costs.
+    /// 97.5%, as half of the level is spent, within what 4000 trials can tell (three standard
+    /// errors are 0.7%) and what trimming costs.
     #[test]
     fn the_interval_covers_as_it_says() {
         for (counts, noise) in [

@@ -1,6 +1,6 @@
 //! Huber's estimate of an additive model: the logarithm of a figure is the sum of an effect of its
-//! entrant, an effect of its round and noise. Residuals count up to one scale, so that spikes bend no
-//! effect.
+//! entrant, an effect of its round and noise. Residuals count up to one scale, so that spikes bend
+//! no effect.
 
 use crate::median;
 use crate::rounds::Cells;
@@ -26,7 +26,8 @@ pub(crate) struct Fit {
     pub(crate) entrants: Vec<f64>,
     /// The effect of each round.
     pub(crate) rounds: Vec<f64>,
-    /// The standard deviation of the noise, by the median absolute residual; zero where nothing varies.
+    /// The standard deviation of the noise, by the median absolute residual; zero where nothing
+    /// varies.
     pub(crate) scale: f64,
 }
 
@@ -80,7 +81,8 @@ impl Cells {
         fit
     }
 
-    /// The residuals of an entrant in units of the clip, within -1 and 1; zero where it has no figure.
+    /// The residuals of an entrant in units of the clip, within -1 and 1; zero where it has no
+    /// figure.
     pub(crate) fn scores<'a>(
         &'a self,
         fit: &'a Fit,
@@ -226,8 +228,8 @@ mod tests {
     use super::*;
     use crate::Rounds;
 
-    /// A figure of four entrants, the first two the baseline and its twin, each a sum of effects and a
-    /// noise that alternates.
+    /// A figure of four entrants, the first two the baseline and its twin, each a sum of effects
+    /// and a noise that alternates.
     fn figures(spike: f64) -> Vec<Vec<f64>> {
         let noise = [0.01, -0.02, 0.015, -0.005, 0.0];
         let figure = |entrant: usize, round: usize| {

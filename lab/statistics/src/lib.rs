@@ -4,8 +4,8 @@
 //! given in the order of the rounds, and two series belong together by index: sample `i` of each
 //! comes from round `i`. Undefined samples (NaN) mark rounds that are missing and are left out.
 //!
-//! - [`Rule::compare_within`] gives the ratio of an entrant to the baseline with an interval that holds
-//!   at every round at which one looks, over all comparisons of the race together;
+//! - [`Rule::compare_within`] gives the ratio of an entrant to the baseline with an interval that
+//!   holds at every round at which one looks, over all comparisons of the race together;
 //! - [`leader_over`] and [`is_decided`] say who is beaten, and on whom nothing is open;
 //! - [`Stopping::decide`] says whether the race has run long enough;
 //! - [`change`] and [`ratio_of_means`] are for series of different races, whose rounds do not pair;

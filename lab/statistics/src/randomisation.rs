@@ -1,9 +1,10 @@
-//! The exact randomisation test of one entrant beside another, and the interval that follows from it.
+//! The exact randomisation test of one entrant beside another, and the interval that follows from
+//! it.
 //!
-//! If two entrants, and the twin of the second, do not differ, each round might as well have given their
-//! figures to them in any other order. Huber's model with one common effect for them gives every run a
-//! score that does not depend on that order, so the sum of the first one's scores has a known
-//! distribution: in each round one of the scores, each with the same probability.
+//! If two entrants, and the twin of the second, do not differ, each round might as well have given
+//! their figures to them in any other order. Huber's model with one common effect for them gives
+//! every run a score that does not depend on that order, so the sum of the first one's scores has a
+//! known distribution: in each round one of the scores, each with the same probability.
 
 use std::mem;
 
@@ -15,13 +16,13 @@ use crate::rounds::Cells;
 /// Most entrants that are alike: the two that are compared, and the twin of the second.
 const MOST_ALIKE: usize = 3;
 
-/// Scores are rounded to whole steps, which are part of the statistic: the test stays exact. There are
-/// about this many steps between 0 and the clip over all rounds together, within the range.
+/// Scores are rounded to whole steps, which are part of the statistic: the test stays exact. There
+/// are about this many steps between 0 and the clip over all rounds together, within the range.
 const STEPS_OF_ALL_ROUNDS: usize = 1_000;
 const STEPS: [usize; 2] = [5, 50];
 
-/// How often the excess of the first one's variance counts. Rounds that happen to agree hide a part of it;
-/// where there is a difference to show, there is no excess.
+/// How often the excess of the first one's variance counts. Rounds that happen to agree hide a part
+/// of it; where there is a difference to show, there is no excess.
 const WEIGHT_OF_EXCESS: f64 = 4.0;
 
 /// Rounds above which the sum counts as normal: its exact tail would take milliseconds.
@@ -30,12 +31,14 @@ const MANY: usize = 300;
 /// Deviates below this are far from any critical value, so that the normal distribution serves.
 const FAR_INSIDE: f64 = 0.5;
 
-/// How near, in standard deviations, an end of the interval is found, and as a share of the half-width.
+/// How near, in standard deviations, an end of the interval is found, and as a share of the
+/// half-width.
 const NEAR: f64 = 0.01;
 const NARROW: f64 = 0.002;
 const MOST_TRIALS: usize = 40;
 
-/// How often the distance of a trial grows before the end counts as out of reach, and by what factors.
+/// How often the distance of a trial grows before the end counts as out of reach, and by what
+/// factors.
 const MOST_GROWTHS: usize = 8;
 const GROWTH: [f64; 2] = [1.2, 2.0];
 
@@ -75,8 +78,8 @@ impl<'a> Randomisation<'a> {
         }
     }
 
-    /// The estimate of the log ratio, at which the test finds nothing at all, by the model in which the
-    /// two differ; and the scale of the noise around it.
+    /// The estimate of the log ratio, at which the test finds nothing at all, by the model in which
+    /// the two differ; and the scale of the noise around it.
     pub(crate) fn estimate(&mut self) -> [f64; 2] {
         let differing = Groups {
             first: 1,
@@ -89,8 +92,8 @@ impl<'a> Randomisation<'a> {
         [effects[0] - effects[1], self.fit.scale]
     }
 
-    /// How far from the estimate the values on one side (1 or -1) are first rejected: the tail of the
-    /// test is that of the normal distribution at `critical`. `None` where no value is.
+    /// How far from the estimate the values on one side (1 or -1) are first rejected: the tail of
+    /// the test is that of the normal distribution at `critical`. `None` where no value is.
     pub(crate) fn distance(
         &mut self,
         [centre, noise]: [f64; 2],
@@ -134,7 +137,8 @@ impl<'a> Randomisation<'a> {
         if variance == 0.0 {
             return 0.0;
         }
-        // One that is noisier than those that it is compared with has a wider sum than the test expects.
+        // One that is noisier than those that it is compared with has a wider sum than the test
+        // expects.
         let rounds = draws.len() as f64;
         let own = (squares - total * total / rounds) / (rounds - 1.0) * rounds;
         let excess = (own / variance - 1.0).max(0.0);
@@ -171,8 +175,8 @@ impl<'a> Randomisation<'a> {
     }
 }
 
-/// The probability that the drawn scores exceed what is expected by `total` or more, on the side of its
-/// sign.
+/// The probability that the drawn scores exceed what is expected by `total` or more, on the side of
+/// its sign.
 fn tail(draws: &[Draw], total: f64) -> f64 {
     let side = if total < 0.0 { -1 } else { 1 };
     let greatest = |draw: &Draw| {
@@ -221,8 +225,8 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
 /// A distance and the excess there.
 type Trial = (f64, f64);
 
-/// The greatest distance tried without excess and the least one with, around `guess`; `None` where the
-/// excess stays below zero. At no distance it is `-critical`.
+/// The greatest distance tried without excess and the least one with, around `guess`; `None` where
+/// the excess stays below zero. At no distance it is `-critical`.
 fn bracket(guess: f64, critical: f64, excess: &mut impl FnMut(f64) -> f64) -> Option<[Trial; 2]> {
     let mut inside = (0.0, -critical);
     let mut distance = guess;

@@ -12,8 +12,8 @@ pub struct Rounds<'a> {
     resolution: f64,
 }
 
-/// The logarithms of the figures in the rounds that two compared entrants both have: first those of the
-/// two, then those of the twin of the second, then all others'.
+/// The logarithms of the figures in the rounds that two compared entrants both have: first those of
+/// the two, then those of the twin of the second, then all others'.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
     /// How many rounds there are.
@@ -29,14 +29,14 @@ pub(crate) struct Cells {
 }
 
 impl<'a> Rounds<'a> {
-    /// The figures of each entrant in the order of the rounds; NaN where a round has none. An entrant
-    /// that left the race has fewer.
+    /// The figures of each entrant in the order of the rounds; NaN where a round has none. An
+    /// entrant that left the race has fewer.
     ///
     /// `twin` has the places of the baseline and of its twin, two entrants that are the same one.
-    /// `resolution` is the step in which the figures were measured, in their own unit (a page for memory,
-    /// a clock tick for times, 1 for counts). A figure below it counts as one step, and no interval is
-    /// narrower than one step allows. With a resolution of zero, figures that are not positive are left
-    /// out.
+    /// `resolution` is the step in which the figures were measured, in their own unit (a page for
+    /// memory, a clock tick for times, 1 for counts). A figure below it counts as one step, and no
+    /// interval is narrower than one step allows. With a resolution of zero, figures that are not
+    /// positive are left out.
     pub fn new(
         entrants: impl IntoIterator<Item = &'a [f64]>,
         twin: Option<[usize; 2]>,

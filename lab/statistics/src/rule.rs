@@ -21,8 +21,8 @@ const SPENDABLE: f64 = 0.85;
 /// Rounds after which half of that share is spent.
 const HALF_SPENT: f64 = 20.0;
 
-/// Rounds before which the randomisation test does not judge, and by what factor its least tail must lie
-/// below the one wanted.
+/// Rounds before which the randomisation test does not judge, and by what factor its least tail
+/// must lie below the one wanted.
 const FEWEST_TO_TEST: usize = 10;
 const ROOM: f64 = 20.0;
 
@@ -179,10 +179,11 @@ impl Rule {
         self.compare_within(&pair, 0, 1)
     }
 
-    /// Compares the entrant at place `own` with the one at place `other`, in the rounds that both have.
+    /// Compares the entrant at place `own` with the one at place `other`, in the rounds that both
+    /// have.
     ///
-    /// All others say what each round was like. Where one of the two is the baseline or its twin and the
-    /// other one is neither, the runs of both baselines count.
+    /// All others say what each round was like. Where one of the two is the baseline or its twin
+    /// and the other one is neither, the runs of both baselines count.
     ///
     /// `None` with fewer than [`FEWEST_ROUNDS`] rounds that both have.
     ///
@@ -281,8 +282,8 @@ impl Rule {
         ((critical + margin) * error).max(estimate.floor)
     }
 
-    /// How many standard errors the interval reaches to each side after `rounds` rounds of a race whose
-    /// baseline has a twin.
+    /// How many standard errors the interval reaches to each side after `rounds` rounds of a race
+    /// whose baseline has a twin.
     fn critical(&self, rounds: usize) -> f64 {
         let Critical { normal, student } = self.by_rounds(rounds);
         let least_tail = 3.0_f64.powi(-i32::try_from(rounds).unwrap_or(i32::MAX));
@@ -324,8 +325,8 @@ fn by_randomisation(cells: &Cells, critical: f64, student: Ends) -> Ends {
     }
 }
 
-/// Whether the tail of the randomisation test is small enough after `rounds` rounds to reach the critical
-/// value `normal`, with room for rounds whose scores are equal.
+/// Whether the tail of the randomisation test is small enough after `rounds` rounds to reach the
+/// critical value `normal`, with room for rounds whose scores are equal.
 fn reaches(rounds: usize, least_tail: f64, normal: f64) -> bool {
     rounds >= FEWEST_TO_TEST && least_tail * ROOM <= upper_tail(normal)
 }

@@ -1,8 +1,8 @@
 //! Which questions a race has answered: who is beaten, and on whom nothing is open.
 //!
-//! All intervals to the baseline hold together at every look, so whatever follows from several of them
-//! holds as often as they do: a rival whose interval lies wholly below another's has the smaller
-//! ratio, and no test of its own is needed for that.
+//! All intervals to the baseline hold together at every look, so whatever follows from several of
+//! them holds as often as they do: a rival whose interval lies wholly below another's has the
+//! smaller ratio, and no test of its own is needed for that.
 
 use crate::Estimate;
 
@@ -62,7 +62,8 @@ pub fn is_decided(standing: &Standing, margin: f64) -> bool {
         .all(|range| range.is_some_and(|range| range.answers(margin)))
 }
 
-/// Who beats the rival at `place` on every judged figure: the baseline, or the first rival that does.
+/// Who beats the rival at `place` on every judged figure: the baseline, or the first rival that
+/// does.
 pub fn leader_over(rivals: &[Standing], place: usize) -> Option<Leader> {
     let own = &rivals[place];
     if beats(&vec![Some(BASELINE); own.len()], own) {

@@ -67,8 +67,8 @@ pub(crate) enum Span {
     First,
 }
 
-/// The figure of one allocator over that of another, by the rounds of a race; all others that ran it
-/// say what each round was like. `None` where a row does not count, or there are too few rounds.
+/// The figure of one allocator over that of another, by the rounds of a race; all others that ran
+/// it say what each round was like. `None` where a row does not count, or there are too few rounds.
 pub(crate) fn compare(
     member: &Member,
     rule: &Rule,

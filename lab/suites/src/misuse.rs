@@ -13,8 +13,8 @@ pub use kind::{Kind, kinds};
 /// The suite's name.
 pub const MISUSE: &str = "misuse";
 
-/// The score of each allocator, the best first, and a table for each group of kinds. A program had so
-/// much `time` and `memory`.
+/// The score of each allocator, the best first, and a table for each group of kinds. A program had
+/// so much `time` and `memory`.
 pub fn misuse_tables(runs: &[MisuseRun], time: Duration, memory: Bytes) -> Vec<Table> {
     let allocators = by_score(runs);
     let (heads, rows) = scores(runs);

@@ -105,7 +105,8 @@ impl Suite {
     }
 
     /// The names of the rivals in a cell. One that was asked for by name is not held to the scale,
-    /// but it is to the cells that it is confined to; a cell that is for some entrants is for no other.
+    /// but it is to the cells that it is confined to; a cell that is for some entrants is for no
+    /// other.
     fn rivals(&self, cell: &Cell, selection: &Selection<'_>) -> Vec<String> {
         let fits = |one: &&Entrant| one.races_in(cell);
         let names: Vec<&String> = if selection.allocators.is_empty() {
@@ -280,8 +281,8 @@ fn factor(cell: &Cell, form: &Form) -> Option<f64> {
     times(cell, &published, &run)
 }
 
-/// How many times a run with the words `more` does what one with the words `less` does; `None` where
-/// a count of either is not known.
+/// How many times a run with the words `more` does what one with the words `less` does; `None`
+/// where a count of either is not known.
 fn times(cell: &Cell, more: &[String], less: &[String]) -> Option<f64> {
     if more == less {
         return Some(1.0);

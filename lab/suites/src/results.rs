@@ -84,8 +84,8 @@ fn why_unasked(one: &Entrant, scale: Option<Scale>) -> &'static str {
 }
 
 impl Evaluation {
-    /// Puts it into the collection that it was made of, in place of what an earlier evaluation of the
-    /// same suites made; other remarks that are there stay.
+    /// Puts it into the collection that it was made of, in place of what an earlier evaluation of
+    /// the same suites made; other remarks that are there stay.
     pub fn fill(self, suites: &[Suite], collection: &mut Collection) {
         collection.tables = self.tables;
         collection.claims = self.claims;

@@ -30,7 +30,8 @@ fn every_file_is_a_suite() {
             "own-allocators"
         ]
     );
-    // The suite of heapdrome's own allocators takes longer than all others together, and stands apart.
+    // The suite of heapdrome's own allocators takes longer than all others together, and stands
+    // apart.
     let all = find("all").expect("all");
     assert!(all.len() == 5 && all.iter().all(|suite| suite.name != "own-allocators"));
     assert_eq!(find("own-allocators").expect("one").len(), 1);
@@ -38,7 +39,8 @@ fn every_file_is_a_suite() {
     assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
 }
 
-/// An allocator that is added to the registry is a rival here, or is listed as one that is no malloc.
+/// An allocator that is added to the registry is a rival here, or is listed as one that is no
+/// malloc.
 #[test]
 fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");
@@ -184,8 +186,8 @@ fn every_document_has_its_sentences() {
     }
 }
 
-/// The document's overhead is of mapped memory; its table is there for every setting, beside that of
-/// resident memory.
+/// The document's overhead is of mapped memory; its table is there for every setting, beside that
+/// of resident memory.
 #[test]
 fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
     let suite = suite("rpmalloc");

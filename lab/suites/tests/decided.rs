@@ -212,8 +212,8 @@ fn most_rounds_must_be_able_to_decide_something() {
     assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
 }
 
-/// The synthetic races of heapdrome's own allocators go on for who is open; programs, and the rest, run
-/// as many rounds as before.
+/// The synthetic races of heapdrome's own allocators go on for who is open; programs, and the rest,
+/// run as many rounds as before.
 #[test]
 fn the_own_allocators_give_more_rounds_to_who_is_open() {
     let suite = list()

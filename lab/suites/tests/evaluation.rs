@@ -268,7 +268,8 @@ fn a_renamed_suite_answers_to_its_former_name() {
     }
 }
 
-/// A file of the user's own may be named as a suite of heapdrome's was; its results keep their names.
+/// A file of the user's own may be named as a suite of heapdrome's was; its results keep their
+/// names.
 #[test]
 fn what_was_kept_under_a_former_name_goes_on_under_the_present_one() {
     let kept = |name: &str| {

@@ -79,7 +79,8 @@ pub fn in_own_group(command: &mut Command) -> &mut Command {
 /// Makes the kernel kill the child when its parent dies in whatever way.
 pub fn dies_with_parent(command: &mut Command) -> &mut Command {
     let ask = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
-    // SAFETY: prctl is a system call without locks or memory of its own, safe between fork and exec.
+    // SAFETY: prctl is a system call without locks or memory of its own, safe between fork and
+    // exec.
     unsafe { command.pre_exec(ask) }
 }
 
@@ -166,8 +167,8 @@ fn has_ended(child: &Child) -> io::Result<bool> {
 }
 
 fn kill_group(child: &Child) {
-    // It is the child's own, since that was started with process_group(0), and its number is not reused before
-    // the child is waited for.
+    // It is the child's own, since that was started with process_group(0), and its number is not
+    // reused before the child is waited for.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 

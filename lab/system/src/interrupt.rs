@@ -1,4 +1,5 @@
-//! Ctrl-C: the first asks for an end that reports and cleans up, the second ends the process at once.
+//! Ctrl-C: the first asks for an end that reports and cleans up, the second ends the process at
+//! once.
 
 use std::io;
 use std::sync::Arc;

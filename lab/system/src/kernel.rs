@@ -3,8 +3,8 @@
 /// The kernel's choice about transparent huge pages.
 pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// The kernel's present mode for transparent huge pages: `always`, `madvise` or `never`; `None` where
-/// it has none.
+/// The kernel's present mode for transparent huge pages: `always`, `madvise` or `never`; `None`
+/// where it has none.
 pub fn huge_pages() -> Option<String> {
     let text = std::fs::read_to_string(HUGE_PAGES).ok()?;
     chosen(&text).map(str::to_owned)

@@ -1,6 +1,6 @@
 //! What every room of the lab asks of the operating system: child processes that end, the control
-//! groups of this process, the memory that is available to it, what it may do, locks on files, Ctrl-C, and how a
-//! companion ends.
+//! groups of this process, the memory that is available to it, what it may do, locks on files,
+//! Ctrl-C, and how a companion ends.
 
 pub mod child;
 pub mod companion;

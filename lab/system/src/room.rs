@@ -1,5 +1,5 @@
-//! The memory that is available to this process: what the kernel has, what control groups and limits
-//! allow.
+//! The memory that is available to this process: what the kernel has, what control groups and
+//! limits allow.
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ pub struct Room {
     pub limit: &'static str,
 }
 
-/// The least that the machine, the control groups and the limits of this process leave; `None` where
-/// none of them can be read.
+/// The least that the machine, the control groups and the limits of this process leave; `None`
+/// where none of them can be read.
 pub fn available() -> Option<Room> {
     let found = [machine(), groups(), address_space()];
     found.into_iter().flatten().min_by_key(|one| one.bytes)

@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 
 use crate::WitnessError;
 
-/// Device, inode, size, and times of the last writing and of the last change of any kind: they differ between two states
-/// of a file. No program can set the last of them.
+/// Device, inode, size, and times of the last writing and of the last change of any kind: they
+/// differ between two states of a file. No program can set the last of them.
 type State = (u64, u64, u64, (i64, i64), (i64, i64));
 
-/// Hashes of files. Each file is read once as long as it stays as it is: a program may have a hundred megabytes, and
-/// every entrant's proof asks for its hash several times.
+/// Hashes of files. Each file is read once as long as it stays as it is: a program may have a
+/// hundred megabytes, and every entrant's proof asks for its hash several times.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     known: Mutex<HashMap<State, Vec<u8>>>,

@@ -1,9 +1,9 @@
 //! Allocators that programs link under names of their own, beside or instead of the usual malloc.
 //!
-//! A Rust program whose `#[global_allocator]` comes from a crate is the usual case. Such crates link
-//! only a part of an allocator's interface: that of mimalloc calls `mi_malloc_aligned` and never
-//! `mi_malloc`. So an allocator is known by the beginnings of its names, and only where functions of
-//! both kinds are there: one that allocates and one that frees.
+//! A Rust program whose `#[global_allocator]` comes from a crate is the usual case. Such crates
+//! link only a part of an allocator's interface: that of mimalloc calls `mi_malloc_aligned` and
+//! never `mi_malloc`. So an allocator is known by the beginnings of its names, and only where
+//! functions of both kinds are there: one that allocates and one that frees.
 
 /// How the functions of one allocator are named.
 enum Names {

@@ -1,7 +1,7 @@
 //! A filter that makes the kernel stop a process at its calls for memory, and at no other.
 //!
-//! It is inherited over fork and exec. Without a tracer the filtered calls fail, but no process of the
-//! tree outlives its tracer.
+//! It is inherited over fork and exec. Without a tracer the filtered calls fail, but no process of
+//! the tree outlives its tracer.
 
 use heapdrome_schema::SystemCalls;
 
@@ -32,7 +32,8 @@ const MACHINE: u32 = 0xc000_00b7;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MACHINE: u32 = 0;
 
-/// Where `struct seccomp_data` has the number of the call, the machine and the lower half of mmap's flags.
+/// Where `struct seccomp_data` has the number of the call, the machine and the lower half of mmap's
+/// flags.
 const NUMBER_AT: u32 = 0;
 const MACHINE_AT: u32 = 4;
 const FLAGS_AT: u32 = 16 + 3 * 8;
@@ -53,8 +54,8 @@ pub(crate) fn add(counts: &mut SystemCalls, message: i32) {
     }
 }
 
-/// The filter as a program of the kernel's packet filter. Of mmap it stops anonymous ones only: files
-/// are no allocator's.
+/// The filter as a program of the kernel's packet filter. Of mmap it stops anonymous ones only:
+/// files are no allocator's.
 pub(crate) fn program() -> Vec<libc::sock_filter> {
     let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
         code: code as u16,

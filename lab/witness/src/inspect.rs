@@ -163,8 +163,8 @@ fn lead(call: &Call, range: &Range, objects: &[Loaded], library: &Path) -> Optio
         let address = call.target.wrapping_sub(object.base);
         object.path == range.path && object.object.defines_at(call.function, address)
     })?;
-    // An operator of the C++ runtime calls malloc in its turn, and so does libbsd's reallocarray; that
-    // slot is judged by itself.
+    // An operator of the C++ runtime calls malloc in its turn, and so does libbsd's reallocarray;
+    // that slot is judged by itself.
     let is_wrapper = is_cxx(call.function) || !target.object.defines(MALLOC);
     let passes_on = is_wrapper && target.object.calls(MALLOC);
     let counts = !passes_on && target.path != library;

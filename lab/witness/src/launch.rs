@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::filter;
 use crate::{Request, WitnessError};
 
-/// Held while there is a gate. A child has copies of all pipes until its exec: two children that are made
-/// at once would each keep the other's gate from being closed, and wait for ever.
+/// Held while there is a gate. A child has copies of all pipes until its exec: two children that
+/// are made at once would each keep the other's gate from being closed, and wait for ever.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// All that the child needs between fork and exec, where it must not allocate.
@@ -24,7 +24,8 @@ pub(crate) struct Launch {
     script_arguments: Vec<CString>,
     environment: Vec<CString>,
     streams: [File; 3],
-    /// What makes the kernel stop the command at calls for memory; empty where they are not counted.
+    /// What makes the kernel stop the command at calls for memory; empty where they are not
+    /// counted.
     filter: Vec<libc::sock_filter>,
 }
 

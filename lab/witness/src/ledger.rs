@@ -124,7 +124,8 @@ impl Ledger {
         add(&mut self.counts, counts);
     }
 
-    /// What the allocators served. The C++ runtime only passes calls on to malloc, where they count.
+    /// What the allocators served. The C++ runtime only passes calls on to malloc, where they
+    /// count.
     pub(crate) fn of_allocators(&self) -> impl Iterator<Item = &Counts> {
         let counts = self.counts.iter();
         counts.filter(|counts| !is_runtime(&counts.server))
@@ -203,8 +204,8 @@ fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
     Some((followed.calibration > 0).then_some(followed))
 }
 
-/// Opens a record. Where root watches, everybody may write into its folder: a link is not followed, and a
-/// pipe is not waited for.
+/// Opens a record. Where root watches, everybody may write into its folder: a link is not followed,
+/// and a pipe is not waited for.
 pub(crate) fn open(record: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let options = options.read(true);

@@ -65,7 +65,8 @@ pub(crate) struct Object {
     pub(crate) code: Vec<Segment>,
     /// A function of an allocator under a name of its own, such as `mi_malloc_aligned`.
     pub(crate) private_malloc: Option<String>,
-    /// Where a program has an `operator new(size_t)`, which the runtime's other forms call, in its own numbering.
+    /// Where a program has an `operator new(size_t)`, which the runtime's other forms call, in its
+    /// own numbering.
     pub(crate) own_new: Option<u64>,
 }
 
@@ -206,8 +207,8 @@ fn read_tables<'a>(
 
 type Header = FileHeader64<Endianness>;
 
-/// A symbol table with its names, which are read in one piece: through the cache each name takes system calls of its
-/// own, and a program may have hundreds of thousands.
+/// A symbol table with its names, which are read in one piece: through the cache each name takes
+/// system calls of its own, and a program may have hundreds of thousands.
 struct Symbols<'a> {
     table: SymbolTable<'a, Header, Cache<'a>>,
     names: &'a [u8],

@@ -1,9 +1,10 @@
 //! Whether a program's own `operator new` takes its memory from malloc.
 //!
-//! A program that defines `operator new` calls it past the counting library. If that passes on to malloc, as most do,
-//! each call counts there. If it keeps a pool, no allocator that is raced serves what comes from it. So the processor stops
-//! the program's first thread at the beginning of that function (a hardware breakpoint), 1,001 times at most: a call
-//! after which the library has counted nothing until the next one reached no malloc.
+//! A program that defines `operator new` calls it past the counting library. If that passes on to
+//! malloc, as most do, each call counts there. If it keeps a pool, no allocator that is raced
+//! serves what comes from it. So the processor stops the program's first thread at the beginning of
+//! that function (a hardware breakpoint), 1,001 times at most: a call after which the library has
+//! counted nothing until the next one reached no malloc.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -47,7 +48,8 @@ pub(crate) struct NewWatch {
 }
 
 impl NewWatch {
-    /// Makes a process stop whenever its first thread comes to `address`; `None` where the processor or the kernel cannot.
+    /// Makes a process stop whenever its first thread comes to `address`; `None` where the
+    /// processor or the kernel cannot.
     pub(crate) fn begin(pid: i32, address: u64) -> Option<Self> {
         breakpoint::set(pid, address).then_some(Self {
             pid,
@@ -59,8 +61,8 @@ impl NewWatch {
         })
     }
 
-    /// Notes a stop of the first thread by SIGTRAP, and says whether it was one of these. `record` is the path of the
-    /// process's record.
+    /// Notes a stop of the first thread by SIGTRAP, and says whether it was one of these. `record`
+    /// is the path of the process's record.
     pub(crate) fn stopped(&mut self, record: &Path) -> bool {
         if !breakpoint::is_cause(self.pid, self.address) {
             return false;
@@ -119,7 +121,8 @@ mod breakpoint {
 
     fn write(thread: i32, register: usize, value: u64) -> bool {
         let place = offset_of!(libc::user, u_debugreg) + register * size_of::<u64>();
-        // SAFETY: the kernel writes to its own copy of the thread's registers, and fails where it is no tracee of ours.
+        // SAFETY: the kernel writes to its own copy of the thread's registers, and fails where it
+        // is no tracee of ours.
         unsafe { libc::ptrace(libc::PTRACE_POKEUSER, thread, place, value) == 0 }
     }
 
@@ -133,8 +136,8 @@ mod breakpoint {
 
     /// Whether a stopped thread has come to `address`. The kernel lets it pass when it goes on.
     pub(super) fn is_cause(thread: i32, address: u64) -> bool {
-        // SAFETY: the structure outlives the call and is filled in when the call succeeds; a SIGTRAP that the processor
-        // raised has an address.
+        // SAFETY: the structure outlives the call and is filled in when the call succeeds; a
+        // SIGTRAP that the processor raised has an address.
         unsafe {
             let mut signal: libc::siginfo_t = std::mem::zeroed();
             let known = libc::ptrace(libc::PTRACE_GETSIGINFO, thread, 0, &raw mut signal) == 0;

@@ -209,10 +209,11 @@ fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
     warnings
 }
 
-/// A warning for each `operator new` that belongs neither to the entrant nor to the C++ runtime, where it was seen to
-/// serve calls without malloc.
+/// A warning for each `operator new` that belongs neither to the entrant nor to the C++ runtime,
+/// where it was seen to serve calls without malloc.
 fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
-    // Calls that were seen, and how many of them reached no malloc, by the object that defines the operator.
+    // Calls that were seen, and how many of them reached no malloc, by the object that defines the
+    // operator.
     let mut seen: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut add = |object: String, calls: u64, apart: u64| {
         let sum = seen.entry(object).or_default();

@@ -190,8 +190,8 @@ fn list(names: impl Iterator<Item = OsString>) -> Option<OsString> {
     })
 }
 
-/// What shells, terminals and logins keep for themselves: it differs from one terminal to the next, and says nothing
-/// of who serves malloc. The folder of a command is part of its key anyhow.
+/// What shells, terminals and logins keep for themselves: it differs from one terminal to the next,
+/// and says nothing of who serves malloc. The folder of a command is part of its key anyhow.
 const BOOKKEEPING: [&str; 14] = [
     "_",
     "COLUMNS",
@@ -209,8 +209,8 @@ const BOOKKEEPING: [&str; 14] = [
     "XDG_SESSION_ID",
 ];
 
-/// Whether a proof holds whatever value the variable of this name has, because shells, terminals and logins keep it for
-/// themselves.
+/// Whether a proof holds whatever value the variable of this name has, because shells, terminals
+/// and logins keep it for themselves.
 pub fn is_bookkeeping(name: &OsStr) -> bool {
     let told = name.as_bytes();
     told.starts_with(b"SSH_") || BOOKKEEPING.iter().any(|known| known.as_bytes() == told)

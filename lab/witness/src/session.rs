@@ -49,8 +49,8 @@ pub struct Report {
     pub images: Vec<ImageReport>,
     /// What following every block showed, where that was asked for.
     pub evidence: Option<Evidence>,
-    /// A program that the kernel did not let trace another, because the witness traces all of them: it did other work
-    /// than it does by itself.
+    /// A program that the kernel did not let trace another, because the witness traces all of them:
+    /// it did other work than it does by itself.
     pub refused_tracer: Option<String>,
 }
 

@@ -304,8 +304,9 @@ impl Tree {
     }
 }
 
-/// Makes a program that has just been loaded stop at its own `operator new`, if it has one and calls malloc besides.
-/// One that never does, and one that defines malloc, too, are known from their bindings.
+/// Makes a program that has just been loaded stop at its own `operator new`, if it has one and
+/// calls malloc besides. One that never does, and one that defines malloc, too, are known from
+/// their bindings.
 fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     let object = program.object.as_ref()?;
     let uses_malloc = object.calls(MALLOC) && !object.defines(MALLOC);

@@ -15,7 +15,8 @@ pub const BATCH: u64 = 64 * 1024;
 /// The balance at which a thread passes it on.
 const FLUSH: i64 = BATCH as i64 / 2;
 
-/// A stretch has no more blocks than this, however small they are: counting them costs nothing then.
+/// A stretch has no more blocks than this, however small they are: counting them costs nothing
+/// then.
 pub(crate) const LONGEST: usize = 64;
 
 /// How many blocks of at most `largest` bytes may be counted together: as many as make [`FLUSH`]
@@ -171,8 +172,8 @@ mod tests {
         }
     }
 
-    /// All allocate, then free, again and again, and count by the stretch; any block of one thread may
-    /// come between two of another.
+    /// All allocate, then free, again and again, and count by the stretch; any block of one thread
+    /// may come between two of another.
     #[test]
     fn the_peak_is_as_near_where_stretches_are_counted() {
         const THREADS: usize = 5;

@@ -133,7 +133,8 @@ struct Notes {
 }
 
 impl Notes {
-    /// The figures: growth above `start`, and for the survivors its multiple of what they asked for.
+    /// The figures: growth above `start`, and for the survivors its multiple of what they asked
+    /// for.
     fn figures(self, start: u64) -> Vec<(&'static str, f64)> {
         let above = |resident: u64| resident as f64 - start as f64;
         let over_live = |resident: u64| above(resident) / self.live.max(1) as f64;

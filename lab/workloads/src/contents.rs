@@ -40,8 +40,8 @@ pub(crate) unsafe fn write(block: *mut u8, size: usize, tag: u64) {
     }
 }
 
-/// [`write`] for a block of less than 8 bytes: two or three writes that may overlap, for a copy of a
-/// length that is not known beforehand is a call.
+/// [`write`] for a block of less than 8 bytes: two or three writes that may overlap, for a copy of
+/// a length that is not known beforehand is a call.
 ///
 /// # Safety
 /// As for [`write`], and `size` is below 8.
@@ -84,9 +84,10 @@ pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u
         (block.cast::<u64>().read_unaligned(), end)
     };
     let (begin, end) = (u64::from_le(begin), u64::from_le(end));
-    // Below 16 bytes the end begins with bytes of the tag, which are looked at as such. The shift is
-    // done in two halves, for at 8 bytes it is the whole word. No branch depends on the size: sizes
-    // are random, and a branch that cannot be predicted costs more than a fast allocator's malloc.
+    // Below 16 bytes the end begins with bytes of the tag, which are looked at as such. The shift
+    // is done in two halves, for at 8 bytes it is the whole word. No branch depends on the size:
+    // sizes are random, and a branch that cannot be predicted costs more than a fast allocator's
+    // malloc.
     let half = 4 * 16_usize.saturating_sub(size);
     let off = ((end ^ !tag) >> half) >> half;
     if (begin ^ tag) | off != 0 {

@@ -12,7 +12,8 @@ pub trait Heap: Sync {
     /// not used afterwards.
     unsafe fn free(&self, block: *mut u8, size: usize);
 
-    /// Asks the heap to give back to the system what it can; whether it is a heap that can be asked.
+    /// Asks the heap to give back to the system what it can; whether it is a heap that can be
+    /// asked.
     fn trim(&self) -> bool {
         false
     }

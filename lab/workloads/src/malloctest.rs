@@ -118,9 +118,9 @@ impl<H: Heap> Worker<'_, H> {
     }
 
     /// As the original: nothing is written into any block. Whatever is done beside the calls is
-    /// small beside an allocator that does next to nothing: the draws are copies on the stack, which no
-    /// call can reach, so that they stay in registers; and where the heap does not ask for the size of
-    /// what it takes back, the compiler leaves the draws for the frees out.
+    /// small beside an allocator that does next to nothing: the draws are copies on the stack,
+    /// which no call can reach, so that they stay in registers; and where the heap does not ask for
+    /// the size of what it takes back, the compiler leaves the draws for the frees out.
     fn repeat(&mut self, plan: Plan) -> Result<(), Failure> {
         let (mut first, mut again) = (self.random.clone(), self.random.clone());
         let mut sizes = [0; account::LONGEST];

@@ -34,7 +34,8 @@ impl Traced {
     /// Waits until it stops or ends.
     pub(super) fn wait(&mut self) -> io::Result<Event> {
         let mut status = 0;
-        // SAFETY: the status outlives the call. The child has not been waited for, so the number is its.
+        // SAFETY: the status outlives the call. The child has not been waited for, so the number is
+        // its.
         while unsafe { libc::waitpid(self.pid, &raw mut status, 0) } < 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
@@ -80,7 +81,8 @@ impl Traced {
 impl Drop for Traced {
     fn drop(&mut self) {
         if !self.ended {
-            // SAFETY: the child has not been waited for to its end, so the number is its; no status is asked for.
+            // SAFETY: the child has not been waited for to its end, so the number is its; no status
+            // is asked for.
             unsafe {
                 libc::kill(self.pid, libc::SIGKILL);
                 libc::waitpid(self.pid, null_mut(), 0);

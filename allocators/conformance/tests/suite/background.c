@@ -90,7 +90,8 @@ int main(int count, char **words) {
         MUST(threads() == 2);
         pthread_t thread;
         MUST(pthread_create(&thread, NULL, last, NULL) == 0);
-        // The process ends when all threads have, if the allocator's own one does, however long it sleeps.
+        // The process ends when all threads have, if the allocator's own one does, however long it
+        // sleeps.
         pthread_exit(NULL);
     }
     return 2;

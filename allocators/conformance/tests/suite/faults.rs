@@ -154,8 +154,8 @@ fn without_a_fault_the_same_library_passes() {
     assert!(texts.is_empty(), "{}", texts.join("\n"));
 }
 
-/// Bytes of a symbol in a library's table: its name, two properties, its section, then, from [`ADDRESS`]
-/// on, its address and size.
+/// Bytes of a symbol in a library's table: its name, two properties, its section, then, from
+/// [`ADDRESS`] on, its address and size.
 const SYMBOL: usize = 24;
 const SECTION: usize = 6;
 const ADDRESS: usize = 8;

@@ -1,5 +1,5 @@
-// Fills most of a small control group, frees it, and begins again with other sizes: what the allocator keeps
-// must serve them, or be given back in time, else the kernel kills the process.
+// Fills most of a small control group, frees it, and begins again with other sizes: what the
+// allocator keeps must serve them, or be given back in time, else the kernel kills the process.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-//! In a small control group the kernel kills whoever wants more than there is: what an allocator keeps must
-//! serve again, or go back in time.
+//! In a small control group the kernel kills whoever wants more than there is: what an allocator
+//! keeps must serve again, or go back in time.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -62,7 +62,8 @@ impl Group {
         command
             .args([rounds, USED].map(|number| number.to_string()))
             .env("LD_PRELOAD", library);
-        // SAFETY: between fork and exec only `write` is called, a system call. Zero means whoever writes.
+        // SAFETY: between fork and exec only `write` is called, a system call. Zero means whoever
+        // writes.
         unsafe {
             command.pre_exec(move || {
                 let done = libc::write(members.as_raw_fd(), b"0".as_ptr().cast(), 1);
@@ -91,7 +92,8 @@ impl Drop for Group {
 
 /// Whether the limit holds here: a library that loses blocks must not survive.
 fn limit_holds(program: &Path, folder: &Path) -> Result<(), String> {
-    // It loses what threads other than the main one free: every other round, of which every third uses nothing.
+    // It loses what threads other than the main one free: every other round, of which every third
+    // uses nothing.
     let status = Group::new("leaks")?.run(program, ENOUGH, &faulty(folder, "LEAKS"))?;
     if status.signal() == Some(libc::SIGKILL) {
         return Ok(());

@@ -1,4 +1,5 @@
-// What a program that is linked with the library finds, in C and in C++. HEADER is the library's, LIBRARY its file.
+// What a program that is linked with the library finds, in C and in C++. HEADER is the library's,
+// LIBRARY its file.
 #include HEADER
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-// One misuse, named by the first argument. The address that a message should name is printed before.
+// One misuse, named by the first argument. The address that a message should name is printed
+// before.
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>

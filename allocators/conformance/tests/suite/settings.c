@@ -1,5 +1,5 @@
-// Loads that show what a setting changes: in the statistics that the allocator writes at exit, or in what
-// the kernel says of the process.
+// Loads that show what a setting changes: in the statistics that the allocator writes at exit, or
+// in what the kernel says of the process.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

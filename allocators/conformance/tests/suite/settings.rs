@@ -1,5 +1,5 @@
-//! elfmalloc's settings: with each of them the allocator stays one, and each has an effect that can be
-//! seen, so that none is misspelt.
+//! elfmalloc's settings: with each of them the allocator stays one, and each has an effect that can
+//! be seen, so that none is misspelt.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -122,7 +122,8 @@ fn number(program: &Path, what: &str, library: &Path, settings: &[(&str, &str)])
     text.trim_end().parse().expect("it is a number")
 }
 
-/// Whether huge pages were asked for in any mapping, after blocks were allocated that were `touched` or not, or `buffers`.
+/// Whether huge pages were asked for in any mapping, after blocks were allocated that were
+/// `touched` or not, or `buffers`.
 fn asked_for_huge(program: &Path, what: &str, library: &Path, value: Option<&str>) -> bool {
     let setting = value.map(|value| ("ELFMALLOC_HUGE_PAGES", value));
     let settings: Vec<_> = setting.into_iter().collect();

@@ -48,8 +48,9 @@ fn the_report_at_exit_is_one_line_of_json_whose_parts_add_up() {
             assert_eq!(sum(name), number(&report, name), "{name}");
         }
         assert!(sum("refills") > 100, "{line}");
-        // On one processor all threads share slabs, and none is remote. On several, threads beyond their number use the
-        // slabs of the one they run on: how many are remote is up to the system.
+        // On one processor all threads share slabs, and none is remote. On several, threads beyond
+        // their number use the slabs of the one they run on: how many are remote is up to the
+        // system.
         if processors() == Some(1) {
             assert_eq!(sum("remote_frees"), 0, "{line}");
         }

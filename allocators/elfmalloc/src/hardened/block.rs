@@ -36,8 +36,8 @@ fn no_block(address: usize, class: SizeClass) -> ! {
     })
 }
 
-/// The state of the block at `address`, which lies in a slab of `class`, and how much slack it has; ends the process
-/// if the program has no block there.
+/// The state of the block at `address`, which lies in a slab of `class`, and how much slack it has;
+/// ends the process if the program has no block there.
 pub(crate) fn state_or_report(address: usize, class: SizeClass) -> (Any, usize) {
     let state = Any::find(HEAPS.memory().directory(), address, Shape::of(class));
     let found = state.and_then(|state| Some((state, state.slack()?)));
@@ -49,12 +49,14 @@ pub(crate) fn slack_or_report(address: usize, class: SizeClass) -> usize {
     state_or_report(address, class).1
 }
 
-/// Says that the program has a block no more, and overwrites what it had there. False if something was written
-/// behind the last byte that the program asked for, or before the block that follows, and then nothing has happened.
+/// Says that the program has a block no more, and overwrites what it had there. False if something
+/// was written behind the last byte that the program asked for, or before the block that follows,
+/// and then nothing has happened.
 ///
 /// # Safety
 ///
-/// The block is one of this shape with `slack` bytes of slack, the state is its own, and the caller gives it up.
+/// The block is one of this shape with `slack` bytes of slack, the state is its own, and the caller
+/// gives it up.
 #[inline(always)]
 pub(crate) unsafe fn end<S: State>(
     block: NonNull<u8>,
@@ -78,8 +80,8 @@ pub(crate) unsafe fn end<S: State>(
 ///
 /// # Safety
 ///
-/// The block is a slab's, of `class`, the smallest that has more than that many bytes, and nobody has it. Its state
-/// is of that kind.
+/// The block is a slab's, of `class`, the smallest that has more than that many bytes, and nobody
+/// has it. Its state is of that kind.
 #[inline(always)]
 pub(crate) unsafe fn hand_out_fast<S: State>(
     block: NonNull<u8>,
@@ -102,8 +104,8 @@ pub(crate) unsafe fn hand_out_fast<S: State>(
     true
 }
 
-/// Makes a block of which the program asked for `size` bytes the program's. Ends the process if somebody
-/// wrote to it since it was freed.
+/// Makes a block of which the program asked for `size` bytes the program's. Ends the process if
+/// somebody wrote to it since it was freed.
 ///
 /// # Safety
 ///
@@ -129,7 +131,8 @@ pub(crate) unsafe fn hand_out(block: NonNull<u8>, class: SizeClass, size: usize)
 ///
 /// # Safety
 ///
-/// The block is the program's, a slab's, of `class`, and has more than that many bytes; the state is its own.
+/// The block is the program's, a slab's, of `class`, and has more than that many bytes; the state
+/// is its own.
 pub(crate) unsafe fn change(block: NonNull<u8>, state: Any, class: SizeClass, size: usize) {
     let slack = slack_for(class, size);
     state.set_slack(slack);
@@ -137,8 +140,8 @@ pub(crate) unsafe fn change(block: NonNull<u8>, state: Any, class: SizeClass, si
     unsafe { canary::rewrite(block, class.size(), slack) };
 }
 
-/// How much slack is said and guarded. Short blocks have more than one byte says where they were aligned to
-/// more than their size.
+/// How much slack is said and guarded. Short blocks have more than one byte says where they were
+/// aligned to more than their size.
 const fn slack_for(class: SizeClass, size: usize) -> usize {
     let slack = class.size() - size;
     if slack > MOST_SHORT && !is_long(class) {
@@ -148,8 +151,8 @@ const fn slack_for(class: SizeClass, size: usize) -> usize {
     }
 }
 
-/// Whether a block with this slack was allocated with another size; a size of zero counts as one. Of much slack a
-/// short block knows only that.
+/// Whether a block with this slack was allocated with another size; a size of zero counts as one.
+/// Of much slack a short block knows only that.
 pub(crate) const fn is_another_size(class: SizeClass, slack: usize, size: usize) -> bool {
     let size = if size == 0 { 1 } else { size };
     size >= class.size() || slack_for(class, size) != slack

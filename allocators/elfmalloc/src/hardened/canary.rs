@@ -1,9 +1,9 @@
-//! The canaries of the hardened variant: bytes around what the program asked for that it has no reason to
-//! write, looked at when it gives the block back.
+//! The canaries of the hardened variant: bytes around what the program asked for that it has no
+//! reason to write, looked at when it gives the block back.
 //!
-//! Each block has a word, made of its address and of a secret. The canary byte at offset `o` of the block
-//! is byte `o % 8` of that word, wherever the canary begins: so two canaries may overlap. No byte is zero,
-//! which is what a string ends with.
+//! Each block has a word, made of its address and of a secret. The canary byte at offset `o` of the
+//! block is byte `o % 8` of that word, wherever the canary begins: so two canaries may overlap. No
+//! byte is zero, which is what a string ends with.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
@@ -13,7 +13,8 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::system::random_word;
 
-/// Bytes of canary behind a block's last byte, or as many as there are; and again at the block's end.
+/// Bytes of canary behind a block's last byte, or as many as there are; and again at the block's
+/// end.
 const CANARY: usize = size_of::<u64>();
 /// As many bytes before and behind a block in a mapping of its own are a canary.
 const EDGE: usize = 64;
@@ -27,13 +28,16 @@ static SECRET: AtomicU64 = AtomicU64::new(0);
 
 /// Whether there is no secret yet, as before the first block.
 pub(crate) fn wants_secret() -> bool {
-    // Acquire: pairs with the release in `draw_secret`: who finds a secret finds that states were asked for.
+    // Acquire: pairs with the release in `draw_secret`: who finds a secret finds that states were
+    // asked for.
     SECRET.load(Acquire) == 0
 }
 
-/// Draws the secret, unless there is one. Whatever else is to be done before the first block has been done by then.
+/// Draws the secret, unless there is one. Whatever else is to be done before the first block has
+/// been done by then.
 pub(crate) fn draw_secret() {
-    // Release: pairs with the acquire in `wants_secret`. Any of the values will do, and the first one stays.
+    // Release: pairs with the acquire in `wants_secret`. Any of the values will do, and the first
+    // one stays.
     let _ = SECRET.compare_exchange(0, random_word() | 1, Release, Relaxed);
 }
 
@@ -44,10 +48,11 @@ fn word(address: usize) -> u64 {
     (address as u64 / 16).wrapping_mul(SECRET.load(Relaxed)) | NO_ZEROS
 }
 
-/// Where the canaries of a block lie. Sizes are random to a branch predictor: none of this branches.
+/// Where the canaries of a block lie. Sizes are random to a branch predictor: none of this
+/// branches.
 struct Canaries {
-    /// The first begins behind the last byte that the program asked for, but not so late that it would
-    /// not end within the block.
+    /// The first begins behind the last byte that the program asked for, but not so late that it
+    /// would not end within the block.
     first: usize,
     /// The last ends with the block. It may overlap with the first, or be the same.
     last: usize,
@@ -75,8 +80,8 @@ impl Canaries {
     }
 }
 
-/// Writes the canaries of a block of `size` bytes, of which the program does not have the last `slack`.
-/// Up to seven bytes before those are written to as well.
+/// Writes the canaries of a block of `size` bytes, of which the program does not have the last
+/// `slack`. Up to seven bytes before those are written to as well.
 ///
 /// # Safety
 ///
@@ -102,8 +107,8 @@ pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
     let free = !0 << canaries.taken;
-    // SAFETY: the canaries lie in the block; the program's bytes are the first in memory, and where the
-    // last is not the first, all of it is slack.
+    // SAFETY: the canaries lie in the block; the program's bytes are the first in memory, and where
+    // the last is not the first, all of it is slack.
     unsafe {
         let first = block.add(canaries.first).cast::<u64>();
         let kept = first.read_unaligned() & !free;
@@ -114,8 +119,8 @@ pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     }
 }
 
-/// Whether nothing was written behind the last byte that the program asked for, nor before the block
-/// that follows.
+/// Whether nothing was written behind the last byte that the program asked for, nor before the
+/// block that follows.
 ///
 /// # Safety
 ///

@@ -1,4 +1,5 @@
-//! What the hardened variant writes over freed blocks, and how it sees later that nobody else wrote there.
+//! What the hardened variant writes over freed blocks, and how it sees later that nobody else wrote
+//! there.
 
 use core::ptr::NonNull;
 
@@ -18,8 +19,8 @@ pub(crate) unsafe fn fill_whole(block: NonNull<u8>, size: usize) {
     unsafe { block.as_ptr().write_bytes(FILL, size) };
 }
 
-/// Overwrites what the program had in a block: as much of it as is looked at, and what lies behind that in the same
-/// two lines of the cache.
+/// Overwrites what the program had in a block: as much of it as is looked at, and what lies behind
+/// that in the same two lines of the cache.
 ///
 /// # Safety
 ///
@@ -48,7 +49,8 @@ pub(crate) unsafe fn is_filled(block: NonNull<u8>, shape: &Shape) -> bool {
     unsafe { all_filled(shape.looked_at().map(|start| block.add(start))) }
 }
 
-/// Whether four pieces are filled. Written out, since a compiler makes a branch of every eight bytes.
+/// Whether four pieces are filled. Written out, since a compiler makes a branch of every eight
+/// bytes.
 ///
 /// # Safety
 ///
@@ -88,8 +90,8 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
     found == [u128::from_ne_bytes([FILL; PIECE]); 4]
 }
 
-/// Whether a block in a slab is still filled. Whole pages of it may have been given back to the system since:
-/// those read as zero.
+/// Whether a block in a slab is still filled. Whole pages of it may have been given back to the
+/// system since: those read as zero.
 ///
 /// # Safety
 ///
@@ -141,7 +143,8 @@ mod tests {
     fn pages_that_were_given_back_are_no_misuse() {
         let mut bytes = Block([FILL; 256]);
         bytes.0[..64].fill(0);
-        // SAFETY: as above; the second part of the block lies on the next page, as far as this goes.
+        // SAFETY: as above; the second part of the block lies on the next page, as far as this
+        // goes.
         unsafe {
             let block = NonNull::from(&mut bytes.0).cast::<u8>().add(32);
             assert!(

@@ -1,4 +1,5 @@
-//! How the hardened variant takes a slab's block back: checks, quarantine, and from there to the magazine.
+//! How the hardened variant takes a slab's block back: checks, quarantine, and from there to the
+//! magazine.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -21,8 +22,8 @@ use crate::slabs::states::{Long, Short, State, are_known};
 /// What threads freed that have no quarantine.
 static STRAYS: Strays = Strays::new();
 
-/// The fast path of `free`; false where that takes the slow path, or where something is wrong, which
-/// the slow path finds again and reports. Then nothing has happened.
+/// The fast path of `free`; false where that takes the slow path, or where something is wrong,
+/// which the slow path finds again and reports. Then nothing has happened.
 ///
 /// # Safety
 ///
@@ -40,8 +41,9 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     if !has_places(class) {
         return false;
     }
-    // SAFETY: the quarantine is this thread's, and the class has places there; what lies in a slab is not null. The
-    // program had the block, and gives it up. What leaves the quarantine is a free block of the class.
+    // SAFETY: the quarantine is this thread's, and the class has places there; what lies in a slab
+    // is not null. The program had the block, and gives it up. What leaves the quarantine is a free
+    // block of the class.
     unsafe {
         let block = NonNull::new_unchecked(block);
         if is_long(class) {
@@ -64,12 +66,13 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     true
 }
 
-/// Ends a block's use, if the program has one there and all is well with it; false otherwise, and then nothing has
-/// happened.
+/// Ends a block's use, if the program has one there and all is well with it; false otherwise, and
+/// then nothing has happened.
 ///
 /// # Safety
 ///
-/// The address lies in a slab of `class`, whose state is of that kind; if there is a block, the caller gives it up.
+/// The address lies in a slab of `class`, whose state is of that kind; if there is a block, the
+/// caller gives it up.
 #[inline(always)]
 unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
     let shape = Shape::of(class);
@@ -83,8 +86,8 @@ unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
     unsafe { end(block, state, shape, slack) }
 }
 
-/// Whether there is a block at an address that was allocated with another size than `size`; false where it takes
-/// longer to tell.
+/// Whether there is a block at an address that was allocated with another size than `size`; false
+/// where it takes longer to tell.
 #[inline(always)]
 pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
     let class = HEAPS.memory().map.get(address);
@@ -107,8 +110,8 @@ pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
 /// The quarantine is this thread's, and a group of `class` is full.
 #[inline(never)]
 unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
-    // SAFETY: the blocks are free ones of the class; the heap is this thread's, and room is counted from its
-    // magazine's top.
+    // SAFETY: the blocks are free ones of the class; the heap is this thread's, and room is counted
+    // from its magazine's top.
     unsafe {
         let Some(group) = (*quarantine).next_group(class) else {
             return;
@@ -126,7 +129,8 @@ unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
     }
 }
 
-/// Takes a block that has left the quarantine, and that no magazine has room for, to where free blocks are.
+/// Takes a block that has left the quarantine, and that no magazine has room for, to where free
+/// blocks are.
 ///
 /// # Safety
 ///
@@ -154,8 +158,8 @@ unsafe fn free_other(block: *mut u8) {
 pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
     let (state, slack) = state_or_report(address, class);
-    // SAFETY: the block was the caller's and is this function's now; what leaves the quarantine is a
-    // free block.
+    // SAFETY: the block was the caller's and is this function's now; what leaves the quarantine is
+    // a free block.
     unsafe {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));
@@ -175,7 +179,8 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     }
 }
 
-/// Puts a freed block with those of other threads without a quarantine; what leaves them for it goes to its slab.
+/// Puts a freed block with those of other threads without a quarantine; what leaves them for it
+/// goes to its slab.
 ///
 /// # Safety
 ///

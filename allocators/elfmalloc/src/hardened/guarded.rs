@@ -1,4 +1,5 @@
-//! Large blocks of the hardened variant: mappings of their own, between pages that cannot be touched.
+//! Large blocks of the hardened variant: mappings of their own, between pages that cannot be
+//! touched.
 
 use core::ptr::NonNull;
 
@@ -10,8 +11,8 @@ use crate::misuse::{Misuse, report};
 use crate::process::HEAPS;
 use crate::units::large::Large;
 
-/// A block with its own mapping, between guard pages; or one without, where the system allows for no
-/// more mappings or addresses.
+/// A block with its own mapping, between guard pages; or one without, where the system allows for
+/// no more mappings or addresses.
 pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     let pages = &HEAPS.memory().pages;
     let Some(block) = HEAPS.mapped.map_guarded(pages, size, alignment) else {
@@ -38,7 +39,8 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
                 HEAPS.mapped.shrink_guarded(pages, block.addr().get(), size);
                 guard(block, size, HEAPS.memory().pages.page_size());
             }
-            // It has no guard pages. Where the system does not let it shrink, it stays as large as it is.
+            // It has no guard pages. Where the system does not let it shrink, it stays as large as
+            // it is.
             _ => {
                 HEAPS.mapped.resize(HEAPS.memory(), block, size);
             }

@@ -1,14 +1,15 @@
 //! The hardened variant: the same allocator behind checks.
 //!
-//! Which blocks the program has is known out of band and out of reach, and how much of each it asked
-//! for ([`states`](crate::slabs::states)): so is every address at which no such block begins. What follows a
-//! block's last byte is a [`canary`](crate::hardened::canary), looked at when the block is freed. Freed blocks are
-//! [filled](crate::hardened::fill) and stay in a [`Quarantine`](crate::heap::quarantine::Quarantine)
-//! ([`hardened_free`](crate::hardened::free)). Blocks above 128 KiB are mappings between guard pages
-//! ([`guarded`](crate::hardened::guarded)).
+//! Which blocks the program has is known out of band and out of reach, and how much of each it
+//! asked for ([`states`](crate::slabs::states)): so is every address at which no such block begins.
+//! What follows a block's last byte is a [`canary`](crate::hardened::canary), looked at when the
+//! block is freed. Freed blocks are [filled](crate::hardened::fill) and stay in a
+//! [`Quarantine`](crate::heap::quarantine::Quarantine) ([`hardened_free`](crate::hardened::free)).
+//! Blocks above 128 KiB are mappings between guard pages ([`guarded`](crate::hardened::guarded)).
 //!
-//! No other variant may serve in the same process: they share free blocks, and only this one fills what it frees. It
-//! would take the contents of a block that another has freed for a write to a free block.
+//! No other variant may serve in the same process: they share free blocks, and only this one fills
+//! what it frees. It would take the contents of a block that another has freed for a write to a
+//! free block.
 
 pub(crate) mod block;
 pub(crate) mod canary;
@@ -36,15 +37,15 @@ use crate::size_class::{LARGEST, SizeClass};
 use crate::slabs::shape::SHORT;
 use crate::slabs::states::{Long, Short, State, find_states};
 
-/// The top block of its magazine, handed out for `size` bytes; `None` where that takes longer, or where something is
-/// wrong, and then nothing has happened.
+/// The top block of its magazine, handed out for `size` bytes; `None` where that takes longer, or
+/// where something is wrong, and then nothing has happened.
 #[inline(always)]
 fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
     // A thread that has no heap yet finds nothing here.
     let front = front();
     let top = front.top(class);
-    // SAFETY: before a top there is a slot, or null; the slot holds a free block of the class, whose size is
-    // so near to what is wanted that the slack can be said.
+    // SAFETY: before a top there is a slot, or null; the slot holds a free block of the class,
+    // whose size is so near to what is wanted that the slack can be said.
     unsafe {
         let block = NonNull::new(*top.sub(1))?;
         if !hand_out_fast::<S>(block, class, size) {
@@ -56,8 +57,8 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
     }
 }
 
-/// Says that the program now wants `size` bytes of a block, no more than it may use of it, which stays where it is:
-/// there is no memory for another.
+/// Says that the program now wants `size` bytes of a block, no more than it may use of it, which
+/// stays where it is: there is no memory for another.
 ///
 /// # Safety
 ///
@@ -100,8 +101,8 @@ unsafe impl MallocAbi for Hardened {
 
     #[inline(always)]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
-        // The kind of the state is told apart where the class has to be anyway: sizes are random to a branch predictor.
-        // A size of zero takes the slow path, which makes it one.
+        // The kind of the state is told apart where the class has to be anyway: sizes are random to
+        // a branch predictor. A size of zero takes the slow path, which makes it one.
         if size.wrapping_sub(1) < SHORT - 1 {
             take::<Short>(front().class_of_small(size + 1), size)
         } else if size.wrapping_sub(SHORT) < LARGEST - SHORT {

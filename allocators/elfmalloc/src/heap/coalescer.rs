@@ -1,6 +1,7 @@
 //! Blocks on their way back to slabs, gathered by slab: a bin's lock is taken once for several.
 //!
-//! All of it is cells, and blocks leave as a copy: code that gives them back may use the coalescer again.
+//! All of it is cells, and blocks leave as a copy: code that gives them back may use the coalescer
+//! again.
 
 use core::cell::Cell;
 use core::ptr::null_mut;
@@ -52,8 +53,8 @@ impl Coalescer {
         }
     }
 
-    /// Adds a block of the slab whose descriptor has this address. `give` gets what goes back now: what was
-    /// gathered for another slab in the same place, and what has become enough.
+    /// Adds a block of the slab whose descriptor has this address. `give` gets what goes back now:
+    /// what was gathered for another slab in the same place, and what has become enough.
     pub fn add(&self, slab: usize, block: FreeBlock, give: impl Fn(FreeBlocks<'_>)) {
         let class = block.class();
         let set = &self.sets[slab / DESCRIPTOR % SETS];
@@ -156,7 +157,8 @@ mod tests {
         let coalescer = Coalescer::new();
         let given: RefCell<Vec<usize>> = RefCell::default();
         let later = RefCell::new((100..100 + 2 * MOST).rev().collect::<Vec<_>>());
-        // Each time blocks are given back, two more are freed: in the same place, one of the same slab.
+        // Each time blocks are given back, two more are freed: in the same place, one of the same
+        // slab.
         let give = |blocks: FreeBlocks<'_>| {
             for slab in [1, 1 + SETS] {
                 let next = later.borrow_mut().pop();

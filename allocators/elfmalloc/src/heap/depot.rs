@@ -1,12 +1,13 @@
 //! Depots: free blocks that a thread's magazines have no room for, and that are likely to be wanted
 //! again while they are still in the cache.
 //!
-//! By class a stack of chunks of pointers: what was freed last is handed out first, and what has lain
-//! longest goes back to its slab first. Moving blocks between a magazine and a depot looks at neither
-//! blocks nor slabs. A thread's depot has a lock of its own, so that others can empty it: before memory
-//! grows, when its blocks have lain idle, and for `malloc_trim`.
+//! By class a stack of chunks of pointers: what was freed last is handed out first, and what has
+//! lain longest goes back to its slab first. Moving blocks between a magazine and a depot looks at
+//! neither blocks nor slabs. A thread's depot has a lock of its own, so that others can empty it:
+//! before memory grows, when its blocks have lain idle, and for `malloc_trim`.
 //!
-//! Depots after Bonwick and Adams, "Magazines and Vmem", USENIX 2001; theirs are shared by all threads.
+//! Depots after Bonwick and Adams, "Magazines and Vmem", USENIX 2001; theirs are shared by all
+//! threads.
 
 use core::cell::{Cell, UnsafeCell};
 use core::ops::Deref;
@@ -23,7 +24,8 @@ pub const CHUNK_BYTES: usize = 2048;
 /// Blocks in a chunk: what is left of it beside the links and the count.
 pub const CHUNK: usize = CHUNK_BYTES / size_of::<*mut u8>() - 3;
 
-/// Some free blocks of one class. A chunk in a stack is never empty. Zeros are a chunk without blocks.
+/// Some free blocks of one class. A chunk in a stack is never empty. Zeros are a chunk without
+/// blocks.
 #[derive(Debug)]
 #[repr(C)]
 struct Chunk {
@@ -46,8 +48,9 @@ impl Chunk {
 
     /// Uses the slots, the first of which hold the blocks.
     fn with_slots<R>(&self, action: impl FnOnce(&mut [*mut u8; CHUNK]) -> R) -> R {
-        // SAFETY: the chunk belongs to the caller's depot, whose lock is held, or to the caller's list. Actions copy
-        // pointers, or give blocks of a chunk that is in no depot: none comes here again for the same chunk.
+        // SAFETY: the chunk belongs to the caller's depot, whose lock is held, or to the caller's
+        // list. Actions copy pointers, or give blocks of a chunk that is in no depot: none comes
+        // here again for the same chunk.
         action(unsafe { &mut *self.blocks.get() })
     }
 }
@@ -61,7 +64,8 @@ impl Deref for ChunkRef {
     type Target = Chunk;
 
     fn deref(&self) -> &Chunk {
-        // SAFETY: a chunk is freed only when its list is emptied, which lets go of the handle before.
+        // SAFETY: a chunk is freed only when its list is emptied, which lets go of the handle
+        // before.
         unsafe { self.0.as_ref() }
     }
 }
@@ -172,8 +176,8 @@ impl Depot {
         count
     }
 
-    /// Puts blocks onto the stack of their class, the last of them topmost. Returns how many, from the
-    /// first on; fewer than there are only where there is no memory for a chunk.
+    /// Puts blocks onto the stack of their class, the last of them topmost. Returns how many, from
+    /// the first on; fewer than there are only where there is no memory for a chunk.
     pub fn push(
         &mut self,
         blocks: &mut FreeBlocks<'_>,
@@ -199,8 +203,8 @@ impl Depot {
         done
     }
 
-    /// Takes blocks from the top of the stack into the first slots, of which there is one; they stay in their order.
-    /// Returns how many: none only where none is there.
+    /// Takes blocks from the top of the stack into the first slots, of which there is one; they
+    /// stay in their order. Returns how many: none only where none is there.
     pub fn pop(&mut self, class: SizeClass, slots: &mut [*mut u8]) -> usize {
         let Some(chunk) = self.stacks[class.number()].newest else {
             return 0;

@@ -68,7 +68,8 @@ pub(super) fn empty_magazine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: S
     heap.note_length(class);
 }
 
-/// Gives the `count` blocks that lie longest in a magazine, of which there are as many, back to their slabs.
+/// Gives the `count` blocks that lie longest in a magazine, of which there are as many, back to
+/// their slabs.
 pub(super) fn release_oldest<P: Pages>(
     heaps: &Heaps<P>,
     heap: HeapRef,
@@ -78,7 +79,8 @@ pub(super) fn release_oldest<P: Pages>(
     remove_oldest(heap, class, count, |blocks| heaps.give_from(heap, blocks));
 }
 
-/// Takes the `count` blocks that lie longest in a magazine, of which there are as many, out by `give`.
+/// Takes the `count` blocks that lie longest in a magazine, of which there are as many, out by
+/// `give`.
 fn remove_oldest(heap: HeapRef, class: SizeClass, count: usize, give: impl FnOnce(FreeBlocks<'_>)) {
     if count != 0 {
         heap.gave(count);

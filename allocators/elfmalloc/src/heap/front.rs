@@ -1,7 +1,8 @@
 //! The fast path.
 //!
 //! A magazine is a stack of free blocks of one class. Before its first slot lies null, after its
-//! last the word [`FULL`]: the fast path reads the slot that it is about to use, and needs no count.
+//! last the word [`FULL`]: the fast path reads the slot that it is about to use, and needs no
+//! count.
 //!
 //! ```text
 //!            front.tops[class] --------+
@@ -26,15 +27,17 @@ const ENTRIES: usize = 96;
 pub const FEWEST_TICKS: i32 = 16;
 /// The most frees after which a thread looks at the clock.
 pub const MOST_TICKS: i32 = 4096;
-/// Maximum number of frees between two looks at the clock by a thread that flushes: it may soon fall idle.
+/// Maximum number of frees between two looks at the clock by a thread that flushes: it may soon
+/// fall idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
 /// Fetches the start of a block ahead, to be written to. Any address will do, and null.
 ///
-/// Whoever gets a block writes to it, and it may lie in the cache of the processor that freed it. `prefetchw` takes that
-/// line over at once, where a plain prefetch would share it and the write would have to ask again. The compiler's own
-/// intrinsics do not emit it unless told that the processor has it; one that lacks it treats it as a no-operation, but for
-/// the first 64-bit ones of Intel (2004), which have no `prefetchw` and would fault.
+/// Whoever gets a block writes to it, and it may lie in the cache of the processor that freed it.
+/// `prefetchw` takes that line over at once, where a plain prefetch would share it and the write
+/// would have to ask again. The compiler's own intrinsics do not emit it unless told that the
+/// processor has it; one that lacks it treats it as a no-operation, but for the first 64-bit ones
+/// of Intel (2004), which have no `prefetchw` and would fault.
 #[inline(always)]
 pub(crate) fn will_be_used(block: *mut u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -51,10 +54,11 @@ pub(crate) fn will_be_used(block: *mut u8) {
 #[repr(transparent)]
 pub(crate) struct Shared<T>(pub(crate) T);
 
-// SAFETY: the words are pointers that nobody follows, and the static of this type is never written to.
+// SAFETY: the words are pointers that nobody follows, and the static of this type is never written
+// to.
 unsafe impl Sync for Shared<[*mut u8; 2]> {}
-// SAFETY: the cells in statics of this type are never written to: in their magazines nothing can be put, and frees of
-// threads without a heap are not counted there. The presence is atomic.
+// SAFETY: the cells in statics of this type are never written to: in their magazines nothing can be
+// put, and frees of threads without a heap are not counted there. The presence is atomic.
 unsafe impl Sync for Shared<Front> {}
 
 /// A magazine that is empty and full: every use of it takes the slow path.
@@ -67,8 +71,8 @@ pub const fn no_slots() -> *mut *mut u8 {
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
-/// The slab that a thread last took blocks of a class from. It may be another's by now, or gone: this
-/// says what to keep at hand, and nothing else relies on it.
+/// The slab that a thread last took blocks of a class from. It may be another's by now, or gone:
+/// this says what to keep at hand, and nothing else relies on it.
 #[derive(Debug)]
 #[repr(C)]
 struct Own {
@@ -86,8 +90,8 @@ pub struct Front {
     ticks: Cell<i32>,
     /// Whether the thread is on a slow path. A thread that forks reads it.
     presence: Presence,
-    /// The class of each 16-byte step to [`SMALL`]: here, since no instruction has to say where it is then.
-    /// Never changed.
+    /// The class of each 16-byte step to [`SMALL`]: here, since no instruction has to say where it
+    /// is then. Never changed.
     small: [SizeClass; SMALL / 16 + 1],
     /// For the front-end that keeps only blocks of these.
     own: [Own; ENTRIES],
@@ -149,8 +153,9 @@ impl Front {
     ///
     /// # Safety
     ///
-    /// `top` is a slot of a magazine of `class`, or the [`FULL`] behind its last; the slots before it hold blocks of the
-    /// class that nobody uses, down to the null before the first; and the thread whose front this is calls.
+    /// `top` is a slot of a magazine of `class`, or the [`FULL`] behind its last; the slots before
+    /// it hold blocks of the class that nobody uses, down to the null before the first; and the
+    /// thread whose front this is calls.
     #[inline(always)]
     pub unsafe fn set_top(&self, class: SizeClass, top: *mut *mut u8) {
         debug_assert!(class.number() < ENTRIES);
@@ -170,8 +175,8 @@ impl Front {
             .set(self.ticks.get().saturating_sub(blocks as i32));
     }
 
-    /// Says which slab the thread takes blocks of `class` from: `bytes` from `base` on; none of them
-    /// means none.
+    /// Says which slab the thread takes blocks of `class` from: `bytes` from `base` on; none of
+    /// them means none.
     pub fn set_own(&self, class: SizeClass, base: usize, bytes: usize) {
         let own = &self.own[class.number()];
         own.base.set(base);
@@ -226,7 +231,8 @@ impl Front {
         // SAFETY: before a top there is always a slot, or the null before the first.
         let block = unsafe { *top.sub(1) };
         if !block.is_null() {
-            // SAFETY: the slot before the top held a block, so that before it there is another, or the null.
+            // SAFETY: the slot before the top held a block, so that before it there is another, or
+            // the null.
             unsafe {
                 will_be_used(*top.sub(2));
                 self.set_top(class, top.sub(1));

@@ -9,11 +9,12 @@ use crate::size_class::{FIRST_SHARED, SizeClass, UNIT};
 
 /// All magazines together may hold about this part of what lives.
 const LIVE_PART: usize = 8;
-/// Bytes that a thread's magazines may hold whatever lives, and its depot too: those of the smallest slab.
+/// Bytes that a thread's magazines may hold whatever lives, and its depot too: those of the
+/// smallest slab.
 pub(super) const LEAST_KEPT: usize = UNIT;
 
-/// Bytes by which a heap's magazines may still grow, given its remaining budget. Keeps all magazines near 1/[`LIVE_PART`]
-/// of what lives.
+/// Bytes by which a heap's magazines may still grow, given its remaining budget. Keeps all
+/// magazines near 1/[`LIVE_PART`] of what lives.
 fn may_grow_by<P: Pages>(heaps: &Heaps<P>, budget: usize) -> usize {
     // One of the threads waits for the others, as a rule the first.
     let threads = heaps.shards.threads().max(2) - 1;
@@ -37,8 +38,8 @@ pub(super) fn grow<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) 
         Magazine::next_capacity(old).min(Magazine::largest(class, limit))
     };
     let cost = wanted.saturating_sub(old) * class.size();
-    // The first slots of small blocks cost little. One block of each larger class would be much of a
-    // small heap.
+    // The first slots of small blocks cost little. One block of each larger class would be much of
+    // a small heap.
     let bound = old != 0 || class.number() >= FIRST_SHARED;
     if wanted <= old || (bound && cost > may_grow_by(heaps, heap.budget.get())) {
         return false;

@@ -1,7 +1,7 @@
 //! The heaps of all threads, over shards of slabs, over memory.
 //!
-//! Order of locks: list of heaps, depot, then those of shards ([`shards`](crate::slabs::shards)); blocks with their own
-//! mapping come before the pool.
+//! Order of locks: list of heaps, depot, then those of shards ([`shards`](crate::slabs::shards));
+//! blocks with their own mapping come before the pool.
 
 mod epochs;
 #[cfg(test)]
@@ -66,8 +66,8 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Reserves address space, once; later calls do nothing, and ask for no settings. Everything works
-    /// without, but slower.
+    /// Reserves address space, once; later calls do nothing, and ask for no settings. Everything
+    /// works without, but slower.
     pub fn start(&self, settings: impl FnOnce() -> Settings) {
         self.memory().start(|| {
             let settings = settings();
@@ -142,8 +142,8 @@ impl<P: Pages> Heaps<P> {
         Some(heap)
     }
 
-    /// Takes back a heap without blocks from a thread that ends; its slabs, if no other thread uses them, go where others
-    /// find them.
+    /// Takes back a heap without blocks from a thread that ends; its slabs, if no other thread uses
+    /// them, go where others find them.
     pub(super) fn leave(&self, heap: HeapRef) {
         heap.budget.set(self.budget());
         let (was_last, _) = self.shards.detach(heap.attachment());
@@ -154,8 +154,8 @@ impl<P: Pages> Heaps<P> {
         self.tick();
     }
 
-    /// Sleeps for some milliseconds, or until no thread has a heap; false where none has. One thread at a time may
-    /// do so.
+    /// Sleeps for some milliseconds, or until no thread has a heap; false where none has. One
+    /// thread at a time may do so.
     pub fn rest(&self, milliseconds: u64) -> bool {
         let seen = self.silences.read();
         // Whoever reads the count of a silence sees the number that made it one, or a later one.
@@ -172,7 +172,8 @@ impl<P: Pages> Heaps<P> {
         taken.map_or(0, NonZero::get)
     }
 
-    /// Takes blocks of the bin's class from one slab into the first slots; none only where there is no memory.
+    /// Takes blocks of the bin's class from one slab into the first slots; none only where there is
+    /// no memory.
     pub fn take_from_one(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
         let taken = self.take_by(bin, |slabs| NonZero::new(slabs.take_from_one(slots)));
         taken.map_or(0, NonZero::get)
@@ -207,8 +208,8 @@ impl<P: Pages> Heaps<P> {
         self.take_one(self.shards.common_bin(class))
     }
 
-    /// Gives blocks back to their slabs, whosever they are; ends the process if one is no block in use. `home` is the bin
-    /// of the calling thread.
+    /// Gives blocks back to their slabs, whosever they are; ends the process if one is no block in
+    /// use. `home` is the bin of the calling thread.
     #[inline(never)]
     pub fn give(&self, home: Option<ClassBin<'_>>, blocks: FreeBlocks<'_>) {
         match self.shards.give(home, blocks) {
@@ -229,12 +230,13 @@ impl<P: Pages> Heaps<P> {
         self.give(home, block.listed(&mut [null_mut()]));
     }
 
-    /// Frees every lock in the child of a fork. A thread of the parent may have held it to read what it guards.
+    /// Frees every lock in the child of a fork. A thread of the parent may have held it to read
+    /// what it guards.
     ///
     /// # Safety
     ///
-    /// There is only the calling thread, it has no guard of a lock, and no thread of the parent was changing what one
-    /// guards.
+    /// There is only the calling thread, it has no guard of a lock, and no thread of the parent was
+    /// changing what one guards.
     pub unsafe fn free_locks(&self) {
         // SAFETY: the conditions are those of `Memory::free_locks`.
         unsafe {
@@ -248,9 +250,9 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// In the child of a fork: makes the heaps of threads that do not exist here available to others. The blocks in their
-    /// magazines and quarantines are lost: fast paths pass by the gate, and a thread may have been on one when the
-    /// process forked.
+    /// In the child of a fork: makes the heaps of threads that do not exist here available to
+    /// others. The blocks in their magazines and quarantines are lost: fast paths pass by the gate,
+    /// and a thread may have been on one when the process forked.
     ///
     /// # Safety
     ///
@@ -271,8 +273,8 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Asserts what must hold whenever no thread is in the allocator: what [`Shards::check`] says, and that depots are
-    /// as they should be.
+    /// Asserts what must hold whenever no thread is in the allocator: what [`Shards::check`] says,
+    /// and that depots are as they should be.
     ///
     /// # Panics
     ///

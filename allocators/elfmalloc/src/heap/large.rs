@@ -10,8 +10,8 @@ use crate::size_class::UNIT;
 use crate::units::amount::Units;
 use crate::units::large::{self, GROWS_BY_REMAP, Large};
 
-/// Takes a block of at least `size` bytes at a multiple of `alignment`; any size, but meant for those
-/// that no class serves.
+/// Takes a block of at least `size` bytes at a multiple of `alignment`; any size, but meant for
+/// those that no class serves.
 pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize) -> Option<Large> {
     let units = Units::filled_by(size.max(1).checked_next_multiple_of(UNIT)?);
     let fits = large::fits_in_run(units, alignment);
@@ -23,7 +23,8 @@ pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize)
         heaps.memory().purge_for(units, None);
         return Some(large);
     }
-    // What the system refuses may be free in an arena. For what no arena has room for, nothing is given up.
+    // What the system refuses may be free in an arena. For what no arena has room for, nothing is
+    // given up.
     let possible = !fits && heaps.memory().pool.lock().may_hold(units);
     possible
         .then(|| allocate_in_run(heaps, units, alignment))

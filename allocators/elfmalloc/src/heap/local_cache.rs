@@ -1,8 +1,8 @@
 //! The thread-local cache: a front-end that keeps less at hand.
 //!
-//! A magazine holds only blocks of the slab that it was last refilled from, the thread's own for that
-//! class; everything else that the thread frees goes back to its slab by way of a small coalescer.
-//! Blocks above 4 KiB are not kept at all.
+//! A magazine holds only blocks of the slab that it was last refilled from, the thread's own for
+//! that class; everything else that the thread frees goes back to its slab by way of a small
+//! coalescer. Blocks above 4 KiB are not kept at all.
 
 use core::ptr::NonNull;
 
@@ -190,7 +190,8 @@ mod tests {
         let more = scene.fill::<F>(other).len() + scene.fill::<F>(large).len();
         let had = 1 + blocks.len() + more;
         assert_eq!(scene.counts(other), (0, had as isize));
-        // The blocks of one slab: with those that a magazine keeps, all that is left for another class.
+        // The blocks of one slab: with those that a magazine keeps, all that is left for another
+        // class.
         let unit = |block: *mut u8| block.addr() >> UNIT_SHIFT;
         let slab = unit(blocks[0])..unit(blocks[0]) + usize::from(small.geometry().units);
         let free = blocks.iter().filter(|block| slab.contains(&unit(**block)));

@@ -13,8 +13,8 @@ const MOST: usize = 2 * CHUNK;
 /// A magazine grows after so many slow paths.
 const GROWS_AFTER: u8 = 4;
 
-/// Bytes of blocks that suffice for a thread that only allocates, or only frees: when it has nothing more to do they
-/// stay with it.
+/// Bytes of blocks that suffice for a thread that only allocates, or only frees: when it has
+/// nothing more to do they stay with it.
 const ENOUGH_ONE_WAY: usize = 16 << 10;
 
 /// What a slow path was for.
@@ -44,7 +44,8 @@ pub struct Magazine {
     slots: Cell<*mut *mut u8>,
     /// Number of slots in use.
     capacity: Cell<u16>,
-    /// Number of slots to be used again after the next refill; zero where the magazine does not rest.
+    /// Number of slots to be used again after the next refill; zero where the magazine does not
+    /// rest.
     resting: Cell<u16>,
     /// The array has two to the power of this words, if there is one.
     order: Cell<u8>,
@@ -89,9 +90,9 @@ impl Magazine {
         usize::from(self.capacity.get())
     }
 
-    /// Notes a slow path. True if the magazine should grow: what was just filled has to be emptied, or
-    /// the other way round. A thread that only allocates, or only frees, gains little by a larger
-    /// one, and would just keep more. `class` is that of the blocks.
+    /// Notes a slow path. True if the magazine should grow: what was just filled has to be emptied,
+    /// or the other way round. A thread that only allocates, or only frees, gains little by a
+    /// larger one, and would just keep more. `class` is that of the blocks.
     pub fn note(&self, event: Event, class: SizeClass) -> bool {
         self.since.set(self.since.get().max(match event {
             Event::Refill => Since::Refilled,
@@ -120,8 +121,8 @@ impl Magazine {
         self.since.get() == Since::Refilled
     }
 
-    /// Looks at the magazine: whether it has slots that no slow path needed since the last time, or none that a
-    /// refill would have woken it for.
+    /// Looks at the magazine: whether it has slots that no slow path needed since the last time, or
+    /// none that a refill would have woken it for.
     pub fn look(&self) -> bool {
         let since = self.since.replace(Since::Nothing);
         let unused = since == Since::Nothing || self.resting() != 0 && since == Since::Flushed;

@@ -34,8 +34,9 @@ pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heaps.tick();
 }
 
-/// Empties the thread's magazines, if they may hold much, and has those of blocks above 4 KiB rest. The thread gave back
-/// most of what it had: it may fall silent, and no other thread reaches what lies there then.
+/// Empties the thread's magazines, if they may hold much, and has those of blocks above 4 KiB rest.
+/// The thread gave back most of what it had: it may fall silent, and no other thread reaches what
+/// lies there then.
 fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let whole = heaps.budget();
     let balance = heap.outflow.balance();
@@ -81,8 +82,9 @@ fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
     }
 }
 
-/// When to look at the clock next, after it was last looked at `last.0` and `last.1` frees went by until
-/// `now`: some tens of milliseconds from now, at this thread's pace, after `most` frees at the latest.
+/// When to look at the clock next, after it was last looked at `last.0` and `last.1` frees went by
+/// until `now`: some tens of milliseconds from now, at this thread's pace, after `most` frees at
+/// the latest.
 fn next_look(last: (u64, i32), now: u64, most: i32) -> (u64, i32) {
     let ticks = match now.wrapping_sub(last.0) {
         0..10 => last.1 * 2,

@@ -5,8 +5,8 @@ use core::cell::Cell;
 /// Fewer blocks are not most of what a thread had.
 const LEAST: isize = 256;
 
-/// How many blocks a thread has, and when it has given most of them back. Counted in slow paths, so that those in
-/// magazines count as the thread's.
+/// How many blocks a thread has, and when it has given most of them back. Counted in slow paths, so
+/// that those in magazines count as the thread's.
 #[derive(Debug)]
 pub struct Outflow {
     /// Blocks that left the magazines, less those that came: below zero where the thread has some.
@@ -53,9 +53,10 @@ impl Outflow {
         self.balance.set(self.balance.get() + blocks as isize);
     }
 
-    /// Notes how much the thread has. True where that is a quarter of the most, at most, and [`settle`](Self::settle) is to
-    /// be called. A thread that has none left frees the blocks of others: then it is true each time as many have left as
-    /// magazines held, so that emptying them costs no more than what was freed.
+    /// Notes how much the thread has. True where that is a quarter of the most, at most, and
+    /// [`settle`](Self::settle) is to be called. A thread that has none left frees the blocks of
+    /// others: then it is true each time as many have left as magazines held, so that emptying them
+    /// costs no more than what was freed.
     pub fn look(&self) -> bool {
         let wait = match self.least.get() {
             0.. => self.emptied.get() as isize,
@@ -67,7 +68,8 @@ impl Outflow {
         balance >= least + wait.max(LEAST)
     }
 
-    /// Waits for a quarter of what the thread has now; `balance` was the count before its magazines were emptied.
+    /// Waits for a quarter of what the thread has now; `balance` was the count before its magazines
+    /// were emptied.
     pub(super) fn settle(&self, balance: isize) {
         self.emptied.set((self.balance.get() - balance) as usize);
         self.least.set(self.balance.get());

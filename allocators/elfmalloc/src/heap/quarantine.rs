@@ -1,9 +1,10 @@
 //! Where the hardened variant keeps freed blocks before they are allocated again.
 //!
-//! Short blocks are kept in groups of eight, in the order in which they were freed. When a group is full,
-//! another of its class is drawn, and the eight that lie there go on, in a direction that is drawn; then
-//! that one is filled. So neighbours in memory that were freed together stay together, and go back to
-//! their slab at one stroke. A long block takes a place that is drawn, and what lay there goes on.
+//! Short blocks are kept in groups of eight, in the order in which they were freed. When a group is
+//! full, another of its class is drawn, and the eight that lie there go on, in a direction that is
+//! drawn; then that one is filled. So neighbours in memory that were freed together stay together,
+//! and go back to their slab at one stroke. A long block takes a place that is drawn, and what lay
+//! there goes on.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{AtomicPtr, Ordering::AcqRel};
@@ -89,7 +90,8 @@ impl Quarantine {
         }
     }
 
-    /// A number whose upper bits nobody foresees without having seen many (Knuth's linear congruence).
+    /// A number whose upper bits nobody foresees without having seen many (Knuth's linear
+    /// congruence).
     #[inline(always)]
     fn draw(&mut self) -> usize {
         self.random = self
@@ -103,8 +105,8 @@ impl Quarantine {
     ///
     /// # Safety
     ///
-    /// The class is that of a short block, and [`next_group`](Self::next_group) was called since a group
-    /// of it was full.
+    /// The class is that of a short block, and [`next_group`](Self::next_group) was called since a
+    /// group of it was full.
     #[inline(always)]
     #[must_use]
     pub unsafe fn put(&mut self, class: SizeClass, block: *mut u8) -> bool {
@@ -120,8 +122,8 @@ impl Quarantine {
         }
     }
 
-    /// Draws another group, which is filled from now on, since that of `class` is full; returns the blocks
-    /// that lay there, if there were any.
+    /// Draws another group, which is filled from now on, since that of `class` is full; returns the
+    /// blocks that lay there, if there were any.
     #[must_use]
     pub fn next_group(&mut self, class: SizeClass) -> Option<Group> {
         let draw = self.draw();
@@ -137,8 +139,8 @@ impl Quarantine {
         (!group[0].is_null()).then_some(blocks)
     }
 
-    /// Puts a long block of a class that [has places](has_places) in; returns another that was there, or
-    /// null.
+    /// Puts a long block of a class that [has places](has_places) in; returns another that was
+    /// there, or null.
     #[inline(always)]
     pub fn exchange(&mut self, class: SizeClass, block: *mut u8) -> *mut u8 {
         debug_assert!(has_places(class) && is_long(class));
@@ -192,7 +194,8 @@ impl Strays {
 
     /// Puts a block into the place that a draw says; returns another that was there, or null.
     pub fn exchange(&self, draw: u64, block: *mut u8) -> *mut u8 {
-        // Released: the block was filled before; acquired: so was what comes out, by whoever put it in here.
+        // Released: the block was filled before; acquired: so was what comes out, by whoever put it
+        // in here.
         self.0[draw as usize % STRAYS].swap(block, AcqRel)
     }
 }

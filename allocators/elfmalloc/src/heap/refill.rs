@@ -48,8 +48,8 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
     block
 }
 
-/// Takes a block for a thread that keeps none of its class; null where there is no memory, not even when what the thread
-/// keeps of other classes has been given back.
+/// Takes a block for a thread that keeps none of its class; null where there is no memory, not even
+/// when what the thread keeps of other classes has been given back.
 pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     let block = heaps.take_one(bin);
     if block.is_null() {
@@ -72,8 +72,8 @@ pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
     block
 }
 
-/// Takes a block from whatever bin has one. Those that the thread freed may lie in another shard's, since it ran on
-/// another processor when it took them.
+/// Takes a block from whatever bin has one. Those that the thread freed may lie in another shard's,
+/// since it ran on another processor when it took them.
 fn take_anywhere<P: Pages>(heaps: &Heaps<P>, class: SizeClass) -> *mut u8 {
     let mut block = None;
     heaps.shards.each_bin(|bin| {
@@ -84,8 +84,8 @@ fn take_anywhere<P: Pages>(heaps: &Heaps<P>, class: SizeClass) -> *mut u8 {
     block.map_or(null_mut(), NonNull::as_ptr)
 }
 
-/// How many blocks a refill takes: half of what the magazine holds, and whole words of a bitmap where
-/// that is more than one.
+/// How many blocks a refill takes: half of what the magazine holds, and whole words of a bitmap
+/// where that is more than one.
 const fn batch(capacity: usize) -> usize {
     let half = capacity.div_ceil(2);
     if half < 64 { half } else { half & !63 }

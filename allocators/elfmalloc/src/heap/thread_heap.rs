@@ -40,7 +40,8 @@ pub struct ThreadHeap {
     pub budget: Cell<usize>,
     /// When the magazines were last looked through, in milliseconds.
     pub looked: Cell<u64>,
-    /// When the thread last looked at the clock, in milliseconds, and how many frees later it is to.
+    /// When the thread last looked at the clock, in milliseconds, and how many frees later it is
+    /// to.
     pub clock: Cell<(u64, i32)>,
     /// Whether blocks have left the heap since then.
     pub giving: Cell<bool>,
@@ -145,7 +146,8 @@ impl ThreadHeap {
 
     /// The blocks on their way, if there ever were any.
     pub fn coalescer(&self) -> Option<&Coalescer> {
-        // SAFETY: the coalescer was made for this heap, whose thread alone uses it, and is never freed.
+        // SAFETY: the coalescer was made for this heap, whose thread alone uses it, and is never
+        // freed.
         self.coalescer.get().map(|place| unsafe { place.as_ref() })
     }
 }
@@ -159,8 +161,8 @@ impl AnyHeap {
     /// The heap.
     #[inline]
     fn heap<'a>(self) -> &'a ThreadHeap {
-        // SAFETY: heaps are never freed, and all of one is cells, atomics and locks. Callers use no cell of another
-        // thread's heap, but for the links of lists under their lock.
+        // SAFETY: heaps are never freed, and all of one is cells, atomics and locks. Callers use no
+        // cell of another thread's heap, but for the links of lists under their lock.
         unsafe { self.0.as_ref() }
     }
 
@@ -175,12 +177,14 @@ impl AnyHeap {
         HeapRef(self.0)
     }
 
-    /// Makes a heap whose thread does not exist in the child of a fork what it is for a thread that begins, which may
-    /// keep `budget` bytes in magazines. Blocks are lost: the thread may have been on a fast path.
+    /// Makes a heap whose thread does not exist in the child of a fork what it is for a thread that
+    /// begins, which may keep `budget` bytes in magazines. Blocks are lost: the thread may have
+    /// been on a fast path.
     ///
     /// # Safety
     ///
-    /// There is only the calling thread, and the heap is not its own. The thread that had it was on no slow path.
+    /// There is only the calling thread, and the heap is not its own. The thread that had it was on
+    /// no slow path.
     pub(super) unsafe fn forget_owner(self, budget: usize) {
         // SAFETY: no other thread uses the heap, and this one has no reference to its front.
         unsafe { (&raw mut (*self.0.as_ptr()).front).write(Front::new()) };
@@ -248,8 +252,8 @@ impl HeapRef {
     ///
     /// # Safety
     ///
-    /// The pointer came from [`as_ptr`](Self::as_ptr), and the calling thread alone uses the heap: it is its own, or
-    /// that of a thread that has ended.
+    /// The pointer came from [`as_ptr`](Self::as_ptr), and the calling thread alone uses the heap:
+    /// it is its own, or that of a thread that has ended.
     #[inline]
     #[must_use]
     pub const unsafe fn from_ptr(heap: NonNull<ThreadHeap>) -> Self {
@@ -262,7 +266,8 @@ impl Deref for HeapRef {
 
     #[inline]
     fn deref(&self) -> &ThreadHeap {
-        // SAFETY: heaps are never freed, this one is the calling thread's, and all of it is cells, atomics and locks.
+        // SAFETY: heaps are never freed, this one is the calling thread's, and all of it is cells,
+        // atomics and locks.
         unsafe { self.0.as_ref() }
     }
 }
@@ -306,7 +311,8 @@ impl HeapList {
         self.idle = Some(heap);
     }
 
-    /// In the child of a fork: no heap has a thread but `own`. Each of the others is passed to `forget`.
+    /// In the child of a fork: no heap has a thread but `own`. Each of the others is passed to
+    /// `forget`.
     pub(super) fn disown(&mut self, own: Option<AnyHeap>, mut forget: impl FnMut(AnyHeap)) {
         self.idle = None;
         for heap in self.all().filter(|heap| Some(*heap) != own) {

@@ -10,8 +10,8 @@ use crate::heap::thread_heap::HeapRef;
 use crate::slabs::free_blocks::FreeBlock;
 use crate::units::amount::Units;
 
-/// Takes the heap of a thread that ends: its blocks go back; its slabs, if no other thread uses them, to where
-/// others find them.
+/// Takes the heap of a thread that ends: its blocks go back; its slabs, if no other thread uses
+/// them, to where others find them.
 ///
 /// # Safety
 ///
@@ -32,8 +32,8 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) else {
         return;
     };
-    // SAFETY: the quarantine is the heap's, and so is this thread's. Its blocks lie in slabs; those that leave it are
-    // nobody's.
+    // SAFETY: the quarantine is the heap's, and so is this thread's. Its blocks lie in slabs; those
+    // that leave it are nobody's.
     unsafe {
         quarantine.as_mut().empty(|block| {
             if let Some(slab) = heaps.shards.slab_of(block.addr())
@@ -45,7 +45,8 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     }
 }
 
-/// Notes for statistics how many blocks all the thread's magazines hold, and gives back what is on its way.
+/// Notes for statistics how many blocks all the thread's magazines hold, and gives back what is on
+/// its way.
 pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_coalescer(heaps, heap);
     for (class, _) in heap.magazines() {
@@ -53,8 +54,8 @@ pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     }
 }
 
-/// Gives back all that can be given back, except `keep` bytes of free units. `heap` is the thread's, if it has one. True
-/// if any memory went.
+/// Gives back all that can be given back, except `keep` bytes of free units. `heap` is the
+/// thread's, if it has one. True if any memory went.
 pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> bool {
     if let Some(heap) = heap {
         empty_magazines(heaps, heap);

@@ -1,8 +1,8 @@
 //! The thread that purges while all others are silent, where it is asked for.
 //!
-//! It is started by a thread that allocates, and sleeps most of the time, the longer the less there was to
-//! purge of late. It ends when no other thread has a heap, and the last one wakes it for that: else a process
-//! whose main thread ended before others would end late, or never.
+//! It is started by a thread that allocates, and sleeps most of the time, the longer the less there
+//! was to purge of late. It ends when no other thread has a heap, and the last one wakes it for
+//! that: else a process whose main thread ended before others would end late, or never.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -16,7 +16,8 @@ use heapdrome_pages::system::start_thread;
 
 use super::{Elfmalloc, HEAPS};
 
-/// After so many rounds without anything to purge the thread sleeps no longer than before: each doubles it.
+/// After so many rounds without anything to purge the thread sleeps no longer than before: each
+/// doubles it.
 const ROUNDS: u32 = 4;
 
 static WANTED: AtomicBool = AtomicBool::new(false);
@@ -28,13 +29,14 @@ pub(crate) fn want(wanted: bool) {
     WANTED.store(wanted, Relaxed);
 }
 
-/// Starts the thread, if it is wanted and not there. This may allocate: the caller has a heap, holds no
-/// lock and is in the midst of nothing.
+/// Starts the thread, if it is wanted and not there. This may allocate: the caller has a heap,
+/// holds no lock and is in the midst of nothing.
 #[inline]
 pub(crate) fn start_if_wanted() {
     // Relaxed: a flag that stands alone. AcqRel: what an earlier thread did is done.
     if WANTED.load(Relaxed) && !RUNNING.load(Relaxed) && !RUNNING.swap(true, AcqRel) {
-        // If the thread cannot be created, leave `RUNNING` set so that later slow paths do not retry.
+        // If the thread cannot be created, leave `RUNNING` set so that later slow paths do not
+        // retry.
         start_thread(run);
     }
 }

@@ -25,7 +25,8 @@ pub struct ExitReport {
     path: UnsafeCell<[u8; LONGEST]>,
 }
 
-// SAFETY: the path is written once, before the form is set, and only read by those who see the form.
+// SAFETY: the path is written once, before the form is set, and only read by those who see the
+// form.
 unsafe impl Sync for ExitReport {}
 
 impl ExitReport {

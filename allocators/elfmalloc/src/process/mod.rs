@@ -1,4 +1,5 @@
-//! The allocator of the process: one back-end, and a heap for each thread ([`thread_local`](crate::process::thread_local)).
+//! The allocator of the process: one back-end, and a heap for each thread
+//! ([`thread_local`](crate::process::thread_local)).
 
 pub(crate) mod background;
 pub mod exit_report;
@@ -33,7 +34,8 @@ use statistics::Snapshot;
 use thread_local::{front, heap, heap_to_free, present_heap};
 
 pub(crate) static HEAPS: Heaps<Linux> = Heaps::new(Linux);
-/// Every variant has this gate, since all have one back-end. Only threads inside change the back-end.
+/// Every variant has this gate, since all have one back-end. Only threads inside change the
+/// back-end.
 static FORK_GATE: ForkGate = ForkGate::new();
 /// Whether arenas are to keep states; to be set before the first block.
 static STATES: AtomicBool = AtomicBool::new(false);
@@ -48,16 +50,18 @@ pub(crate) fn start() {
     HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
-            // Relaxed: set by this thread, or by the one whose secret it found (`canary::wants_secret`), or not at all.
+            // Relaxed: set by this thread, or by the one whose secret it found
+            // (`canary::wants_secret`), or not at all.
             states: STATES.load(Relaxed),
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
-            // As many as processors, which `thread_local::first_heap` says: more threads do not run at once, so that they can
-            // share slabs and seldom meet.
+            // As many as processors, which `thread_local::first_heap` says: more threads do not run
+            // at once, so that they can share slabs and seldom meet.
             shards: 1,
             ..Settings::from_environment()
         };
         background::want(settings.background);
-        // Relaxed: a thread that frees a block got it, or its address, from a thread that came after this.
+        // Relaxed: a thread that frees a block got it, or its address, from a thread that came
+        // after this.
         OVERWRITES_WHOLE.store(settings.overwrite, Relaxed);
         settings
     });
@@ -81,7 +85,8 @@ fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
     let Some(heap) = heap() else {
         return NonNull::new(HEAPS.take_without_heap(class));
     };
-    // Here rather than in `free`, which the C library calls under locks that starting a thread takes.
+    // Here rather than in `free`, which the C library calls under locks that starting a thread
+    // takes.
     background::start_if_wanted();
     // Both may have allocated in the meantime, and freed: making the heap arms the thread's exit.
     let block = heap.front.pop(class);
@@ -133,7 +138,8 @@ const fn fits(usable: usize, size: usize) -> bool {
     size <= usable && size >= usable / 2
 }
 
-/// Returns current statistics. While another thread forks, blocks in the calling thread's coalescer count as live.
+/// Returns current statistics. While another thread forks, blocks in the calling thread's coalescer
+/// count as live.
 pub(crate) fn snapshot() -> Snapshot {
     if let Some(heap) = present_heap()
         && let Some(_inside) = enter::<Elfmalloc>()
@@ -245,7 +251,8 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             match to {
                 Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
                 None if size > usable => None,
-                // There is no memory for a smaller block: this one stays, and what is large of it goes.
+                // There is no memory for a smaller block: this one stays, and what is large of it
+                // goes.
                 None if class.is_slab() => Some(block),
                 None => HEAPS
                     .mapped

@@ -40,7 +40,8 @@ pub struct ClassStatistics {
     pub mapped: usize,
     /// How often blocks were taken from slabs.
     pub refills: u64,
-    /// Blocks that came back to slabs of another shard than the one whose bins the thread that freed them used then.
+    /// Blocks that came back to slabs of another shard than the one whose bins the thread that
+    /// freed them used then.
     pub remote_frees: u64,
 }
 
@@ -173,7 +174,8 @@ impl Snapshot {
     }
 }
 
-/// Counts what bins, depots and magazines hold of each class, where blocks that are kept count as live, too.
+/// Counts what bins, depots and magazines hold of each class, where blocks that are kept count as
+/// live, too.
 fn count_classes<P: Pages>(heaps: &Heaps<P>) -> [ClassStatistics; CLASSES + 1] {
     let mut classes = [ClassStatistics::default(); CLASSES + 1];
     heaps.shards.each_bin(|bin| {

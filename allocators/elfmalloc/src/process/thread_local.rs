@@ -1,8 +1,9 @@
 //! The heap that the calling thread has: from its first allocation on, until it ends.
 //!
-//! A thread that only frees gets one when it goes on doing so. It may be one that ends: after the destructors of
-//! its keys the C library frees some blocks for it, such as the tables of thread-local variables of stacks that
-//! it keeps no more. A heap that was made then would stay with nobody.
+//! A thread that only frees gets one when it goes on doing so. It may be one that ends: after the
+//! destructors of its keys the C library frees some blocks for it, such as the tables of
+//! thread-local variables of stacks that it keeps no more. A heap that was made then would stay
+//! with nobody.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
@@ -16,9 +17,9 @@ use crate::heap::quarantine::Quarantine;
 use crate::heap::thread_heap::{HeapRef, ThreadHeap};
 use crate::heap::threads::detach;
 
-/// So many blocks a thread without a heap gives back to their slabs one by one: more than the C library frees for
-/// most threads that end, and few for one that is there to free. As jemalloc does, which counts 128 before such a
-/// thread gets what others have.
+/// So many blocks a thread without a heap gives back to their slabs one by one: more than the C
+/// library frees for most threads that end, and few for one that is there to free. As jemalloc
+/// does, which counts 128 before such a thread gets what others have.
 const FREES_WITHOUT: usize = 64;
 
 static THREAD_EXIT: ThreadExit = ThreadExit::new(thread_ends);
@@ -29,13 +30,15 @@ thread_slot!(
 );
 
 thread_slot!(
-    /// How many blocks the thread freed while it had no heap, as an address; [`FREES_WITHOUT`] at most.
+    /// How many blocks the thread freed while it had no heap, as an address; [`FREES_WITHOUT`] at
+    /// most.
     FREED: u8 = null, "heapdrome_elfmalloc_freed"
 );
 
 thread_slot!(
-    /// The calling thread's quarantine, for the hardened variant's fast path: null until the thread has freed a block, once
-    /// it has ended, where it is not known where the states are, and where whole blocks are overwritten.
+    /// The calling thread's quarantine, for the hardened variant's fast path: null until the thread
+    /// has freed a block, once it has ended, where it is not known where the states are, and where
+    /// whole blocks are overwritten.
     QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
 );
 
@@ -45,8 +48,9 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
         let Some(heap) = THREAD_EXIT.ends::<ThreadHeap>(word) else {
             return;
         };
-        // The C library keeps the keys' values with a stack: one that was set when they had been looked through is
-        // found by the next thread on it, and by then the heap may have been given to a third.
+        // The C library keeps the keys' values with a stack: one that was set when they had been
+        // looked through is found by the next thread on it, and by then the heap may have been
+        // given to a third.
         if HEAP::get().cast() != heap.as_ptr() {
             return;
         }
@@ -85,17 +89,20 @@ pub(crate) fn present_heap() -> Option<HeapRef> {
     if none {
         return None;
     }
-    // SAFETY: the slot is never null, and what it holds is the calling thread's heap, unless it is one of the statics.
+    // SAFETY: the slot is never null, and what it holds is the calling thread's heap, unless it is
+    // one of the statics.
     Some(unsafe { HeapRef::from_ptr(NonNull::new_unchecked(front.cast())) })
 }
 
-/// The thread's heap, made if need be; `None` where the thread is about to end, or where there is no memory.
+/// The thread's heap, made if need be; `None` where the thread is about to end, or where there is
+/// no memory.
 #[inline]
 pub(crate) fn heap() -> Option<HeapRef> {
     present_heap().or_else(first_heap)
 }
 
-/// The heap of a thread that frees a block; `None` also for the first frees of a thread without a heap.
+/// The heap of a thread that frees a block; `None` also for the first frees of a thread without a
+/// heap.
 #[inline]
 pub(crate) fn heap_to_free() -> Option<HeapRef> {
     present_heap().or_else(|| {
@@ -119,8 +126,8 @@ fn first_heap() -> Option<HeapRef> {
         .widen(system::processors().unwrap_or(usize::MAX));
     let heap = HEAPS.attach()?;
     HEAP::set(heap.as_ptr().as_ptr().cast());
-    // Arming may allocate, which the heap in place can serve. Where it fails, the heap of this thread
-    // is not handed on when it ends: no harm but to memory.
+    // Arming may allocate, which the heap in place can serve. Where it fails, the heap of this
+    // thread is not handed on when it ends: no harm but to memory.
     THREAD_EXIT.arm(heap.as_ptr());
     Elfmalloc::fork_gate().register::<Elfmalloc>();
     Some(heap)

@@ -1,7 +1,8 @@
 //! Bins: the slabs of one class that belong together, under one lock.
 //!
-//! Each shard has a bin for each small class, which several threads may share; all threads share one bin for each larger class.
-//! A bin serves from its active slab; when that is used up, from the partial slab that was listed last.
+//! Each shard has a bin for each small class, which several threads may share; all threads share
+//! one bin for each larger class. A bin serves from its active slab; when that is used up, from the
+//! partial slab that was listed last.
 
 use core::ops::{Deref, DerefMut};
 use core::ptr::{NonNull, from_ref};
@@ -75,8 +76,8 @@ impl Bin {
 }
 
 impl SlabRef {
-    /// The bin that the slab belongs to, until its lock is held maybe another one by now; `None` for what never was a
-    /// slab.
+    /// The bin that the slab belongs to, until its lock is held maybe another one by now; `None`
+    /// for what never was a slab.
     #[inline]
     pub(super) fn bin<'a>(self) -> Option<&'a Bin> {
         // SAFETY: only `LockedBin` writes owners, those that are bins; and bins are never freed.
@@ -125,8 +126,8 @@ impl LockedBin<'_> {
         self.slabs.activate(slab.handle());
     }
 
-    /// Adds a slab with free blocks that was in another bin of the class, whose lock is still held: threads that free one
-    /// of its blocks meanwhile wait for one of the two.
+    /// Adds a slab with free blocks that was in another bin of the class, whose lock is still held:
+    /// threads that free one of its blocks meanwhile wait for one of the two.
     pub(super) fn attach(&mut self, slab: Detached) {
         slab.slab().set_owner(self.bin.as_owner());
         self.link(slab.handle());

@@ -12,8 +12,8 @@ pub(super) fn fill(slots: &mut [*mut u8], lowest: *mut u8, size: usize) {
     }
 }
 
-/// The set bits of a word, if there are some and they are neighbours. In a slab whose blocks are freed in no order they
-/// hardly ever are, which costs that slab four instructions for a word.
+/// The set bits of a word, if there are some and they are neighbours. In a slab whose blocks are
+/// freed in no order they hardly ever are, which costs that slab four instructions for a word.
 #[inline]
 pub(super) fn only_run(word: u64) -> Option<Run> {
     let first = word.trailing_zeros();
@@ -38,8 +38,8 @@ pub(super) struct Run {
     pub(super) length: usize,
 }
 
-/// The pointers at the start of `blocks` that are neighbours, the first of which has `index`: one at least. Bursts are
-/// freed in the order in which they were allocated, or in reverse.
+/// The pointers at the start of `blocks` that are neighbours, the first of which has `index`: one
+/// at least. Bursts are freed in the order in which they were allocated, or in reverse.
 #[inline]
 pub(super) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run {
     let size = shape.size as usize;

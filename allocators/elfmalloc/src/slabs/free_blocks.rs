@@ -48,7 +48,8 @@ impl FreeBlock {
     }
 }
 
-/// Pointers to blocks of one class that nobody uses, and that no other list of free blocks has. The order may change.
+/// Pointers to blocks of one class that nobody uses, and that no other list of free blocks has. The
+/// order may change.
 #[derive(Debug)]
 pub struct FreeBlocks<'a> {
     class: SizeClass,
@@ -60,7 +61,8 @@ impl<'a> FreeBlocks<'a> {
     ///
     /// # Safety
     ///
-    /// The blocks come from slabs of `class`, nobody uses them, and where they were listed before they are no longer.
+    /// The blocks come from slabs of `class`, nobody uses them, and where they were listed before
+    /// they are no longer.
     pub const unsafe fn new(class: SizeClass, blocks: &'a mut [*mut u8]) -> Self {
         Self { class, blocks }
     }

@@ -68,14 +68,15 @@ impl Slabs {
         }
     }
 
-    /// Says whether this is the bin of a shard to which no thread is attached, or some: only that keeps empty slabs.
+    /// Says whether this is the bin of a shard to which no thread is attached, or some: only that
+    /// keeps empty slabs.
     pub fn set_idle(&mut self, idle: bool) {
         self.idle = idle;
         self.keeps = !idle;
     }
 
-    /// Takes blocks from the slabs that are here into the first slots; fewer than there are slots, or none, where they hold no
-    /// more, or where only scraps were left in the first slabs.
+    /// Takes blocks from the slabs that are here into the first slots; fewer than there are slots,
+    /// or none, where they hold no more, or where only scraps were left in the first slabs.
     pub fn take(&mut self, slots: &mut [*mut u8]) -> usize {
         let mut taken = 0;
         while taken < slots.len() {
@@ -88,7 +89,8 @@ impl Slabs {
         taken
     }
 
-    /// Takes blocks from one slab into the first slots, of which there is one; none only where none is here.
+    /// Takes blocks from one slab into the first slots, of which there is one; none only where none
+    /// is here.
     #[inline(always)]
     pub fn take_from_one(&mut self, slots: &mut [*mut u8]) -> usize {
         let taken = self.with_active(|slab| slab.take(slots));
@@ -102,7 +104,8 @@ impl Slabs {
         block.and_then(NonNull::new)
     }
 
-    /// Takes blocks of the active slab by `take`, a partial one's before an empty one's where none is active. `None` where none is here.
+    /// Takes blocks of the active slab by `take`, a partial one's before an empty one's where none
+    /// is active. `None` where none is here.
     #[inline(always)]
     fn with_active<T>(&mut self, take: impl FnOnce(LockedSlab<'_>) -> T) -> Option<T> {
         let slab = match self.active {
@@ -129,8 +132,9 @@ impl Slabs {
         locked(slab)
     }
 
-    /// Gives the first blocks of `blocks`, which lie in `slab`, a slab of this bin, back to it. With `own`, it is a thread that
-    /// uses this bin that does so, and the bin may keep the slab if it is empty then.
+    /// Gives the first blocks of `blocks`, which lie in `slab`, a slab of this bin, back to it.
+    /// With `own`, it is a thread that uses this bin that does so, and the bin may keep the slab if
+    /// it is empty then.
     ///
     /// # Errors
     ///
@@ -174,7 +178,8 @@ impl Slabs {
         detached(slab)
     }
 
-    /// Takes a partial slab out of the bin, for another bin of the class; `None` where there is none.
+    /// Takes a partial slab out of the bin, for another bin of the class; `None` where there is
+    /// none.
     pub(super) fn detach(&mut self) -> Option<Detached> {
         let slab = match self.active.take() {
             Some(slab) => slab,
@@ -192,7 +197,8 @@ impl Slabs {
         self.take_some(self.empties)
     }
 
-    /// Takes those empty slabs out of the bin that nothing was taken from since this was last called.
+    /// Takes those empty slabs out of the bin that nothing was taken from since this was last
+    /// called.
     pub(super) fn take_idle_empties(&mut self) -> DetachedList {
         let taken = self.take_some(self.low);
         self.low = self.empties;

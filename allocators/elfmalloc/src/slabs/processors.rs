@@ -1,16 +1,17 @@
 //! Which shard serves a processor.
 //!
-//! Where threads are more than shards, two threads of one shard may run at once, on two processors. Each would wait for
-//! the other at the locks of its bins, and be handed blocks that lie in the other's cache. So threads then use the bins
-//! of their processor's shard, whatever shard they are attached to.
+//! Where threads are more than shards, two threads of one shard may run at once, on two processors.
+//! Each would wait for the other at the locks of its bins, and be handed blocks that lie in the
+//! other's cache. So threads then use the bins of their processor's shard, whatever shard they are
+//! attached to.
 
 use core::ptr::null_mut;
 use heapdrome_pages::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::slabs::shard::{AllShards, Shard, ShardRef};
 
-/// Processors that are told apart. Where there are more, several share a shard. In models and under Miri few: every look
-/// at one is a step there, or every use of the heaps a look at each.
+/// Processors that are told apart. Where there are more, several share a shard. In models and under
+/// Miri few: every look at one is a step there, or every use of the heaps a look at each.
 const PROCESSORS: usize = if cfg!(any(modelled, miri)) { 4 } else { 256 };
 
 /// By processor: the shard that serves it; null for one that no thread was seen on.
@@ -25,11 +26,13 @@ impl Processors {
 
     /// The shard that serves a processor.
     pub(super) fn shard_of(&self, processor: usize) -> Option<ShardRef> {
-        // Acquire: pairs with the release in `serve`, since the shard may be younger than the caller's heap.
+        // Acquire: pairs with the release in `serve`, since the shard may be younger than the
+        // caller's heap.
         ShardRef::of_pointer(self.0[processor % PROCESSORS].load(Acquire))
     }
 
-    /// Gives a processor the shard that serves the fewest. The caller holds the lock of the list of shards.
+    /// Gives a processor the shard that serves the fewest. The caller holds the lock of the list of
+    /// shards.
     pub(super) fn serve(&self, processor: usize, shards: AllShards) {
         let fewest = shards.min_by_key(|shard| self.served_by(*shard));
         if let Some(shard) = fewest {
@@ -38,10 +41,12 @@ impl Processors {
         }
     }
 
-    /// Notes that there is one shard more: processors get theirs anew. The caller holds the lock of the list of shards.
+    /// Notes that there is one shard more: processors get theirs anew. The caller holds the lock of
+    /// the list of shards.
     pub(super) fn forget(&self) {
         for entry in &self.0 {
-            // Relaxed: no shard is named. Pages that nobody wrote to are not to become resident by it.
+            // Relaxed: no shard is named. Pages that nobody wrote to are not to become resident by
+            // it.
             if !entry.load(Relaxed).is_null() {
                 entry.store(null_mut(), Relaxed);
             }

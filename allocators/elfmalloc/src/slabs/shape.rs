@@ -9,8 +9,8 @@ pub(crate) const PIECE: usize = size_of::<u128>();
 /// Bytes of a line of the cache.
 const LINE: usize = 64;
 
-/// A class's size, and where the pieces lie that are filled: at all sums of some of three steps. Where a block is
-/// smaller than what is filled they overlap, so that nothing branches on the size.
+/// A class's size, and where the pieces lie that are filled: at all sums of some of three steps.
+/// Where a block is smaller than what is filled they overlap, so that nothing branches on the size.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub(crate) struct Shape {
@@ -75,15 +75,17 @@ impl Shape {
         [0, one, two, one + two]
     }
 
-    /// How far behind those the others begin that are filled, for a block at `address`. They end with the second
-    /// line of the cache, where the block reaches that far: a third one would be brought near for them alone.
+    /// How far behind those the others begin that are filled, for a block at `address`. They end
+    /// with the second line of the cache, where the block reaches that far: a third one would be
+    /// brought near for them alone.
     #[inline(always)]
     pub(crate) fn rest_from(&self, address: usize) -> usize {
         usize::from(self.by_four) - (address & usize::from(self.skew))
     }
 }
 
-/// By class. There is an entry for every number that there can be, so that no index is out of bounds.
+/// By class. There is an entry for every number that there can be, so that no index is out of
+/// bounds.
 static SHAPES: [Shape; 256] = {
     let mut shapes = [Shape::new(SizeClass::NONE); 256];
     let mut class = 1;

@@ -15,13 +15,15 @@ use crate::slabs::bin::Bin;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Shard {
-    /// Number of threads that are attached. Changed under the lock of the list, read by attached threads without.
+    /// Number of threads that are attached. Changed under the lock of the list, read by attached
+    /// threads without.
     attached: AtomicUsize,
     /// Whether the shard is in the list. The same lock guards it.
     is_listed: AtomicBool,
     /// The next shard in the list, written before the shard is listed.
     next: Cell<Option<ShardRef>>,
-    /// By class. Class 0 has none: what lies before the first line that is used is read by many, and written seldom.
+    /// By class. Class 0 has none: what lies before the first line that is used is read by many,
+    /// and written seldom.
     pub bins: [Bin; FIRST_SHARED],
 }
 
@@ -56,8 +58,8 @@ impl ShardRef {
     /// The shard.
     #[inline]
     pub fn get<'a>(self) -> &'a Shard {
-        // SAFETY: shards are never freed, and any thread may use one: all of it is atomic or has a lock, but for the
-        // link, which changes no more once other threads know the shard.
+        // SAFETY: shards are never freed, and any thread may use one: all of it is atomic or has a
+        // lock, but for the link, which changes no more once other threads know the shard.
         unsafe { self.0.as_ref() }
     }
 
@@ -82,14 +84,16 @@ impl Deref for ShardRef {
     }
 }
 
-/// The shard that a thread's heap brings along, and the one that the thread is attached to. Like heaps, attachments are
-/// never freed.
+/// The shard that a thread's heap brings along, and the one that the thread is attached to. Like
+/// heaps, attachments are never freed.
 ///
-/// It begins a line of the cache: other threads read it, and are not to wait for what the owner of a heap writes before.
+/// It begins a line of the cache: other threads read it, and are not to wait for what the owner of
+/// a heap writes before.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Attachment {
-    /// Null before the first time. Others may read it, and be late: any answer was right once, and every bin will do.
+    /// Null before the first time. Others may read it, and be late: any answer was right once, and
+    /// every bin will do.
     to: AtomicPtr<Shard>,
     own: Shard,
 }
@@ -112,7 +116,8 @@ impl Attachment {
     /// The shard that the thread is attached to.
     #[inline]
     pub fn shard(&self) -> ShardRef {
-        // Acquire: pairs with the release in `ShardList::attach`, since the shard may be younger than the heap.
+        // Acquire: pairs with the release in `ShardList::attach`, since the shard may be younger
+        // than the heap.
         ShardRef::of_pointer(self.to.load(Acquire)).unwrap_or_else(|| self.own())
     }
 }
@@ -155,9 +160,9 @@ impl ShardList {
         }
     }
 
-    /// Attaches a thread: to its own heap's shard if that may be listed and no other thread is there, else to the one
-    /// with the fewest threads. There are at most `most` shards, which is at least one. True where no thread was there:
-    /// the bins count as idle.
+    /// Attaches a thread: to its own heap's shard if that may be listed and no other thread is
+    /// there, else to the one with the fewest threads. There are at most `most` shards, which is at
+    /// least one. True where no thread was there: the bins count as idle.
     pub(super) fn attach(&mut self, attachment: &Attachment, most: usize) -> bool {
         let own = attachment.own();
         // Relaxed, here and below: the lock orders it.
@@ -179,7 +184,8 @@ impl ShardList {
         self.count
     }
 
-    /// The shard with the fewest threads, the oldest of them: the first thread of a process waits for others, as a rule.
+    /// The shard with the fewest threads, the oldest of them: the first thread of a process waits
+    /// for others, as a rule.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {

@@ -1,7 +1,7 @@
 //! All slabs: the bins of shards, the bins that all threads share, and who uses which.
 //!
-//! Order of locks: purging, list of shards, bin of a shard, common bin, then those of memory. No thread holds the bins of
-//! two shards.
+//! Order of locks: purging, list of shards, bin of a shard, common bin, then those of memory. No
+//! thread holds the bins of two shards.
 
 mod give;
 mod purge;
@@ -68,7 +68,8 @@ impl<P: Pages> Shards<P> {
         self.memory.run_of(address).map(SlabRef::from)
     }
 
-    /// The bin for a class that threads without a heap use, and all threads if its blocks are not small.
+    /// The bin for a class that threads without a heap use, and all threads if its blocks are not
+    /// small.
     #[inline]
     pub fn common_bin(&self, class: SizeClass) -> ClassBin<'_> {
         let bin = &self.common[class.number()];
@@ -84,8 +85,8 @@ impl<P: Pages> Shards<P> {
         bin_of(self.shard_in_use(attachment), class)
     }
 
-    /// The shard whose bins a thread uses now: where threads are more than shards, that of the processor that it runs
-    /// on, if it has threads; else the one that it is attached to.
+    /// The shard whose bins a thread uses now: where threads are more than shards, that of the
+    /// processor that it runs on, if it has threads; else the one that it is attached to.
     #[inline]
     fn shard_in_use(&self, attachment: &Attachment) -> ShardRef {
         let own = attachment.shard();
@@ -98,14 +99,15 @@ impl<P: Pages> Shards<P> {
             .unwrap_or(own)
     }
 
-    /// The shard that serves a processor; `None` where no thread is attached to it, or another thread is at the list.
+    /// The shard that serves a processor; `None` where no thread is attached to it, or another
+    /// thread is at the list.
     fn shard_of_processor(&self, processor: usize) -> Option<ShardRef> {
         let shard = match self.processors.shard_of(processor) {
             Some(shard) => shard,
             None => {
                 let list = self.list.try_lock()?;
-                // Another thread may have done so in the meantime: served twice, a processor would count for both shards,
-                // and might leave one of them without any for good.
+                // Another thread may have done so in the meantime: served twice, a processor would
+                // count for both shards, and might leave one of them without any for good.
                 if self.processors.shard_of(processor).is_none() {
                     self.processors.serve(processor, list.all());
                 }
@@ -113,14 +115,16 @@ impl<P: Pages> Shards<P> {
                 self.processors.shard_of(processor)?
             }
         };
-        // The bins of a shard without threads are left by all: what it has goes where others find it.
+        // The bins of a shard without threads are left by all: what it has goes where others find
+        // it.
         (shard.attached() != 0).then_some(shard)
     }
 
-    /// Says that so many threads may run at once. What was said before stays true: the caller may be a thread that was
-    /// bound to a processor.
+    /// Says that so many threads may run at once. What was said before stays true: the caller may
+    /// be a thread that was bound to a processor.
     pub fn widen(&self, processors: usize) {
-        // Relaxed: a number that stands alone. Most find it as large, and leave its line to all who read it.
+        // Relaxed: a number that stands alone. Most find it as large, and leave its line to all who
+        // read it.
         if self.most.load(Relaxed) < processors {
             self.most.fetch_max(processors, Relaxed);
         }
@@ -144,8 +148,8 @@ impl<P: Pages> Shards<P> {
         self.threads() > self.most()
     }
 
-    /// Shards that threads may be attached to. Only with processors that no thread was seen to use before do they become
-    /// more.
+    /// Shards that threads may be attached to. Only with processors that no thread was seen to use
+    /// before do they become more.
     pub fn all(&self) -> AllShards {
         self.list.lock().all()
     }
@@ -161,7 +165,8 @@ impl<P: Pages> Shards<P> {
 
     fn attach_by(&self, list: &mut ShardList, attachment: &Attachment) {
         let shards = list.count();
-        // Under the lock of the list: a last thread that leaves in the meantime would say the opposite later.
+        // Under the lock of the list: a last thread that leaves in the meantime would say the
+        // opposite later.
         if list.attach(attachment, self.most()) {
             set_idle(attachment.shard(), false);
         }
@@ -170,7 +175,8 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Moves a thread to a shard with fewer threads, if there is one: some have ended since it began.
+    /// Moves a thread to a shard with fewer threads, if there is one: some have ended since it
+    /// began.
     pub fn spread(&self, attachment: &Attachment) {
         if attachment.shard().attached() < 2 {
             return;
@@ -184,8 +190,8 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Detaches a thread that ends; slabs that no other thread uses go where others find them. Returns whether it was
-    /// the last of all threads, and whether units went back to the pool.
+    /// Detaches a thread that ends; slabs that no other thread uses go where others find them.
+    /// Returns whether it was the last of all threads, and whether units went back to the pool.
     pub fn detach(&self, attachment: &Attachment) -> (bool, bool) {
         let mut list = self.list.lock();
         let alone = list.detach(attachment);
@@ -199,8 +205,8 @@ impl<P: Pages> Shards<P> {
         (self.threads.fetch_sub(1, Relaxed) == 1, retired)
     }
 
-    /// In the child of a fork: only the thread of `own` is attached, if that is given. True if units went back to the
-    /// pool.
+    /// In the child of a fork: only the thread of `own` is attached, if that is given. True if
+    /// units went back to the pool.
     pub(crate) fn forget_threads(&self, own: Option<&Attachment>) -> bool {
         let mut list = self.list.lock();
         list.forget_attached(own);
@@ -228,8 +234,8 @@ impl<P: Pages> Shards<P> {
         self.take_from(&mut slabs, bin.class, take)
     }
 
-    /// Takes blocks of the bin's class by `take`, from a new slab if none is there; `None` only where there is no memory.
-    /// Returns the units of the slab, too.
+    /// Takes blocks of the bin's class by `take`, from a new slab if none is there; `None` only
+    /// where there is no memory. Returns the units of the slab, too.
     pub fn take_or_add<T>(
         &self,
         bin: ClassBin<'_>,
@@ -248,7 +254,8 @@ impl<P: Pages> Shards<P> {
         let idle = slabs.idle;
         drop(slabs);
         if idle {
-            // The shard's last thread left when the bin had been chosen: others are to find the slab, which is not empty.
+            // The shard's last thread left when the bin had been chosen: others are to find the
+            // slab, which is not empty.
             self.move_to_common(bin);
         }
         (taken, Some(run))
@@ -269,7 +276,8 @@ impl<P: Pages> Shards<P> {
         taken
     }
 
-    /// Moves a partial slab that an ended thread left into a bin without slabs to take from, if there is one at hand.
+    /// Moves a partial slab that an ended thread left into a bin without slabs to take from, if
+    /// there is one at hand.
     #[inline(never)]
     fn adopt_from_common(&self, slabs: &mut LockedBin<'_>, class: SizeClass) -> bool {
         let common = &self.common[class.number()];
@@ -279,8 +287,8 @@ impl<P: Pages> Shards<P> {
         let Some(mut source) = common.try_lock() else {
             return false;
         };
-        // Both locks are held until the slab belongs to this bin: threads that free one of its blocks in the meantime wait
-        // for one of them.
+        // Both locks are held until the slab belongs to this bin: threads that free one of its
+        // blocks in the meantime wait for one of them.
         let Some(slab) = source.detach() else {
             return false;
         };
@@ -335,7 +343,8 @@ impl<P: Pages> Shards<P> {
         count
     }
 
-    /// Asserts that each bin's slabs are where and as they should be, and what [`Memory::check`] does.
+    /// Asserts that each bin's slabs are where and as they should be, and what [`Memory::check`]
+    /// does.
     ///
     /// # Panics
     ///
@@ -378,7 +387,8 @@ fn each_bin_of<'a>(shard: &'a Shard, visit: &mut impl FnMut(ClassBin<'a>)) {
     bins.for_each(|(number, bin)| visit(class_bin(bin, number)));
 }
 
-/// Says whether no thread is attached to a shard. The list of shards is locked, or there is only one thread.
+/// Says whether no thread is attached to a shard. The list of shards is locked, or there is only
+/// one thread.
 fn set_idle(shard: ShardRef, idle: bool) {
     for bin in &shard.get().bins {
         bin.lock().set_idle(idle);

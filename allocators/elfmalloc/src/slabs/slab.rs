@@ -1,8 +1,8 @@
-//! Slabs and their bitmaps of free blocks. They lie out of band: no byte of a block is read or written by the
-//! allocator.
+//! Slabs and their bitmaps of free blocks. They lie out of band: no byte of a block is read or
+//! written by the allocator.
 //!
-//! All but the head and the bin belongs to the thread that holds the lock of the slab's bin. A [`SlabRef`] leads to
-//! those two only. The rest is reached through what the lock guards
+//! All but the head and the bin belongs to the thread that holds the lock of the slab's bin. A
+//! [`SlabRef`] leads to those two only. The rest is reached through what the lock guards
 //! ([`LockedSlab`](crate::slabs::partial::LockedSlab)).
 
 use core::cell::Cell;
@@ -46,8 +46,8 @@ pub(super) enum Place {
     Active,
     /// In one of its bin's lists.
     Listed,
-    /// Taken out of the lists by the thread that purges its free pages. Still its bin's, so that blocks come
-    /// back to it; none are taken, and it does not leave the bin even when it is empty.
+    /// Taken out of the lists by the thread that purges its free pages. Still its bin's, so that
+    /// blocks come back to it; none are taken, and it does not leave the bin even when it is empty.
     Claimed,
 }
 
@@ -57,8 +57,8 @@ pub(super) struct Owner(());
 
 /// A slab: a descriptor in use.
 ///
-/// Invariants (see [`check`](Self::check)): `free` is the number of set bits, and `least` no larger; bits from
-/// the number of blocks on are clear; no word before `hint` has a set bit.
+/// Invariants (see [`check`](Self::check)): `free` is the number of set bits, and `least` no
+/// larger; bits from the number of blocks on are clear; no word before `hint` has a set bit.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Slab {
@@ -82,10 +82,11 @@ pub struct Slab {
     pub(super) place: Cell<Place>,
     /// When blocks were last taken, for the thread that purges.
     pub(super) drawn: Cell<Drawn>,
-    /// Fewest blocks that were free since then: blocks are taken lowest first, so that the last ones lay idle.
+    /// Fewest blocks that were free since then: blocks are taken lowest first, so that the last
+    /// ones lay idle.
     pub(super) least: Cell<u16>,
-    /// Number of the last free blocks that were purged. Exact where none was taken since: what comes back behind them is
-    /// taken for one of them.
+    /// Number of the last free blocks that were purged. Exact where none was taken since: what
+    /// comes back behind them is taken for one of them.
     pub(super) purged: Cell<u16>,
     /// Number of the last free blocks that are to be purged.
     pub(super) due: Cell<u16>,
@@ -121,7 +122,8 @@ impl SlabRef {
         self.0
     }
 
-    /// Memory of the slab's descriptor. It is committed and stays; zeros are a slab, and all of one is cells.
+    /// Memory of the slab's descriptor. It is committed and stays; zeros are a slab, and all of one
+    /// is cells.
     #[inline]
     pub(super) const fn as_ptr(self) -> NonNull<Slab> {
         self.0.as_ptr().cast()
@@ -136,13 +138,13 @@ impl SlabRef {
 }
 
 impl Slab {
-    /// Makes the descriptor that of an empty slab: a run of units, described by its head. `external` holds the bitmap
-    /// if the descriptor's own words do not suffice.
+    /// Makes the descriptor that of an empty slab: a run of units, described by its head.
+    /// `external` holds the bitmap if the descriptor's own words do not suffice.
     ///
     /// # Safety
     ///
-    /// The run is the caller's and in no bin; `external` is null or has as many words as the class wants, the
-    /// caller's as well.
+    /// The run is the caller's and in no bin; `external` is null or has as many words as the class
+    /// wants, the caller's as well.
     pub(super) unsafe fn start(&self, class: SizeClass, external: *mut u64) {
         let shape = class.geometry();
         let bits = if external.is_null() {
@@ -203,12 +205,14 @@ impl Slab {
     #[inline(always)]
     pub(super) fn word(&self, index: usize) -> &Cell<u64> {
         debug_assert!(index < self.class().geometry().words());
-        // SAFETY: the bitmap has a bit for every block of the class, and callers pass the word of one.
+        // SAFETY: the bitmap has a bit for every block of the class, and callers pass the word of
+        // one.
         unsafe { &*self.bits.get().add(index) }
     }
 
-    /// Takes free blocks, lowest address first, into the slots, last slot first: a magazine gives its last slot first, so
-    /// the program gets ascending addresses. Returns how many; they lie in the first slots.
+    /// Takes free blocks, lowest address first, into the slots, last slot first: a magazine gives
+    /// its last slot first, so the program gets ascending addresses. Returns how many; they lie in
+    /// the first slots.
     #[inline(always)]
     pub(super) fn take(&self, slots: &mut [*mut u8]) -> usize {
         let taken = slots.len().min(usize::from(self.free.get()));
@@ -299,7 +303,8 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// A pointer at which no block in use begins. Those before it were taken back, but for neighbours in descending order.
+    /// A pointer at which no block in use begins. Those before it were taken back, but for
+    /// neighbours in descending order.
     pub(super) fn give(&self, blocks: &[*mut u8]) -> Result<usize, Misuse> {
         let (base, shape) = (self.head.base().addr(), self.class().geometry());
         let length = usize::from(shape.units) * UNIT;

@@ -1,9 +1,10 @@
 //! What the hardened variant knows of blocks, out of band: their states.
 //!
-//! Each unit has some bytes for that, one for each [`GRAIN`] of it. Where the program has a block, its state says
-//! how many bytes at its end it did not ask for, the slack. Where it had one, it says that the block was filled
-//! then. It is zero where the program never had one; where no block of the slab's class has its state, it may
-//! still say that one of an earlier slab of another class was freed.
+//! Each unit has some bytes for that, one for each [`GRAIN`] of it. Where the program has a block,
+//! its state says how many bytes at its end it did not ask for, the slack. Where it had one, it
+//! says that the block was filled then. It is zero where the program never had one; where no block
+//! of the slab's class has its state, it may still say that one of an earlier slab of another class
+//! was freed.
 //!
 //! ```text
 //!  short block:  | slack |                         1 to 253
@@ -11,9 +12,10 @@
 //!  freed:        | 254 |                           a whole word for long blocks
 //! ```
 //!
-//! The state of a short block has the place of its index in the unit: those of 64 blocks share a line of the cache,
-//! whatever their size. So that the lines of all units do not compete for the same places in the cache, the first
-//! one's place differs from unit to unit. The state of a long block has the place of its distance from the unit's start.
+//! The state of a short block has the place of its index in the unit: those of 64 blocks share a
+//! line of the cache, whatever their size. So that the lines of all units do not compete for the
+//! same places in the cache, the first one's place differs from unit to unit. The state of a long
+//! block has the place of its distance from the unit's start.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -39,8 +41,8 @@ const STAGGER: usize = 128;
 const OTHER_VARIANT: &str =
     "elfmalloc: another variant served this process before the hardened one; use one of them\n";
 
-/// The states, as if those of address zero were there; null until they are known, and for ever where
-/// there are several arenas.
+/// The states, as if those of address zero were there; null until they are known, and for ever
+/// where there are several arenas.
 static STATES: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Whether it is known where the states are.
@@ -48,8 +50,9 @@ pub(crate) fn are_known() -> bool {
     !STATES.load(Relaxed).is_null()
 }
 
-/// Remembers where the states are, from a block of a slab, if there are any. Where the class map knows the block,
-/// all slabs lie in one arena. Once they are known nothing is stored: every fast path reads the word.
+/// Remembers where the states are, from a block of a slab, if there are any. Where the class map
+/// knows the block, all slabs lie in one arena. Once they are known nothing is stored: every fast
+/// path reads the word.
 #[cold]
 pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<u8>) {
     let address = block.addr().get();
@@ -63,7 +66,8 @@ pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<
     }
 }
 
-/// Where the states of the unit are that `address` lies in, a slab's; `None` where it takes longer to find.
+/// Where the states of the unit are that `address` lies in, a slab's; `None` where it takes longer
+/// to find.
 #[inline(always)]
 fn near(address: usize) -> Option<NonNull<u8>> {
     let states = NonNull::new(STATES.load(Relaxed))?;
@@ -72,8 +76,8 @@ fn near(address: usize) -> Option<NonNull<u8>> {
     unsafe { Some(NonNull::new_unchecked(states.as_ptr().wrapping_add(unit))) }
 }
 
-/// Where the states of the unit are, in whatever arena. Where there are none, another variant of the allocator was used
-/// first in this process, and made arenas without: that ends it.
+/// Where the states of the unit are, in whatever arena. Where there are none, another variant of
+/// the allocator was used first in this process, and made arenas without: that ends it.
 fn far(directory: &Directory, address: usize) -> NonNull<u8> {
     let start = address & !(UNIT - 1);
     let found = || NonNull::new(directory.state_of(start).cast_mut().cast());
@@ -122,7 +126,8 @@ pub(crate) trait State: Copy {
         near(address).map(|states| unsafe { Self::at(states, address, shape) })
     }
 
-    /// The state of the block at any address in such a slab; `None` also if no block can begin there.
+    /// The state of the block at any address in such a slab; `None` also if no block can begin
+    /// there.
     #[inline(always)]
     fn near(address: usize, shape: &Shape) -> Option<Self> {
         let states = near(address)?;
@@ -130,17 +135,18 @@ pub(crate) trait State: Copy {
         Self::can_begin(address, shape).then(|| unsafe { Self::at(states, address, shape) })
     }
 
-    /// The state of what begins at any address in such a slab, however long it takes to find; `None` if no block can
-    /// begin there.
+    /// The state of what begins at any address in such a slab, however long it takes to find;
+    /// `None` if no block can begin there.
     fn find(directory: &Directory, address: usize, shape: &Shape) -> Option<Self> {
-        // SAFETY: the states of a slab's memory are committed with it, and a block can begin at the address.
+        // SAFETY: the states of a slab's memory are committed with it, and a block can begin at the
+        // address.
         Self::can_begin(address, shape)
             .then(|| unsafe { Self::at(far(directory, address), address, shape) })
     }
 }
 
-// Relaxed, in what follows: the block itself is handed on through locks, or by the program. Two threads that free it
-// at the same moment may both find it live: the slab's bitmap sees that later.
+// Relaxed, in what follows: the block itself is handed on through locks, or by the program. Two
+// threads that free it at the same moment may both find it live: the slab's bitmap sees that later.
 
 /// That of a short block.
 #[derive(Clone, Copy)]
@@ -320,8 +326,9 @@ impl State for Any {
     }
 }
 
-/// Forgets what is known of the blocks of a slab of `class` that is made at `base`, where the program has no block. What
-/// others had there before is left where no block begins now: it says that the program has none.
+/// Forgets what is known of the blocks of a slab of `class` that is made at `base`, where the
+/// program has no block. What others had there before is left where no block begins now: it says
+/// that the program has none.
 pub(super) fn forget_all(directory: &Directory, base: NonNull<u8>, class: SizeClass) {
     let address = base.addr().get();
     let states = directory.state_of(address).cast_mut().cast();

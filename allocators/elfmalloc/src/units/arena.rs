@@ -1,14 +1,15 @@
 //! Arenas: stretches of address space that are cut into units.
 //!
-//! There is one arena of up to a terabyte, which takes addresses only as it grows: they count against a limit on
-//! address space, which a program may set for itself at any time.
+//! There is one arena of up to a terabyte, which takes addresses only as it grows: they count
+//! against a limit on address space, which a program may set for itself at any time.
 //!
 //! ```text
 //!  | states ...      | descriptors ...      | units ...                                        |
 //!  ^ each part grows from its start, in a range of addresses that other mappings reach last
 //! ```
 //!
-//! If the system cannot place mappings, there are up to [`MOST`] small arenas instead, each reserved as a whole.
+//! If the system cannot place mappings, there are up to [`MOST`] small arenas instead, each
+//! reserved as a whole.
 
 use core::ptr::NonNull;
 use heapdrome_pages::system::Usage;
@@ -20,7 +21,8 @@ use crate::units::unit_map::UnitMap;
 
 /// How many arenas there can be. Under Miri few: with every use of the back-end it looks at each.
 pub const MOST: usize = if cfg!(miri) { 8 } else { 64 };
-/// Largest run that arenas are made for: 32 MiB. A longer one is served only from those that are there.
+/// Largest run that arenas are made for: 32 MiB. A longer one is served only from those that are
+/// there.
 pub const LARGEST_RUN: usize = 512;
 /// Units of a huge page.
 pub const HUGE: usize = (2 << 20) / UNIT;
@@ -44,7 +46,8 @@ pub struct Arena {
     units: usize,
     /// Number of units from the start that may be read and written, or are skipped.
     pub committed: usize,
-    /// Number of units before [`committed`](Self::committed) that are left out, since other mappings occupy them.
+    /// Number of units before [`committed`](Self::committed) that are left out, since other
+    /// mappings occupy them.
     pub skipped: usize,
     /// Whether the parts are reserved only as far as committed.
     grows: bool,
@@ -239,8 +242,8 @@ impl Arena {
         self.units - self.committed
     }
 
-    /// Commits `count` more units, at most [`uncommitted`](Self::uncommitted), and their descriptors; they are free
-    /// and clean then.
+    /// Commits `count` more units, at most [`uncommitted`](Self::uncommitted), and their
+    /// descriptors; they are free and clean then.
     pub fn commit(&mut self, pages: &impl Pages, count: usize) -> Placed {
         let (units, bytes) = (self.committed + count, count << UNIT_SHIFT);
         let start = self.part(self.base, self.committed << UNIT_SHIFT);
@@ -261,8 +264,8 @@ impl Arena {
         Placed::Done
     }
 
-    /// Leaves out the next `count` units, where others have mappings. Returns false if fewer units remain, or their
-    /// descriptors cannot be committed.
+    /// Leaves out the next `count` units, where others have mappings. Returns false if fewer units
+    /// remain, or their descriptors cannot be committed.
     pub fn skip(&mut self, pages: &impl Pages, count: usize) -> bool {
         let units = self.committed + count;
         let possible = count < self.uncommitted() && self.describe(pages, units) == Placed::Done;
@@ -273,8 +276,8 @@ impl Arena {
         possible
     }
 
-    /// Gives the addresses of clean, free units at the end back to the system, `kept` of them aside. Returns how many
-    /// units went.
+    /// Gives the addresses of clean, free units at the end back to the system, `kept` of them
+    /// aside. Returns how many units went.
     pub fn shrink(&mut self, pages: &impl Pages, kept: usize) -> usize {
         let end = self.committed;
         let after_dirty = self.dirty.last_before(end).map_or(0, |unit| unit + 1);
@@ -305,7 +308,8 @@ impl Arena {
         if self.grows {
             return pages.reserve_at(start, bytes, Access::ReadWrite);
         }
-        // SAFETY: the arena reserved the range. No thread uses it yet, or relies on its being inaccessible.
+        // SAFETY: the arena reserved the range. No thread uses it yet, or relies on its being
+        // inaccessible.
         if unsafe { pages.protect(start, bytes, Access::ReadWrite) } {
             Placed::Done
         } else {
@@ -319,7 +323,8 @@ impl Arena {
     ///
     /// The range was opened, and no thread uses it.
     unsafe fn close(&self, pages: &impl Pages, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller's promise. A range that cannot be closed costs addresses, or what may be written.
+        // SAFETY: the caller's promise. A range that cannot be closed costs addresses, or what may
+        // be written.
         unsafe {
             if self.grows {
                 pages.release(start, bytes);

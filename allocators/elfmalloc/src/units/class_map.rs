@@ -1,8 +1,9 @@
 //! The class map: for every unit of the arena, the class of the blocks there, in one byte.
 //!
-//! What was never written reads as class 0, which no slab serves. Addresses outside of the arena have class 0, too:
-//! null, the stack, and any foreign pointer. Where there is no memory for the map, every address has class 0, and
-//! `free` finds the class through the directory of arenas, on its slow path.
+//! What was never written reads as class 0, which no slab serves. Addresses outside of the arena
+//! have class 0, too: null, the stack, and any foreign pointer. Where there is no memory for the
+//! map, every address has class 0, and `free` finds the class through the directory of arenas, on
+//! its slow path.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{
@@ -41,8 +42,8 @@ impl ClassMap {
         }
     }
 
-    /// Makes the map for `size` bytes of address space from `base` on: no slab may lie elsewhere from then on. False
-    /// where there is no memory for it: every address keeps class 0.
+    /// Makes the map for `size` bytes of address space from `base` on: no slab may lie elsewhere
+    /// from then on. False where there is no memory for it: every address keeps class 0.
     pub fn start(&self, pages: &impl Pages, base: NonNull<u8>, size: usize) -> bool {
         let units = size >> UNIT_SHIFT;
         let bytes = units.next_multiple_of(pages.page_size());
@@ -61,7 +62,8 @@ impl ClassMap {
     /// The map as it is now.
     #[inline(always)]
     pub(crate) fn window(&self) -> Window {
-        // Acquire: pairs with the release in `start`. Before, every address lies outside of what `units` may say.
+        // Acquire: pairs with the release in `start`. Before, every address lies outside of what
+        // `units` may say.
         let base = self.base.load(Acquire);
         Window {
             base,
@@ -76,7 +78,8 @@ impl ClassMap {
         self.window().find(address).unwrap_or(SizeClass::NONE)
     }
 
-    /// Sets the class for `units` from `base` on. Units outside of the arena that the map was started for have none.
+    /// Sets the class for `units` from `base` on. Units outside of the arena that the map was
+    /// started for have none.
     pub fn set(&self, base: NonNull<u8>, units: Units, class: SizeClass) {
         let window = self.window();
         let Some(first) = window.place(base.addr().get()) else {
@@ -90,8 +93,8 @@ impl ClassMap {
     }
 }
 
-/// Copy of the map's place for the fast path. Every thread has one: the compiler uses these words as operands, which
-/// it does not do with atomics.
+/// Copy of the map's place for the fast path. Every thread has one: the compiler uses these words
+/// as operands, which it does not do with atomics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     base: usize,
@@ -124,7 +127,8 @@ impl Window {
     }
 }
 
-/// Loads a byte, relaxed. As an instruction of our own: the compiler extends an atomic byte to a word by a second one.
+/// Loads a byte, relaxed. As an instruction of our own: the compiler extends an atomic byte to a
+/// word by a second one.
 ///
 /// # Safety
 ///

@@ -1,7 +1,7 @@
 //! Descriptors: what is known of each unit of an arena. They lie out of band.
 //!
-//! This layer knows the head of a descriptor, which says what run of units begins here. The rest belongs to whoever
-//! uses the run.
+//! This layer knows the head of a descriptor, which says what run of units begins here. The rest
+//! belongs to whoever uses the run.
 
 use core::cell::Cell;
 use core::ops::Deref;
@@ -15,7 +15,8 @@ pub const DESCRIPTOR: usize = 128;
 
 /// Run of units that begins at a unit.
 ///
-/// It changes only while the program has no block of the run. So the owner of a block reads it without a lock.
+/// It changes only while the program has no block of the run. So the owner of a block reads it
+/// without a lock.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Head {
@@ -87,7 +88,8 @@ impl DescriptorRef {
     ///
     /// # Safety
     ///
-    /// The pointer leads into the descriptors of an arena, to one that is committed, and may be used for all of them.
+    /// The pointer leads into the descriptors of an arena, to one that is committed, and may be
+    /// used for all of them.
     #[inline]
     pub(super) const unsafe fn new(descriptor: NonNull<Descriptor>) -> Self {
         Self(descriptor)
@@ -109,7 +111,8 @@ impl DescriptorRef {
     #[inline]
     pub fn head_of_run(self) -> Self {
         let distance = usize::from(self.distance.get());
-        // SAFETY: a distance never leads out of the arena's descriptors: whoever starts a run writes it.
+        // SAFETY: a distance never leads out of the arena's descriptors: whoever starts a run
+        // writes it.
         Self(unsafe { self.0.sub(distance) })
     }
 

@@ -20,12 +20,12 @@ struct Extent {
 }
 
 impl Extent {
-    /// Distance of `address` from the start, if it lies in the committed part. The address need not be that of a
-    /// block: it may never have been one.
+    /// Distance of `address` from the start, if it lies in the committed part. The address need not
+    /// be that of a block: it may never have been one.
     #[inline(always)]
     fn offset(&self, address: usize) -> Option<usize> {
-        // Acquire: pairs with the releases in `add` and `extend`: who sees bytes sees where they are, and
-        // that they are described.
+        // Acquire: pairs with the releases in `add` and `extend`: who sees bytes sees where they
+        // are, and that they are described.
         let bytes = self.bytes.load(Acquire);
         let offset = address.wrapping_sub(self.base.load(Relaxed));
         (offset < bytes).then_some(offset)
@@ -97,8 +97,9 @@ impl Directory {
             .store(arena.committed << UNIT_SHIFT, Release);
     }
 
-    /// Returns the descriptor of the slab or run that holds `address`, `None` outside of all arenas. An
-    /// address in an unused unit has a descriptor of class [`NONE`](crate::SizeClass::NONE).
+    /// Returns the descriptor of the slab or run that holds `address`, `None` outside of all
+    /// arenas. An address in an unused unit has a descriptor of class
+    /// [`NONE`](crate::SizeClass::NONE).
     #[inline]
     pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         self.extents[0]

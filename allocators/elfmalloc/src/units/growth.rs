@@ -8,17 +8,20 @@ use heapdrome_pages::{Advice, Pages, Placed};
 use crate::size_class::UNIT_SHIFT;
 use crate::units::arena::{Arena, HUGE, LARGEST_RUN, Step};
 
-/// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is not
-/// used of the last one is then little of the whole.
+/// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is
+/// not used of the last one is then little of the whole.
 const HUGE_FROM: usize = 512;
-/// Committed units from which a fast-growing heap asks for huge pages, 8 MiB: page faults are much of its work.
+/// Committed units from which a fast-growing heap asks for huge pages, 8 MiB: page faults are much
+/// of its work.
 const HUGE_FROM_FAST: usize = 128;
-/// Committed units from which the hardened variant asks for huge pages, 4 MiB: it touches every block.
+/// Committed units from which the hardened variant asks for huge pages, 4 MiB: it touches every
+/// block.
 const HUGE_FROM_TOUCHED: usize = 64;
-/// Growth is fast where the process takes fewer microseconds of processor time than this for each unit, a
-/// millisecond for a MiB. The faults of small pages are a half of that.
+/// Growth is fast where the process takes fewer microseconds of processor time than this for each
+/// unit, a millisecond for a MiB. The faults of small pages are a half of that.
 const FAST: u64 = 64;
-/// Number of units that an arena first leaves out where it meets another mapping, 64 MiB; then twice as many.
+/// Number of units that an arena first leaves out where it meets another mapping, 64 MiB; then
+/// twice as many.
 const LEAST_GAP: usize = 1024;
 
 /// Whether what is committed next is to be of huge pages. Once that was so, it stays so:
@@ -43,12 +46,12 @@ impl Step {
         now.microseconds.saturating_sub(self.before.microseconds) < self.units as u64 * FAST
     }
 
-    /// Whether since then the process has touched memory for an eighth of its size: of slabs just begun little is
-    /// touched, of blocks that nobody uses next to nothing. Where most blocks are not, the few that are would make whole huge
-    /// pages resident.
+    /// Whether since then the process has touched memory for an eighth of its size: of slabs just
+    /// begun little is touched, of blocks that nobody uses next to nothing. Where most blocks are
+    /// not, the few that are would make whole huge pages resident.
     ///
-    /// Faults tell it where they are of small pages. Where the system makes huge pages unasked, what is resident tells
-    /// it, as long as that is a new maximum.
+    /// Faults tell it where they are of small pages. Where the system makes huge pages unasked,
+    /// what is resident tells it, as long as that is a new maximum.
     fn was_touched(self, now: Usage, page_size: usize) -> bool {
         let faults = now.faults.saturating_sub(self.before.faults);
         let resident = now.most_resident.saturating_sub(self.before.most_resident);
@@ -113,7 +116,8 @@ fn commit_at_frontier(
     let is_open = huge && !arena.has_states() && arena.huge_from == usize::MAX;
     arena.last_step = is_open.then(usage).flatten().map(|before| Step {
         before,
-        // What a large block takes at once may never be touched: it does not show how fast the heap grows.
+        // What a large block takes at once may never be touched: it does not show how fast the heap
+        // grows.
         units: units.min(regular),
     });
     Ok(units)
@@ -129,8 +133,8 @@ fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize)
     }
 }
 
-/// What of a run may be purged without splitting a huge page: as much as lies before the first, or the
-/// whole ones in it.
+/// What of a run may be purged without splitting a huge page: as much as lies before the first, or
+/// the whole ones in it.
 pub(crate) fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, usize) {
     if first < arena.huge_from {
         return (first, count.min(arena.huge_from - first));
@@ -146,8 +150,8 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
     begin.max(arena.huge_from)..end.min(arena.committed)
 }
 
-/// How many units become resident along with those of a run as soon as these are touched: the rest of huge pages of
-/// which nothing may be resident yet. The run is still free.
+/// How many units become resident along with those of a run as soon as these are touched: the rest
+/// of huge pages of which nothing may be resident yet. The run is still free.
 pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
     let is_untouched = |page: usize| {
         let dirty = arena.dirty.first_from(page);
@@ -160,8 +164,8 @@ pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize
         .sum()
 }
 
-/// Notes what may become resident along with units that are put to use: the free ones in the same huge
-/// pages. Returns how many of those counted as clean.
+/// Notes what may become resident along with units that are put to use: the free ones in the same
+/// huge pages. Returns how many of those counted as clean.
 pub(crate) fn soil_huge_pages(arena: &mut Arena, first: usize, count: usize) -> usize {
     let Range { start, end } = huge_pages_around(arena, first, count);
     let mut soiled = 0;

@@ -36,7 +36,8 @@ pub fn start_large<P: Pages>(memory: &Memory<P>, run: Run) -> Large {
     }
 }
 
-/// Whether a block of so many units at such an alignment may be a run of an arena that is made for it.
+/// Whether a block of so many units at such an alignment may be a run of an arena that is made for
+/// it.
 #[must_use]
 pub const fn fits_in_run(units: Units, alignment: usize) -> bool {
     units.count() <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT
@@ -79,11 +80,13 @@ fn forget<P: Pages>(memory: &Memory<P>, run: DescriptorRef, base: NonNull<u8>) {
     run.clear();
 }
 
-/// Changes the size of a large block without moving it; false where that cannot be done, and then it was to grow.
+/// Changes the size of a large block without moving it; false where that cannot be done, and then
+/// it was to grow.
 ///
 /// # Safety
 ///
-/// If there is a large block at `block`, it is the caller's, and of what lies behind `size` bytes nothing is used.
+/// If there is a large block at `block`, it is the caller's, and of what lies behind `size` bytes
+/// nothing is used.
 pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, size: usize) -> bool {
     let Some(bytes) = size.max(1).checked_next_multiple_of(UNIT) else {
         return false;
@@ -151,8 +154,8 @@ impl MappedBlocks {
         })
     }
 
-    /// A block with its own mapping between pages that cannot be touched. It ends as near to the one
-    /// behind it as its alignment allows for.
+    /// A block with its own mapping between pages that cannot be touched. It ends as near to the
+    /// one behind it as its alignment allows for.
     pub fn map_guarded(
         &self,
         pages: &impl Pages,
@@ -184,8 +187,8 @@ impl MappedBlocks {
         }
     }
 
-    /// Leaves a block between guard pages `size` bytes, which are fewer than it has: the pages behind them go back, and
-    /// cannot be touched either from now on.
+    /// Leaves a block between guard pages `size` bytes, which are fewer than it has: the pages
+    /// behind them go back, and cannot be touched either from now on.
     ///
     /// # Safety
     ///
@@ -202,8 +205,8 @@ impl MappedBlocks {
         let end = (address + size).next_multiple_of(page);
         let rest = entry.base.addr() + entry.bytes - page - end;
         if rest != 0 {
-            // SAFETY: the pages lie in the block's mapping, behind what is left of it. Where the system refuses, they
-            // are resident, or can be touched.
+            // SAFETY: the pages lie in the block's mapping, behind what is left of it. Where the
+            // system refuses, they are resident, or can be touched.
             unsafe {
                 let start = NonNull::new_unchecked(entry.block.add(end - address));
                 pages.purge(start, rest);
@@ -232,7 +235,8 @@ impl MappedBlocks {
         true
     }
 
-    /// Changes the size of a block that no slab holds without copying it; it may move. `None` leaves it as it was.
+    /// Changes the size of a block that no slab holds without copying it; it may move. `None`
+    /// leaves it as it was.
     ///
     /// # Safety
     ///
@@ -243,7 +247,8 @@ impl MappedBlocks {
         block: NonNull<u8>,
         size: usize,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: if there is a block at the address, run or mapping, it is the caller's, who wants `size` bytes of it.
+        // SAFETY: if there is a block at the address, run or mapping, it is the caller's, who wants
+        // `size` bytes of it.
         unsafe {
             if large_at(memory, block.addr().get()).is_none() {
                 return self.remap(&memory.pages, block, size);
@@ -255,8 +260,8 @@ impl MappedBlocks {
         }
     }
 
-    /// Moves a block with its own mapping to another size, or leaves it where that is a little smaller; `None` leaves
-    /// it as it was.
+    /// Moves a block with its own mapping to another size, or leaves it where that is a little
+    /// smaller; `None` leaves it as it was.
     ///
     /// # Safety
     ///
@@ -284,8 +289,8 @@ impl MappedBlocks {
         Some(moved)
     }
 
-    /// Gives a large block a mapping of its own, with room for `size` bytes, without copying it; `None`
-    /// leaves it as it was. Blocks that are to stay small have no use for that.
+    /// Gives a large block a mapping of its own, with room for `size` bytes, without copying it;
+    /// `None` leaves it as it was. Blocks that are to stay small have no use for that.
     ///
     /// # Safety
     ///
@@ -303,8 +308,8 @@ impl MappedBlocks {
         let bytes = size.checked_next_multiple_of(pages.page_size())?;
         let run = large_at(memory, block.addr().get())?;
         let units = run.units();
-        // SAFETY: the block's units are the caller's; what was detached is this function's, and whole again where it was
-        // copied back.
+        // SAFETY: the block's units are the caller's; what was detached is this function's, and
+        // whole again where it was copied back.
         unsafe {
             let old = units.bytes();
             let moved = pages.detach(block, old)?;

@@ -52,8 +52,8 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// Finds room for the arena, once; later calls do nothing, and ask for no settings. Everything works without, but
-    /// slower.
+    /// Finds room for the arena, once; later calls do nothing, and ask for no settings. Everything
+    /// works without, but slower.
     pub fn start(&self, settings: impl FnOnce() -> Settings) {
         let mut pool = self.pool.lock();
         // Relaxed: read and written under the pool's lock.
@@ -117,8 +117,9 @@ impl<P: Pages> Memory<P> {
         self.purged.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Returns zero memory for a structure without which no block can be served. If the system has no more for
-    /// structures, since blocks had it all, a unit that no block has any longer serves for good.
+    /// Returns zero memory for a structure without which no block can be served. If the system has
+    /// no more for structures, since blocks had it all, a unit that no block has any longer serves
+    /// for good.
     pub fn structure(&self, bytes: usize) -> Option<NonNull<u8>> {
         let found = self.structures.lock().allocate(&self.pages, bytes);
         if found.is_some() {
@@ -126,8 +127,8 @@ impl<P: Pages> Memory<P> {
         }
         let run = self.allocate_run(Units::holding(bytes), UNIT)?;
         let lent = run.units.bytes();
-        // SAFETY: the run was just taken from the pool, so that no other code has it; its descriptor and its class say
-        // that no block is there.
+        // SAFETY: the run was just taken from the pool, so that no other code has it; its
+        // descriptor and its class say that no block is there.
         unsafe {
             if !run.clean {
                 run.base.as_ptr().write_bytes(0, lent);
@@ -139,8 +140,8 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// Asserts that the pool's counts fit its maps, and that the class map says of each unit what its descriptor does. No
-    /// thread is making or giving back a run.
+    /// Asserts that the pool's counts fit its maps, and that the class map says of each unit what
+    /// its descriptor does. No thread is making or giving back a run.
     ///
     /// # Panics
     ///
@@ -171,8 +172,8 @@ impl<P: Pages> Memory<P> {
     ///
     /// # Safety
     ///
-    /// There is only the calling thread, it has no guard of a lock, and no thread of the parent was changing what one
-    /// guards.
+    /// There is only the calling thread, it has no guard of a lock, and no thread of the parent was
+    /// changing what one guards.
     pub unsafe fn free_locks(&self) {
         // SAFETY: the conditions are those of `free_in_child`.
         unsafe {

@@ -37,8 +37,8 @@ impl Pieces {
         }
     }
 
-    /// A zero block of a size, aligned to it, to a page at most. `more` is asked for a chunk, at least as large: zero
-    /// bytes from a page on.
+    /// A zero block of a size, aligned to it, to a page at most. `more` is asked for a chunk, at
+    /// least as large: zero bytes from a page on.
     fn allocate(
         &mut self,
         index: usize,
@@ -89,12 +89,14 @@ impl Pieces {
         NonNull::new(block)
     }
 
-    /// Keeps the next bytes as free blocks: so many as are left before something that is aligned to more.
+    /// Keeps the next bytes as free blocks: so many as are left before something that is aligned to
+    /// more.
     fn keep_gap(&mut self, mut bytes: usize) {
         while bytes != 0 {
             let shift = self.next.addr().trailing_zeros();
-            // SAFETY: a gap ends where blocks of a power of two begin, and all before are of smaller ones: the largest that
-            // may begin here lies in it, is as large as one of the sizes, and nobody's.
+            // SAFETY: a gap ends where blocks of a power of two begin, and all before are of
+            // smaller ones: the largest that may begin here lies in it, is as large as one of the
+            // sizes, and nobody's.
             unsafe {
                 self.free(self.next, (shift - SMALLEST_SHIFT) as usize);
                 self.next = self.next.add(1 << shift);
@@ -168,8 +170,9 @@ impl Default for Metadata {
     }
 }
 
-/// Memory for what one thread alone reads and writes, in pages where no other thread has any. A processor fetches lines
-/// ahead, within a page: they would often be another's, which that one then has to fetch back.
+/// Memory for what one thread alone reads and writes, in pages where no other thread has any. A
+/// processor fetches lines ahead, within a page: they would often be another's, which that one then
+/// has to fetch back.
 #[derive(Debug)]
 pub struct ThreadMetadata(Pieces);
 

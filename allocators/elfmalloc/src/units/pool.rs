@@ -22,8 +22,8 @@ use crate::units::growth::{
 };
 use crate::units::unit_map::UnitMap;
 
-/// The memory of some units that follow one another, and their number. They are out of the pool, so that nobody uses
-/// them.
+/// The memory of some units that follow one another, and their number. They are out of the pool, so
+/// that nobody uses them.
 pub(crate) type Taken = (NonNull<u8>, Units);
 
 /// Some units that follow one another.
@@ -87,8 +87,8 @@ impl Pool {
         }
     }
 
-    /// Finds room for an arena as large as the settings say; else the pool makes do with small arenas.
-    /// Returns the first address and the size of the large one.
+    /// Finds room for an arena as large as the settings say; else the pool makes do with small
+    /// arenas. Returns the first address and the size of the large one.
     pub fn start(
         &mut self,
         pages: &impl Pages,
@@ -162,8 +162,8 @@ impl Pool {
         self.live -= units;
     }
 
-    /// Makes a run longer at its end; true if the units there were free. `clean` says of those added
-    /// whether they read as zero.
+    /// Makes a run longer at its end; true if the units there were free. `clean` says of those
+    /// added whether they read as zero.
     pub fn extend(&mut self, base: *mut u8, from: Units, to: Units) -> bool {
         let Some((index, unit)) = self.locate(base.addr()) else {
             return false;
@@ -178,14 +178,15 @@ impl Pool {
         true
     }
 
-    /// Takes up to `most` dirty units that lie together out of the pool, those last to be handed out
-    /// again, so that they can be purged without the lock. Where huge pages were asked for, only whole
-    /// ones: the rest of one that is purged in part would be split into small pages.
+    /// Takes up to `most` dirty units that lie together out of the pool, those last to be handed
+    /// out again, so that they can be purged without the lock. Where huge pages were asked for,
+    /// only whole ones: the rest of one that is purged in part would be split into small pages.
     pub fn take_dirty(&mut self, most: Units) -> Option<Taken> {
         self.take_dirty_run(most, true, &(0..0))
     }
 
-    /// Takes dirty units like [`take_dirty`](Self::take_dirty), parts of huge pages too, except at addresses in `spared`.
+    /// Takes dirty units like [`take_dirty`](Self::take_dirty), parts of huge pages too, except at
+    /// addresses in `spared`.
     pub fn take_any_dirty(&mut self, most: Units, spared: &Range<usize>) -> Option<Taken> {
         self.take_dirty_run(most, false, spared)
     }
@@ -253,8 +254,8 @@ impl Pool {
         }
     }
 
-    /// Gives addresses of free units that are clean back to the system, `kept` units of each arena aside. True if any
-    /// went.
+    /// Gives addresses of free units that are clean back to the system, `kept` units of each arena
+    /// aside. True if any went.
     pub fn shrink(&mut self, pages: &impl Pages, directory: &Directory, kept: Units) -> bool {
         let before = self.committed;
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate() {
@@ -308,8 +309,8 @@ impl Pool {
         }
     }
 
-    /// Commits more of an arena, the newest that has room, or makes another where there may be several, and finds the
-    /// run there.
+    /// Commits more of an arena, the newest that has room, or makes another where there may be
+    /// several, and finds the run there.
     fn grow(
         &mut self,
         pages: &impl Pages,
@@ -330,7 +331,8 @@ impl Pool {
                 Err(reason) => is_full |= reason == Placed::Occupied,
             }
         }
-        // A large arena has no others beside it unless it cannot grow: blocks elsewhere take the slow path.
+        // A large arena has no others beside it unless it cannot grow: blocks elsewhere take the
+        // slow path.
         let alone = self.single && (self.with_states || !is_full);
         if alone || self.count == MOST || count.max(slack) > LARGEST_RUN {
             return None;
@@ -381,7 +383,8 @@ fn with_index(answers: impl Iterator<Item = Option<usize>>) -> Option<(usize, us
         .find_map(|(index, answer)| Some((index, answer?)))
 }
 
-/// The first of `count` units of a map of the arena's that follow one another, at a multiple of `alignment` bytes.
+/// The first of `count` units of a map of the arena's that follow one another, at a multiple of
+/// `alignment` bytes.
 fn find_in(arena: &Arena, map: &UnitMap, count: usize, alignment: usize) -> Option<usize> {
     // Alignment is one of addresses, not of the arena's own numbers.
     let before = arena.address(0).addr().get() >> UNIT_SHIFT;

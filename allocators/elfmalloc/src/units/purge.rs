@@ -11,12 +11,13 @@ use crate::units::pool::{Pool, Run, Taken};
 
 /// Units that are kept whatever happens: 256 KiB.
 const KEPT: Units = Units::filled_by(256 << 10);
-/// Where more units are in use, a part of those beyond is kept: 32 MiB. What a smaller heap would keep is soon faulted in.
+/// Where more units are in use, a part of those beyond is kept: 32 MiB. What a smaller heap would
+/// keep is soon faulted in.
 const SMALL_HEAP: Units = Units::filled_by(32 << 20);
 
 impl Pool {
-    /// Begins another epoch. Returns how many units are to be purged because they were idle throughout the one that ends,
-    /// and how many of them may be parts of huge pages.
+    /// Begins another epoch. Returns how many units are to be purged because they were idle
+    /// throughout the one that ends, and how many of them may be parts of huge pages.
     pub fn end_epoch(&mut self) -> (Units, Units) {
         if cfg!(debug_assertions) {
             self.check();
@@ -31,8 +32,8 @@ impl Pool {
 }
 
 impl<P: Pages> Memory<P> {
-    /// Does something that gives blocks back which have been idle for long: units that become free by it
-    /// count as idle from the epoch's beginning on.
+    /// Does something that gives blocks back which have been idle for long: units that become free
+    /// by it count as idle from the epoch's beginning on.
     pub fn as_idle(&self, action: impl FnOnce()) {
         let before = self.pool.lock().dirty;
         action();
@@ -51,15 +52,16 @@ impl<P: Pages> Memory<P> {
         self.purge_by(most, |pool, most| pool.take_any_dirty(most, &(0..0)))
     }
 
-    /// Purges idle units, which were too scattered to serve, when as many become resident that were not: those of `run`
-    /// if it is one. Some are kept.
+    /// Purges idle units, which were too scattered to serve, when as many become resident that were
+    /// not: those of `run` if it is one. Some are kept.
     pub fn purge_for(&self, units: Units, run: Option<Run>) {
         if units == Units::NONE {
             return;
         }
         let (spared, excess) = {
             let pool = self.pool.lock();
-            // What lies in a huge page of the run counts as dirty since it is about to become resident: it is not yet.
+            // What lies in a huge page of the run counts as dirty since it is about to become
+            // resident: it is not yet.
             let (spared, own) = run.map_or((0..0, Units::NONE), |run| pool.huge_pages_of(&run));
             let kept = KEPT.max(pool.live / 8);
             (spared, pool.dirty.saturating_sub(own + kept))
@@ -88,7 +90,8 @@ impl<P: Pages> Memory<P> {
         done
     }
 
-    /// Gives whole pages back to the system, and counts that. True if they went: they read as zero then.
+    /// Gives whole pages back to the system, and counts that. True if they went: they read as zero
+    /// then.
     ///
     /// # Safety
     ///

@@ -1,5 +1,5 @@
-//! A set of units, as a bitmap with a summary. Finding a member, or that there is none, reads a summary word for each
-//! 256 MiB up to the highest unit that was ever a member.
+//! A set of units, as a bitmap with a summary. Finding a member, or that there is none, reads a
+//! summary word for each 256 MiB up to the highest unit that was ever a member.
 
 /// A set of numbers below some length.
 ///
@@ -55,12 +55,14 @@ impl UnitMap {
     #[inline]
     fn word(&self, index: usize) -> u64 {
         debug_assert!(index < self.summary_words * 64);
-        // SAFETY: a summary word differs from zero only if one of its words does, and no word behind the last one is
-        // ever changed. Callers read words below the last summary word that was in use.
+        // SAFETY: a summary word differs from zero only if one of its words does, and no word
+        // behind the last one is ever changed. Callers read words below the last summary word that
+        // was in use.
         unsafe { *self.words.add(index) }
     }
 
-    /// Adds or removes the numbers from `first` on, which are below the length. Returns for how many that was a change.
+    /// Adds or removes the numbers from `first` on, which are below the length. Returns for how
+    /// many that was a change.
     pub(crate) fn change(&mut self, first: usize, count: usize, member: bool) -> usize {
         if member && count != 0 {
             let last = first + count - 1;
@@ -175,8 +177,8 @@ impl UnitMap {
         length
     }
 
-    /// The first run of `count` members that begins at a multiple of `alignment`, a power of two, if numbers are
-    /// counted from `before` numbers before the first.
+    /// The first run of `count` members that begins at a multiple of `alignment`, a power of two,
+    /// if numbers are counted from `before` numbers before the first.
     #[must_use]
     pub fn find_run(&self, count: usize, alignment: usize, before: usize) -> Option<usize> {
         let mut from = 0;

@@ -1,5 +1,5 @@
-//! elfmalloc over simulated pages, behind the trait: begun anew for every program, so that what fails
-//! once fails again, and checked as a whole afterwards.
+//! elfmalloc over simulated pages, behind the trait: begun anew for every program, so that what
+//! fails once fails again, and checked as a whole afterwards.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -76,8 +76,9 @@ pub struct Counts {
     pub purges: u64,
 }
 
-/// Runs a program over `limit` bytes of address space, which is too little for the arena and the class map
-/// that elfmalloc would like, as where overcommit is strict. Everything must have come back afterwards.
+/// Runs a program over `limit` bytes of address space, which is too little for the arena and the
+/// class map that elfmalloc would like, as where overcommit is strict. Everything must have come
+/// back afterwards.
 ///
 /// # Errors
 ///

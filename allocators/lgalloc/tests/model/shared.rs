@@ -1,5 +1,5 @@
-//! Caches, table and cap together. There are too many orders of the threads' steps to try all of them: a thread
-//! that could go on is interrupted so many times at most.
+//! Caches, table and cap together. There are too many orders of the threads' steps to try all of
+//! them: a thread that could go on is interrupted so many times at most.
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Mutex;

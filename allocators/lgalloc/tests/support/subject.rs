@@ -1,4 +1,5 @@
-//! The vector under test: `LargeVec` as it is, or with a fault, which generated programs must notice.
+//! The vector under test: `LargeVec` as it is, or with a fault, which generated programs must
+//! notice.
 
 use std::mem::forget;
 use std::ops::{Deref, DerefMut};
@@ -49,7 +50,8 @@ impl Subject {
     pub fn pop(&mut self) -> Option<Page> {
         let last = self.vec.last();
         if let (Some(Fault::DropsTwice), Some(last)) = (self.fault, last) {
-            // SAFETY: a page is numbers and a reference that holds for ever; to drop it is to count it.
+            // SAFETY: a page is numbers and a reference that holds for ever; to drop it is to count
+            // it.
             drop(unsafe { std::ptr::read(last) });
         }
         self.vec.pop()

@@ -12,13 +12,14 @@ use crate::thread_number;
 
 type Destructor = unsafe extern "C" fn(*mut c_void);
 
-/// How often the destructors of a thread that ends are called, where they set values again; as in glibc.
+/// How often the destructors of a thread that ends are called, where they set values again; as in
+/// glibc.
 const ROUNDS: usize = 4;
 
 #[derive(Default)]
 struct Keys {
-    /// By number; none where the key is no more. loom ends the model where a thread uses a key without
-    /// having learned in order that it was made.
+    /// By number; none where the key is no more. loom ends the model where a thread uses a key
+    /// without having learned in order that it was made.
     destructors: Vec<Rc<UnsafeCell<Option<Destructor>>>>,
     /// By thread and key.
     values: HashMap<(usize, usize), *mut c_void>,
@@ -87,7 +88,8 @@ pub fn keys() -> usize {
     (0..made).filter(|&key| destructor(key).is_some()).count()
 }
 
-/// What the C library does when the calling thread ends: calls the destructors of its values, in rounds.
+/// What the C library does when the calling thread ends: calls the destructors of its values, in
+/// rounds.
 pub fn end_of_thread() {
     let thread = thread_number();
     for _ in 0..ROUNDS {

@@ -1,12 +1,13 @@
-//! loom's atomics in the shape of core's: they can be made in constants, lie in zeroed memory, and be
-//! used as futexes, as the allocators need it. So the allocators' own sources run in models.
+//! loom's atomics in the shape of core's: they can be made in constants, lie in zeroed memory, and
+//! be used as futexes, as the allocators need it. So the allocators' own sources run in models.
 //!
 //! A cell holds nothing but the value that it was made with. loom's atomic for it is found by the
 //! cell's address, when it is first used, and forgotten when the next execution of the [`model`]
 //! begins. A cell must therefore not move, nor its memory be used for another, within an execution.
 //!
 //! loom's atomic must be older than the threads that use it. [`spawn`] therefore makes a few in
-//! advance; they hold not the value but its distance from the first one, which is zero for all of them.
+//! advance; they hold not the value but its distance from the first one, which is zero for all of
+//! them.
 
 mod keys;
 
@@ -52,8 +53,8 @@ impl Execution {
     }
 }
 
-/// Runs `body` in every order of its threads' steps in which threads that could go on are interrupted at
-/// most `preemptions` times; each time with cells as new.
+/// Runs `body` in every order of its threads' steps in which threads that could go on are
+/// interrupted at most `preemptions` times; each time with cells as new.
 pub fn model(preemptions: usize, body: impl Fn() + Sync + Send + Copy + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -80,8 +81,9 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
     thread.expect("loom allows for five threads")
 }
 
-/// Makes no more in advance, until the next [`spawn`]: a cell that a thread is the first to use from here on is like
-/// memory that it wrote to. Another thread that uses it without an order behind that ends the model with a failure.
+/// Makes no more in advance, until the next [`spawn`]: a cell that a thread is the first to use
+/// from here on is like memory that it wrote to. Another thread that uses it without an order
+/// behind that ends the model with a failure.
 pub fn nothing_in_advance() {
     drop(EXECUTION.with_borrow_mut(|execution| std::mem::take(&mut execution.in_advance)));
 }
@@ -122,8 +124,8 @@ fn futex(word: &AtomicU32) -> Rc<Futex> {
     EXECUTION.with_borrow(|execution| execution.futexes[&address].clone())
 }
 
-/// Notes that the calling thread uses what a lock guards, whose word is `word`: loom ends the model where two
-/// threads do so without an order between them.
+/// Notes that the calling thread uses what a lock guards, whose word is `word`: loom ends the model
+/// where two threads do so without an order between them.
 pub fn note_use(word: &AtomicU32) {
     futex(word).used.with_mut(|_| ());
 }

@@ -1,5 +1,6 @@
-//! elfmalloc's back-end, the whole of it over simulated pages: slabs that change their bins while blocks of
-//! theirs are freed, heaps that come and go, addresses that are looked up while arenas are added.
+//! elfmalloc's back-end, the whole of it over simulated pages: slabs that change their bins while
+//! blocks of theirs are freed, heaps that come and go, addresses that are looked up while arenas
+//! are added.
 
 use std::ptr::NonNull;
 

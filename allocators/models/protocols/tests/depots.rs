@@ -1,4 +1,5 @@
-//! Depots: their owner moves blocks in and out, others empty them, the owner ends, the process forks.
+//! Depots: their owner moves blocks in and out, others empty them, the owner ends, the process
+//! forks.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -14,8 +15,8 @@ use heapdrome_models::scene::{Sent, Shared, backend, give, many, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Simulated;
 
-/// Blocks that the owner's thread has at first: as many as some refills bring, so that its magazine is
-/// empty.
+/// Blocks that the owner's thread has at first: as many as some refills bring, so that its magazine
+/// is empty.
 const HELD: usize = 28;
 /// A magazine's worth and one more: the last of them sends half of a magazine to the depot.
 const FREED: usize = 15;
@@ -98,8 +99,8 @@ impl Scene {
     }
 }
 
-/// The owner fills its depot and refills from it, while another empties it and takes what it finds in the
-/// slab.
+/// The owner fills its depot and refills from it, while another empties it and takes what it finds
+/// in the slab.
 fn owner_and_other(empty: fn(&Heaps<Simulated>)) {
     model(2, move || {
         let (scene, mut held) = Scene::new();

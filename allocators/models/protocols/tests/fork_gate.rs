@@ -1,4 +1,5 @@
-//! The gate of forks: the forking thread is alone, no other waits for it, and what is deferred is done once.
+//! The gate of forks: the forking thread is alone, no other waits for it, and what is deferred is
+//! done once.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use heapdrome_pages::Simulated;
 struct Scene {
     gate: ForkGate,
     pages: Simulated,
-    /// That of the thread that forks, another's, and one for those that have none. The last is visited first.
+    /// That of the thread that forks, another's, and one for those that have none. The last is
+    /// visited first.
     presences: [Presence; 3],
     structure: Watched,
 }
@@ -50,7 +52,8 @@ impl Scene {
         inside.is_some()
     }
 
-    /// A fork, whose child would copy the structure; `body` is what runs meanwhile in the forking thread.
+    /// A fork, whose child would copy the structure; `body` is what runs meanwhile in the forking
+    /// thread.
     fn fork(&self, body: impl FnOnce()) {
         self.close(FORKS);
         self.structure.touch();

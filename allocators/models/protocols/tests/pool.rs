@@ -1,5 +1,5 @@
-//! bumpmalloc's pool: whoever takes a chunk is alone with it, also while others put chunks in and give
-//! memory back.
+//! bumpmalloc's pool: whoever takes a chunk is alone with it, also while others put chunks in and
+//! give memory back.
 
 use std::ptr::{NonNull, without_provenance_mut};
 use std::sync::Arc;

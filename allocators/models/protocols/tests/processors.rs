@@ -1,5 +1,6 @@
-//! Whose bins a thread uses where threads are more than shards, over simulated pages: processors on which threads are
-//! seen for the first time at once, shards that lose their last thread meanwhile, shards that are new.
+//! Whose bins a thread uses where threads are more than shards, over simulated pages: processors on
+//! which threads are seen for the first time at once, shards that lose their last thread meanwhile,
+//! shards that are new.
 
 use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
 use heapdrome_elfmalloc::heap::threads::detach;
@@ -86,8 +87,8 @@ fn two_processors_that_are_first_seen_at_once_get_a_shard_each() {
     });
 }
 
-/// The last thread of a shard ends while another thread may be using its bins. Both are seen on their processors for the
-/// first time.
+/// The last thread of a shard ends while another thread may be using its bins. Both are seen on
+/// their processors for the first time.
 fn a_shard_loses_its_last_thread(processors: [usize; 2], preemptions: usize) {
     model(preemptions, move || {
         let (backend, heaps) = crowd::<5>(2);
@@ -125,7 +126,8 @@ fn it_does_so_where_both_are_on_one_processor() {
 fn a_thread_finds_a_host_that_is_younger_than_its_heap() {
     model(2, || {
         let (backend, [first, second]) = crowd::<2>(1);
-        // What both threads use from here on is older than they are, but for what belongs to the new heap.
+        // What both threads use from here on is older than they are, but for what belongs to the
+        // new heap.
         let block = turn(&backend, first, 0, 1);
         give_back(&backend, first, block);
         // It takes all locks, one after the other.

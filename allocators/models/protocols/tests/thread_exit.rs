@@ -1,5 +1,5 @@
-//! The key for the end of threads, made by whoever allocates first, and what happens to a thread's heap
-//! when the destructors of other keys still free.
+//! The key for the end of threads, made by whoever allocates first, and what happens to a thread's
+//! heap when the destructors of other keys still free.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -63,8 +63,8 @@ fn process() -> Shared {
     BACKEND.with_borrow(|backend| backend.clone().expect("the process has begun"))
 }
 
-/// A process in which nobody has allocated. There are two heaps, since loom's atomics of their locks must
-/// be older than the threads.
+/// A process in which nobody has allocated. There are two heaps, since loom's atomics of their
+/// locks must be older than the threads.
 fn begin() -> Shared {
     let backend = new_backend();
     let heaps = [backend.attach(), backend.attach()].map(|heap| heap.expect("there is memory"));

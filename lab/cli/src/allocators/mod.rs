@@ -148,7 +148,8 @@ fn outcome_words(result: &CheckResult) -> String {
     }
 }
 
-/// How to use the winner of a race from now on. A library of a redacted result is looked for in this user's folders.
+/// How to use the winner of a race from now on. A library of a redacted result is looked for in
+/// this user's folders.
 pub fn adoption(winner: &EntrantResult, command: &[String], folders: &Folders) -> String {
     let registry = Registry::load(&folders.cache, &folders.config).ok();
     let entry = registry

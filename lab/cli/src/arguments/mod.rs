@@ -101,15 +101,16 @@ pub enum Action {
 /// `heapdrome show`.
 #[derive(Args, Debug)]
 pub struct ShowArguments {
-    /// The result, as written by --json of race, suite, survive or paging, compressed by gzip or not; `-`
-    /// reads it from standard input; `latest`, or the name of a race, shows a race that is kept
+    /// The result, as written by --json of race, suite, survive or paging, compressed by gzip or
+    /// not; `-` reads it from standard input; `latest`, or the name of a race, shows a race that is
+    /// kept
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
     /// Show everything that is known of a race
     #[arg(long)]
     pub full: bool,
-    /// Show how to use the allocator that a race recommends: in a shell, systemd, a Dockerfile, Rust and
-    /// CMake
+    /// Show how to use the allocator that a race recommends: in a shell, systemd, a Dockerfile,
+    /// Rust and CMake
     #[arg(long, conflicts_with_all = ["full", "json", "csv", "markdown"])]
     pub deploy: bool,
     /// Print all that was recorded of one entrant, beside the baseline, and why it is better
@@ -240,7 +241,8 @@ pub struct SuiteArguments {
     /// The counts that the document itself used
     #[arg(long)]
     pub published: bool,
-    /// Say how long it would take, after one run of each load in its quick form, and stop there; builds no allocator
+    /// Say how long it would take, after one run of each load in its quick form, and stop there;
+    /// builds no allocator
     #[arg(long)]
     pub estimate: bool,
     /// Allocators to race instead of the document's: names, paths, or groups as for `race`

@@ -17,11 +17,11 @@ use crate::values::{
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What races")]
 pub struct RaceArguments {
-    /// Allocators to race: names, paths of shared objects, or groups: `default`, `found` (here already),
-    /// `hardened`, `all`
+    /// Allocators to race: names, paths of shared objects, or groups: `default`, `found` (here
+    /// already), `hardened`, `all`
     ///
-    /// Without this option the group `default` races: the system's, jemalloc, mimalloc 2 and 3, rpmalloc and snmalloc.
-    /// What of it is missing is built, or left out where that fails.
+    /// Without this option the group `default` races: the system's, jemalloc, mimalloc 2 and 3,
+    /// rpmalloc and snmalloc. What of it is missing is built, or left out where that fails.
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
     /// The allocator that the others are compared with [default: system; or `as-is`, the command
@@ -53,8 +53,9 @@ pub struct RaceArguments {
     /// About ten seconds of rounds, and the small form of a workload: a first impression
     #[arg(long)]
     pub quick: bool,
-    /// What is judged: `wall`, `cpu` (processor time), `memory` (peak), or the name of a metric. These share the
-    /// error level, and decide who leaves and when the race ends [default: wall,cpu]
+    /// What is judged: `wall`, `cpu` (processor time), `memory` (peak), or the name of a metric.
+    /// These share the error level, and decide who leaves and when the race ends [default:
+    /// wall,cpu]
     #[arg(long, value_delimiter = ',', value_name = "FIGURE,...")]
     pub judge: Vec<String>,
     /// When to stop.
@@ -82,9 +83,10 @@ pub struct RaceArguments {
     /// Where to write the result.
     #[command(flatten)]
     pub output: OutputArguments,
-    /// Go on with a race or a sweep that was interrupted: the one of this name, or the latest that was started in
-    /// this folder. It writes the files that it was first asked for, where no others are named. New limits, such as
-    /// --max-time or --rounds, take the place of all earlier ones; with them a race goes on that had ended
+    /// Go on with a race or a sweep that was interrupted: the one of this name, or the latest that
+    /// was started in this folder. It writes the files that it was first asked for, where no others
+    /// are named. New limits, such as --max-time or --rounds, take the place of all earlier ones;
+    /// with them a race goes on that had ended
     #[arg(long, value_name = "RACE", num_args = 0..=1, default_missing_value = "latest",
           conflicts_with_all = ["command", "workload", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
           "judge", "warmup", "setup",
@@ -92,8 +94,8 @@ pub struct RaceArguments {
           "discard_output", "memory_runs", "success", "allow_different_work", "unproven", "serve", "ready", "idle", "metrics",
           "seed"])]
     pub resume: Option<String>,
-    /// The command to race, with its arguments, or the parameters of the workload; options of heapdrome come before
-    /// it
+    /// The command to race, with its arguments, or the parameters of the workload; options of
+    /// heapdrome come before it
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// The number of words in which the command was typed.
@@ -130,8 +132,9 @@ pub struct StoppingArguments {
     /// Run at most this many rounds [default: 150]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_rounds: Option<u32>,
-    /// Start nothing that would end later than this after the builds, runs under the witness and memory runs
-    /// included [default: about 60 runs of the baseline for the rounds, at least 1m and at most 10m]
+    /// Start nothing that would end later than this after the builds, runs under the witness and
+    /// memory runs included [default: about 60 runs of the baseline for the rounds, at least 1m and
+    /// at most 10m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub max_time: Option<Duration>,
     /// Let entrants run on that were shown to be beaten on every judged figure

@@ -1,5 +1,5 @@
-//! Words in braces that no sweep fills. They are passed on as they stand, since braces are legal in a command, but
-//! whoever wrote `{items}` probably meant to sweep it.
+//! Words in braces that no sweep fills. They are passed on as they stand, since braces are legal in
+//! a command, but whoever wrote `{items}` probably meant to sweep it.
 
 use std::path::Path;
 
@@ -118,8 +118,8 @@ fn file_name(word: &str) -> &str {
     name.unwrap_or_default()
 }
 
-/// The names in braces of a word, where the word is no text of another language: of letters, digits and what paths and
-/// options are made of.
+/// The names in braces of a word, where the word is no text of another language: of letters, digits
+/// and what paths and options are made of.
 fn in_braces(word: &str) -> Vec<&str> {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+%{}".contains(c);
     if !word.chars().all(plain) {

@@ -24,12 +24,13 @@ pub struct TakenUp {
     pub output: OutputArguments,
 }
 
-/// Takes up the race in `folder`, and says which it is. Limits that `arguments` set take the place of its own. Its
-/// result goes where they say, and for what they leave open to the files that the race was first asked to write.
+/// Takes up the race in `folder`, and says which it is. Limits that `arguments` set take the place
+/// of its own. Its result goes where they say, and for what they leave open to the files that the
+/// race was first asked to write.
 ///
 /// # Errors
-/// When its journal cannot be used, when it is one of the races of a sweep that an older heapdrome ran, or when one of
-/// the files cannot be written.
+/// When its journal cannot be used, when it is one of the races of a sweep that an older heapdrome
+/// ran, or when one of the files cannot be written.
 pub fn take_up(
     folder: &Path,
     arguments: &RaceArguments,
@@ -77,7 +78,8 @@ pub fn origin(asked: &[String]) -> Origin {
     }
 }
 
-/// Where the result goes: each file that is named now, or else as it was at first, seen from the folder of that time.
+/// Where the result goes: each file that is named now, or else as it was at first, seen from the
+/// folder of that time.
 fn outputs(plan: &Plan, now: &OutputArguments) -> OutputArguments {
     let first = match read(&plan.asked) {
         Some(Action::Race(race)) if !race.is_sweep() => race.output,

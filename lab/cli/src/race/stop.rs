@@ -8,7 +8,8 @@ use crate::failure::Failure;
 /// Rounds before which nothing is decided: fewer give no interval.
 const LEAST_ROUNDS: u32 = 5;
 
-/// The most rounds where nothing is said; docs/statistics.md shows what the rule does over as many looks.
+/// The most rounds where nothing is said; docs/statistics.md shows what the rule does over as many
+/// looks.
 const MOST_ROUNDS: u32 = 150;
 
 /// Differences below this do not matter.
@@ -22,14 +23,15 @@ const PRECISION: f64 = 0.01;
 pub enum Aim {
     /// To decide which allocator is better.
     Decide,
-    /// To measure how each allocator scales: every value needs a precise interval, and nobody leaves.
+    /// To measure how each allocator scales: every value needs a precise interval, and nobody
+    /// leaves.
     Measure,
 }
 
 /// When a race stops.
 ///
-/// Where no limit is set, it ends once everything is decided, and no later than its pace allows. `--rounds` alone is
-/// exact; `--precision` asks for narrow intervals, so that nobody leaves.
+/// Where no limit is set, it ends once everything is decided, and no later than its pace allows.
+/// `--rounds` alone is exact; `--precision` asks for narrow intervals, so that nobody leaves.
 ///
 /// # Errors
 /// When what is asked for contradicts itself.

@@ -27,8 +27,9 @@ pub fn sweep(arguments: &RaceArguments, engine: &Engine) -> Result<(), Failure> 
     run(&sweep, &arguments.output, engine)
 }
 
-/// Goes on with a sweep. Limits that are `given` take the place of its own. Its result goes where `given` says, and
-/// for what that leaves open to the files that the sweep was first asked to write.
+/// Goes on with a sweep. Limits that are `given` take the place of its own. Its result goes where
+/// `given` says, and for what that leaves open to the files that the sweep was first asked to
+/// write.
 ///
 /// # Errors
 /// As [`sweep`]; and when it cannot be taken up.

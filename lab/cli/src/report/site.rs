@@ -13,17 +13,19 @@ use crate::destinations::refuse_stdout;
 use crate::failure::Failure;
 use crate::{output, sources};
 
-/// Name of the list of the files that heapdrome wrote into a folder. Only a folder that has one is written again.
+/// Name of the list of the files that heapdrome wrote into a folder. Only a folder that has one is
+/// written again.
 const LIST: &str = ".heapdrome-pages";
 
 /// Name of the page that links to all others, without its ending.
 const INDEX: &str = "index";
 
-/// Writes a page for each result of `results`, and an index, into the folder that the arguments name.
+/// Writes a page for each result of `results`, and an index, into the folder that the arguments
+/// name.
 ///
 /// # Errors
-/// When there is no result or one is damaged, when the folder holds files that heapdrome did not write, or when a
-/// page cannot be written.
+/// When there is no result or one is damaged, when the folder holds files that heapdrome did not
+/// write, or when a page cannot be written.
 pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure> {
     let site = arguments.output.as_path();
     refuse_stdout("--output", site)?;
@@ -56,7 +58,8 @@ pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure>
     Ok(())
 }
 
-/// The names of the pages that an earlier report wrote into the folder; none where it is missing or empty.
+/// The names of the pages that an earlier report wrote into the folder; none where it is missing or
+/// empty.
 fn written_before(site: &Path) -> Result<HashSet<String>, Failure> {
     if !site.exists() {
         return Ok(HashSet::new());
@@ -82,7 +85,8 @@ fn written_before(site: &Path) -> Result<HashSet<String>, Failure> {
     }
 }
 
-/// Whether a line of the list is the plain name of a page, so that nothing outside the folder is removed.
+/// Whether a line of the list is the plain name of a page, so that nothing outside the folder is
+/// removed.
 fn is_page(name: &str) -> bool {
     name.ends_with(".html") && !name.contains('/')
 }

@@ -1,7 +1,8 @@
 //! A browser without a window, driven over two pipes.
 //!
-//! Chromium's protocol for developer tools is JSON with a zero byte after each message. Over pipes it
-//! needs no port, no handshake and no other library, and the browser ends by itself when they close.
+//! Chromium's protocol for developer tools is JSON with a zero byte after each message. Over pipes
+//! it needs no port, no handshake and no other library, and the browser ends by itself when they
+//! close.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -23,8 +24,8 @@ const LONGEST_FOLDER: usize = 32;
 /// Names under which a browser may be installed.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// What keeps the browser to itself: no window, no sandbox (which root cannot have), nothing fetched,
-/// no name that resolves.
+/// What keeps the browser to itself: no window, no sandbox (which root cannot have), nothing
+/// fetched, no name that resolves.
 const FLAGS: [&str; 17] = [
     "--headless=new",
     "--remote-debugging-pipe",
@@ -79,8 +80,8 @@ pub fn installed() -> Option<PathBuf> {
     NAMES.iter().find_map(in_folders)
 }
 
-/// A temporary folder in whose folders the browser can make its socket, `org.chromium.Chromium.XXXXXX/SingletonSocket`:
-/// the path of a socket has at most 107 bytes.
+/// A temporary folder in whose folders the browser can make its socket,
+/// `org.chromium.Chromium.XXXXXX/SingletonSocket`: the path of a socket has at most 107 bytes.
 fn short_temporary_folder() -> PathBuf {
     let usual = std::env::temp_dir();
     match usual.as_os_str().len() <= LONGEST_FOLDER {

@@ -1,5 +1,5 @@
-//! The pages of collections: curves that are hidden by their names, and races that are folded away and answer
-//! as a race alone does once they are opened.
+//! The pages of collections: curves that are hidden by their names, and races that are folded away
+//! and answer as a race alone does once they are opened.
 
 use serde_json::Value;
 

@@ -350,7 +350,8 @@ fn on_paper_and_without_scripts_everything_is_shown() {
     browser.open(&page);
     assert_eq!(browser.evaluate(hidden), 0);
     assert_eq!(browser.evaluate(controls), 0);
-    // The drawings of a sweep's single races are packed: their places say so, and the tables are there.
+    // The drawings of a sweep's single races are packed: their places say so, and the tables are
+    // there.
     let other = Site::new();
     browser.open(&other.page(&["sweep.json"]));
     let silent = "[...document.querySelectorAll('[data-drawing]')]\

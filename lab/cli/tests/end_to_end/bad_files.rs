@@ -1,4 +1,5 @@
-//! Results, lists, caches and folders of the user that cannot be used: one clear line, and nothing half written.
+//! Results, lists, caches and folders of the user that cannot be used: one clear line, and nothing
+//! half written.
 
 use crate::support::{Site, allocator, program};
 

@@ -91,8 +91,8 @@ fn a_failure_prints_its_line_and_nothing_else() {
     let failing = race(&site, &[], &["sh", "-c", "exit 3"]);
     failing.complains(3, &["exit status 3"]);
     assert_eq!(failing.stdout, "");
-    // The baseline fails in a round, after others were measured. The rival never does: which of them
-    // would fail first is the order of the round.
+    // The baseline fails in a round, after others were measured. The rival never does: which of
+    // them would fail first is the order of the round.
     let line = "echo x >> runs; case $LD_PRELOAD in *slow*) test $(wc -l < runs) -lt 12;; esac";
     let later = race(&site, &[], &["sh", "-c", line]);
     assert_eq!(later.ends_with(3).stdout, "");

@@ -1,7 +1,7 @@
 //! Suites in which an entrant runs no more rounds once every target on it is decided.
 //!
-//! The targets are on a figure that is the same under every allocator, so that no test depends on time: a ratio
-//! of 1 lies below 2, and never wholly on one side of 1.
+//! The targets are on a figure that is the same under every allocator, so that no test depends on
+//! time: a ratio of 1 lies below 2, and never wholly on one side of 1.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::support::{Outcome, Site, allocator};
 /// The remark on allocators that left the race before its end.
 const RACED_NO_FURTHER: &str = "raced no further, since more rounds would not change the answer: ";
 
-/// Three allocators and two races. In the first, `second` is decided at once and `third` never is; in the other,
-/// all are decided at once.
+/// Three allocators and two races. In the first, `second` is decided at once and `third` never is;
+/// in the other, all are decided at once.
 fn suite(site: &Site) -> String {
     let copies = ["second.so", "third.so"].map(|name| {
         let copy = site.path(name);
@@ -69,8 +69,8 @@ fn rounds(result: &Value) -> Vec<[Value; 2]> {
     rows.iter().map(told).collect()
 }
 
-/// Those of the race in which the second allocator is decided and the third is not; no target compares the
-/// baseline, nor its twin after it.
+/// Those of the race in which the second allocator is decided and the third is not; no target
+/// compares the baseline, nor its twin after it.
 fn expected() -> Vec<[Value; 2]> {
     let whole = || [json!(7), Value::Null];
     let short = || [json!(5), json!(5)];
@@ -121,7 +121,8 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     goes_on(&site);
 }
 
-/// The race in which one allocator was decided goes on as if it had been killed then, and ends as before.
+/// The race in which one allocator was decided goes on as if it had been killed then, and ends as
+/// before.
 fn goes_on(site: &Site) {
     let races = site.path(".local/state/heapdrome/races");
     let folders = std::fs::read_dir(races).expect("races").flatten();

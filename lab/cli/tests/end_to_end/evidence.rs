@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::support::{Site, allocator, baseline, program, row};
 
-/// A run is followed only where three usual ones fit into two seconds or half of the rounds' time: the median
-/// of five is usual even where another program took the processor during one or two.
+/// A run is followed only where three usual ones fit into two seconds or half of the rounds' time:
+/// the median of five is usual even where another program took the processor during one or two.
 const ENOUGH_ROUNDS: [&str; 2] = ["--rounds", "5"];
 
-/// A shell line that does `then` in runs under the witness after the first two, which are the proofs of
-/// the baseline and of one rival.
+/// A shell line that does `then` in runs under the witness after the first two, which are the
+/// proofs of the baseline and of one rival.
 fn after_the_proofs(then: &str) -> String {
     format!(
         "case $LD_PRELOAD in *heapdrome-witness*) echo >> watched; \

@@ -1,7 +1,7 @@
 //! Races that end when the judged figures are decided, and from which a beaten rival leaves.
 //!
-//! The judged figure is one that the command prints, so that no test depends on time: the baseline prints 1, and a
-//! rival what its settings say.
+//! The judged figure is one that the command prints, so that no test depends on time: the baseline
+//! prints 1, and a rival what its settings say.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Outcome, Site, allocator, program};
 
-/// Prints `FIGURE`, or 1 without it; `open` stands for a half and two in turns, which never shows anything.
+/// Prints `FIGURE`, or 1 without it; `open` stands for a half and two in turns, which never shows
+/// anything.
 const COMMAND: &str = r#"
 figure=${FIGURE:-1}
 if [ "$figure" = open ]; then
@@ -57,7 +58,8 @@ fn result(site: &Site) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// How many rounds each entrant ran, and after how many it was decided; the baseline and its twin first.
+/// How many rounds each entrant ran, and after how many it was decided; the baseline and its twin
+/// first.
 fn rounds(result: &Value) -> Vec<[Value; 2]> {
     let rows = result["entrants"].as_array().expect("rows");
     let told = |row: &Value| {

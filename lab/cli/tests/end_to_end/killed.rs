@@ -1,5 +1,6 @@
-//! What a paging lab leaves that is killed while it has swap and control groups of its own. That takes
-//! root and a kernel that gives both; where they are not there, a test says so in a line and passes.
+//! What a paging lab leaves that is killed while it has swap and control groups of its own. That
+//! takes root and a kernel that gives both; where they are not there, a test says so in a line and
+//! passes.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -9,8 +10,8 @@ use crate::support::{Outcome, Running, Site};
 /// Long enough for any machine to make 128 MiB of swap and to start a child.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The swap files in the site's folder that are in use. Their names are unique, whatever `/proc/swaps`
-/// makes of the folder's.
+/// The swap files in the site's folder that are in use. Their names are unique, whatever
+/// `/proc/swaps` makes of the folder's.
 fn swap_files(site: &Site) -> Vec<PathBuf> {
     let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
     let names = site.visible_files().into_iter();
@@ -47,8 +48,8 @@ fn is_at_work(site: &Site, running: &mut Running) -> bool {
     false
 }
 
-/// Cleans up as soon as the lab is seen to be dead: a child that it was starting when it was killed has its
-/// locks until it becomes its program.
+/// Cleans up as soon as the lab is seen to be dead: a child that it was starting when it was killed
+/// has its locks until it becomes its program.
 fn clean(site: &Site) -> Outcome {
     let end = Instant::now() + PATIENCE;
     loop {

@@ -1,5 +1,5 @@
-//! The paging lab as a person uses it. What root, swap and control groups add is there on some machines
-//! only, so that a test asks for what holds on all of them.
+//! The paging lab as a person uses it. What root, swap and control groups add is there on some
+//! machines only, so that a test asks for what holds on all of them.
 
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,8 +21,8 @@ fn ledgers(site: &Site) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).collect()
 }
 
-/// A command for a user without rights; `None` where this user may do everything and that one may not
-/// even run heapdrome, or this one has no such rights to give up.
+/// A command for a user without rights; `None` where this user may do everything and that one may
+/// not even run heapdrome, or this one has no such rights to give up.
 pub fn without_rights(site: &Site, arguments: &[&str]) -> Option<Command> {
     // SAFETY: asking for the user has no preconditions.
     if unsafe { libc::geteuid() } != 0 {

@@ -254,9 +254,9 @@ fn an_allocator_of_the_users_own_is_kept_with_its_settings() {
     assert!(sound.exists(), "only the name is forgotten");
 }
 
-/// Everything that is shown of a race of `program`, had the rival a fault of its `operator new`: it is added to the plan
-/// in the journal, from which the result is made again. Only entries of the registry have such faults, and none of
-/// them need be installed.
+/// Everything that is shown of a race of `program`, had the rival a fault of its `operator new`: it
+/// is added to the plan in the journal, from which the result is made again. Only entries of the
+/// registry have such faults, and none of them need be installed.
 fn shown_with_fault_of_new(program: &str) -> String {
     let (site, sound) = (Site::new(), allocator(""));
     let (outcome, _) = site.race(&[&sound], &[], &[program]);

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::support::Site;
 
-/// Each block of printed text: its document, the result behind it, and the options of `heapdrome show` that
-/// print it.
+/// Each block of printed text: its document, the result behind it, and the options of
+/// `heapdrome show` that print it.
 const SHOWN: [(&str, &str, &[&str]); 3] = [
     ("README.md", "jq.json.gz", &[]),
     ("docs/reading.md", "build.json.gz", &[]),

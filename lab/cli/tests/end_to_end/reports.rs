@@ -1,4 +1,5 @@
-//! `heapdrome report` and `heapdrome plot`: files where they were asked for, and one line otherwise.
+//! `heapdrome report` and `heapdrome plot`: files where they were asked for, and one line
+//! otherwise.
 
 use crate::saved::{self, RACE, SUITE, SWEEP};
 use crate::support::Site;

@@ -1,5 +1,5 @@
-//! Results that the tests bring along. Those that are published are measured anew from time to time, and no test
-//! but that of the README may rest on their figures.
+//! Results that the tests bring along. Those that are published are measured anew from time to
+//! time, and no test but that of the README may rest on their figures.
 
 use std::path::PathBuf;
 

@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::saved::{self, EXPERIMENT};
 use crate::support::{Outcome, Site, program};
 
-/// What a search for `command` says, with the JSON; `None` where no limit can be made here, which must
-/// be told in one line.
+/// What a search for `command` says, with the JSON; `None` where no limit can be made here, which
+/// must be told in one line.
 fn search(site: &Site, command: &[&str]) -> Option<(Outcome, Value)> {
     let mut arguments = vec![
         "survive",

@@ -214,8 +214,9 @@ fn result(site: &Site) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Ends a sweep of two races with eight rounds each by this signal, once so many runs are on disk; goes on with it from
-/// another folder, and looks whether it came to the end that it would have had.
+/// Ends a sweep of two races with eight rounds each by this signal, once so many runs are on disk;
+/// goes on with it from another folder, and looks whether it came to the end that it would have
+/// had.
 fn goes_on(options: &[&str], signal: i32, runs: usize) -> (Outcome, Value) {
     let site = Site::new();
     let (sound, program) = (allocator(""), crate::support::program());

@@ -54,7 +54,8 @@ fn untraceable(site: &Site, options: &[&str]) -> Outcome {
     site.finish(command)
 }
 
-/// A race without proof: every row has times and counts, none is recommended, and the status says so.
+/// A race without proof: every row has times and counts, none is recommended, and the status says
+/// so.
 #[track_caller]
 fn is_raced_without_proof(outcome: &Outcome, result: &Value) {
     outcome.says(1, &["no proof was taken"]);

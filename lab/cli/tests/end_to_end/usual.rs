@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::support::{Site, program};
 
-/// Allocators are built from sources that cargo fetches; one that fails stands for a machine without a network.
+/// Allocators are built from sources that cargo fetches; one that fails stands for a machine
+/// without a network.
 #[test]
 fn without_a_network_races_what_is_there_and_the_rest_is_told() {
     let site = Site::new();

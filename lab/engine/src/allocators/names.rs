@@ -11,8 +11,8 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// The allocators that a first race should have, as far as the registry knows them: six of which one
-/// is near the best in every published race, and the system's with huge pages.
+/// The allocators that a first race should have, as far as the registry knows them: six of which
+/// one is near the best in every published race, and the system's with huge pages.
 const DEFAULT: [&str; 7] = [
     "system",
     "elfmalloc",
@@ -153,10 +153,10 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The entrants that these names stand for, `but` left out. What is missing is built,
-    /// after a word on how long that takes. One of a group that cannot be built is left out and told, and so are all
-    /// whose sources would have to be fetched once that has failed. Where nobody asked for any and nothing of the group
-    /// `default` can be had, what is here races.
+    /// The entrants that these names stand for, `but` left out. What is missing is built, after a
+    /// word on how long that takes. One of a group that cannot be built is left out and told, and
+    /// so are all whose sources would have to be fetched once that has failed. Where nobody asked
+    /// for any and nothing of the group `default` can be had, what is here races.
     ///
     /// # Errors
     /// When a name is unknown, or one that was asked for by its own name cannot be had.

@@ -12,7 +12,8 @@ use crate::race::{Kind, factor};
 /// Probability of one or more false verdicts on one figure, over all allocators and races.
 pub const ALPHA: f64 = 0.05;
 
-/// All that is compared at once: how many comparisons of each figure share the probability of error.
+/// All that is compared at once: how many comparisons of each figure share the probability of
+/// error.
 pub struct Family {
     same_machine: bool,
     comparisons: BTreeMap<String, usize>,
@@ -84,9 +85,9 @@ impl Family {
 
 /// The factors that a verdict on a change rests on; all of them must show it.
 ///
-/// Between machines only the ratio to the baseline tells anything. On one machine the figure itself must
-/// show it, too; and a time alone proves nothing, as the machine's speed wanders from race to race. Bytes do not
-/// depend on that: a program that holds more under every allocator holds more.
+/// Between machines only the ratio to the baseline tells anything. On one machine the figure itself
+/// must show it, too; and a time alone proves nothing, as the machine's speed wanders from race to
+/// race. Bytes do not depend on that: a program that holds more under every allocator holds more.
 pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     let time = Kind::of(&change.figure) == Kind::Time;
     let bytes = change.figure.ends_with("_bytes");

@@ -94,8 +94,8 @@ impl Condition {
         })
     }
 
-    /// Returns the condition if both results have the entrant and figure that it names, and some ratio could
-    /// confirm it.
+    /// Returns the condition if both results have the entrant and figure that it names, and some
+    /// ratio could confirm it.
     ///
     /// # Errors
     /// When they have not, with the nearest name; when nothing could.

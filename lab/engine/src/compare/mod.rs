@@ -17,8 +17,8 @@ use changes::{ALPHA, Family};
 use condition::Condition;
 use pairs::Pairs;
 
-/// What changed from one result to another, and what became of the conditions under which that is a failure.
-/// `machines_differ` says so of machines that are described alike.
+/// What changed from one result to another, and what became of the conditions under which that is a
+/// failure. `machines_differ` says so of machines that are described alike.
 ///
 /// # Errors
 /// When a condition is wrong, or the results cannot be compared.

@@ -270,7 +270,8 @@ fn place(member: &Member) -> String {
     }
 }
 
-/// What raced, as words: the workload, wherever its program lies, or the command, in whichever folder.
+/// What raced, as words: the workload, wherever its program lies, or the command, in whichever
+/// folder.
 pub fn what(result: &RaceResult) -> Vec<String> {
     if let Some(line) = &result.options.workload {
         return shlex::split(line).unwrap_or_else(|| vec![line.clone()]);

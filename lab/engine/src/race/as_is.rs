@@ -93,8 +93,8 @@ fn as_is(library: &Path, settings: BTreeMap<String, String>) -> Entrant {
     }
 }
 
-/// Adds `as_is` to the entrants. As the baseline it takes the places of the former one and its twin;
-/// the former baseline becomes the last of the rivals, so that the others keep their places.
+/// Adds `as_is` to the entrants. As the baseline it takes the places of the former one and its
+/// twin; the former baseline becomes the last of the rivals, so that the others keep their places.
 fn enter(entrants: &mut Vec<Entrant>, role: Role, as_is: Entrant) {
     if role == Role::Rival {
         entrants.push(as_is);

@@ -67,7 +67,8 @@ pub struct CellRequest {
     pub seed: u64,
     /// How the collection was asked for: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// A metric that may be missing from the output without a word here, since the collection tells it once.
+    /// A metric that may be missing from the output without a word here, since the collection tells
+    /// it once.
     pub untold: Option<&'static str>,
     /// The name of the sweep that the race is a part of, if it is one and can be resumed.
     pub part_of: Option<String>,

@@ -116,20 +116,21 @@ impl Contest {
         })
     }
 
-    /// Makes the race a part of a collection: `title` comes before every line of progress, and the collection tells
-    /// that the metric `untold` is missing. Of a suite nothing is left to resume however the race ends, since a suite
-    /// goes on by its own file.
+    /// Makes the race a part of a collection: `title` comes before every line of progress, and the
+    /// collection tells that the metric `untold` is missing. Of a suite nothing is left to resume
+    /// however the race ends, since a suite goes on by its own file.
     pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
         self.progress.entitle(title, untold);
     }
 
-    /// Makes the race ask `judge` after each round, from the least number on, who is decided and runs no more.
+    /// Makes the race ask `judge` after each round, from the least number on, who is decided and
+    /// runs no more.
     pub fn judged_by(&mut self, judge: Option<Judge>) {
         self.judge = judge;
     }
 
-    /// As [`Contest::begin`]; proofs are looked for in `proofs` first, and kept there. Commands with
-    /// the same first `program_words` words have the same proof.
+    /// As [`Contest::begin`]; proofs are looked for in `proofs` first, and kept there. Commands
+    /// with the same first `program_words` words have the same proof.
     ///
     /// # Errors
     /// As [`Contest::run`].
@@ -185,8 +186,8 @@ impl Contest {
         self.go_on(begun)
     }
 
-    /// All that comes before the rounds: `--setup`, the proofs, the warm-up. Says how the race ended, where it
-    /// did so already.
+    /// All that comes before the rounds: `--setup`, the proofs, the warm-up. Says how the race
+    /// ended, where it did so already.
     ///
     /// # Errors
     /// As [`Contest::run`].
@@ -231,7 +232,8 @@ impl Contest {
         self.end(ended)
     }
 
-    /// All that comes after the rounds: `--cleanup`, and the end in the journal; nothing where they have been.
+    /// All that comes after the rounds: `--cleanup`, and the end in the journal; nothing where they
+    /// have been.
     ///
     /// # Errors
     /// As [`Contest::run`]; the failure that ended the rounds comes first.
@@ -271,8 +273,8 @@ impl Contest {
         self.progress.open();
     }
 
-    /// Tells who waits, and the reader of the result, what they must know; once, also where the race
-    /// is resumed.
+    /// Tells who waits, and the reader of the result, what they must know; once, also where the
+    /// race is resumed.
     pub(super) fn remark(&mut self, text: String) -> Result<(), Failure> {
         if self.remarks.contains(&text) {
             return Ok(());

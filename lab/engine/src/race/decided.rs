@@ -50,10 +50,10 @@ fn figures(plan: &Plan) -> String {
 }
 
 impl Contest {
-    /// Lets those run no more rounds on whom nothing is open; says how the race ends where nothing is open on anyone
-    /// and it ran as many rounds as it must: `may_end`. In a race of a suite the targets say what is open, in any other
-    /// the judged figures. A race of a suite that is resumed by its own name knows no targets, and who was not decided
-    /// before runs to the end.
+    /// Lets those run no more rounds on whom nothing is open; says how the race ends where nothing
+    /// is open on anyone and it ran as many rounds as it must: `may_end`. In a race of a suite the
+    /// targets say what is open, in any other the judged figures. A race of a suite that is resumed
+    /// by its own name knows no targets, and who was not decided before runs to the end.
     pub(super) fn leave_out_decided(&mut self, may_end: bool) -> Result<Option<Ended>, Failure> {
         let rounds = self.race.complete_rounds();
         let stopping = self.race.plan().stopping.clone();

@@ -1,7 +1,7 @@
 //! Untimed runs that follow every block, after the rounds, so that a result can say why.
 //!
-//! The baseline and the leading entrant come first; the others only while all untimed work takes
-//! at most a third of the race's time. A run that fails is no failure of the race. `--memory-runs 0`
+//! The baseline and the leading entrant come first; the others only while all untimed work takes at
+//! most a third of the race's time. A run that fails is no failure of the race. `--memory-runs 0`
 //! asks for no such runs either.
 
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ use crate::failure::Failure;
 /// Untimed work may take the time of the rounds divided by this: a third of the whole.
 const SHARE: u32 = 2;
 
-/// However short the race, the run of the baseline and that of the leading entrant may each take this long.
+/// However short the race, the run of the baseline and that of the leading entrant may each take
+/// this long.
 const LEAST: Duration = Duration::from_secs(2);
 
 /// Part of a limit that is kept for them at most: rounds matter more.
@@ -31,7 +32,8 @@ const ALWAYS: usize = 2;
 const SLOWDOWN: u32 = 3;
 
 impl Contest {
-    /// Follows the blocks of those entrants whose runs the time allows, and returns how the race ended.
+    /// Follows the blocks of those entrants whose runs the time allows, and returns how the race
+    /// ended.
     ///
     /// # Errors
     /// When it is interrupted, or the journal cannot be written.
@@ -56,8 +58,8 @@ impl Contest {
         Ok(ended)
     }
 
-    /// The time that a limit must leave for the runs of the baseline and the leading entrant, where one run
-    /// takes `run` and the limit is `most`.
+    /// The time that a limit must leave for the runs of the baseline and the leading entrant, where
+    /// one run takes `run` and the limit is `most`.
     pub(super) fn time_of_evidence(&self, run: Duration, most: Duration) -> Duration {
         match self.wants_evidence() {
             true => reserve(run, most),
@@ -86,7 +88,8 @@ impl Contest {
         self.race.record(line).map_err(measure_failure)
     }
 
-    /// The baseline and the rivals that count, the fastest rival first, with their usual wall times.
+    /// The baseline and the rivals that count, the fastest rival first, with their usual wall
+    /// times.
     fn ranked(&self) -> Vec<(usize, Duration)> {
         let result = self.with_material("", assemble);
         let ratio = |row: &EntrantResult| match row.role {
@@ -112,8 +115,8 @@ impl Contest {
     }
 }
 
-/// The time that following the entrant of this rank may take, where rounds took `timed` and all other work
-/// `untimed`.
+/// The time that following the entrant of this rank may take, where rounds took `timed` and all
+/// other work `untimed`.
 fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
     let left = (timed / SHARE).saturating_sub(untimed);
     match rank < ALWAYS {
@@ -122,7 +125,8 @@ fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
     }
 }
 
-/// The time that a limit of `most` must leave for the runs that are always made, where a timed one takes `run`.
+/// The time that a limit of `most` must leave for the runs that are always made, where a timed one
+/// takes `run`.
 fn reserve(run: Duration, most: Duration) -> Duration {
     let wanted = run.saturating_mul(SLOWDOWN * ALWAYS as u32);
     wanted.min(most / RESERVED)

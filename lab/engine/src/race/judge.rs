@@ -1,4 +1,5 @@
-//! What the judged figures say: how the rivals stand, what could be shown, what a suite's targets leave open.
+//! What the judged figures say: how the rivals stand, what could be shown, what a suite's targets
+//! leave open.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! How long a race may take.
 //!
-//! A limit that somebody set is on everything from `--setup` on. Where nobody set one, the rounds may
-//! take as long as the pace of the race allows for a command that takes so long.
+//! A limit that somebody set is on everything from `--setup` on. Where nobody set one, the rounds
+//! may take as long as the pace of the race allows for a command that takes so long.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! How each run of a race is made where nothing is said, and what is checked before anything is built.
+//! How each run of a race is made where nothing is said, and what is checked before anything is
+//! built.
 
 use std::path::Path;
 
@@ -8,7 +9,8 @@ use crate::failure::Failure;
 use crate::program;
 use heapdrome_schema::nearest_or_all;
 
-/// What is done where nothing is said: output compared, one memory run, status 0 is success, wall time judged.
+/// What is done where nothing is said: output compared, one memory run, status 0 is success, wall
+/// time judged.
 pub fn usual_options() -> Options {
     Options {
         compare_output: true,
@@ -22,7 +24,8 @@ pub fn usual_options() -> Options {
 /// What `--judge` calls the figures that every race has.
 pub const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
 
-/// Checks that every judged figure is one that the race has, where `metrics` are those besides the common ones.
+/// Checks that every judged figure is one that the race has, where `metrics` are those besides the
+/// common ones.
 ///
 /// # Errors
 /// When one is not, with the names that there are.

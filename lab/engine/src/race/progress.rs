@@ -54,7 +54,8 @@ impl Progress {
         self.max_time = Some(time);
     }
 
-    /// Gives the events a `title`. A missing metric `untold` is not reported: the collection reports it once.
+    /// Gives the events a `title`. A missing metric `untold` is not reported: the collection
+    /// reports it once.
     pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
         self.title = Some(title.to_owned());
         self.untold = untold;

@@ -68,8 +68,9 @@ impl Contest {
         Ok(self.lost())
     }
 
-    /// How a race ends whose command failed under the baseline and the witness. The command is tried
-    /// once without the witness, so that the right one is blamed; a server cannot be tried so.
+    /// How a race ends whose command failed under the baseline and the witness. The command is
+    /// tried once without the witness, so that the right one is blamed; a server cannot be tried
+    /// so.
     fn failed_under_witness(&mut self, how: &str) -> Result<Ended, Failure> {
         if self.race.plan().options.server.is_some() {
             return Ok(Ended::BaselineFailed(baseline_failure(how)));
@@ -174,8 +175,8 @@ impl Contest {
         }
     }
 
-    /// Takes the proof again that `cause` made void. A reader is told, because rounds before and after ran different
-    /// files, or in another environment.
+    /// Takes the proof again that `cause` made void. A reader is told, because rounds before and
+    /// after ran different files, or in another environment.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
         let unproven = self.race.plan().options.unproven;

@@ -27,7 +27,8 @@ pub struct Prover {
 pub enum Shown {
     /// A proof.
     Proof(Proof),
-    /// This program traces others, which the kernel refused: the run did other work than timed ones do.
+    /// This program traces others, which the kernel refused: the run did other work than timed ones
+    /// do.
     Traces(String),
     /// The command failed under this entrant, so that it proves nothing.
     Failed {
@@ -147,9 +148,9 @@ impl Prover {
         }
     }
 
-    /// Runs the command under `entrant` once more, for at most `limit`, and follows every block. `None`
-    /// where it failed or could not be followed, which says nothing of the race, and where a start
-    /// script chose another allocator than in timed runs, since `LD_PRELOAD` was set.
+    /// Runs the command under `entrant` once more, for at most `limit`, and follows every block.
+    /// `None` where it failed or could not be followed, which says nothing of the race, and where a
+    /// start script chose another allocator than in timed runs, since `LD_PRELOAD` was set.
     ///
     /// # Errors
     /// When it was interrupted.
@@ -225,8 +226,8 @@ impl Prover {
         }
     }
 
-    /// One unmeasured run that is counted; and another that is not, where `LD_PRELOAD` is set in the
-    /// first only: a start script may choose an allocator by that.
+    /// One unmeasured run that is counted; and another that is not, where `LD_PRELOAD` is set in
+    /// the first only: a start script may choose an allocator by that.
     fn watch(&self, race: &mut Race, request: &Request, key: String) -> Result<Shown, Failure> {
         let counted = self.follow(race, || self.witness.start(request))?;
         let Watched::Well(report) = counted else {
@@ -326,7 +327,8 @@ pub fn witness_failure(error: WitnessError) -> Failure {
     }
 }
 
-/// The failure to start a run under the witness. A race can do without, where nothing may be traced.
+/// The failure to start a run under the witness. A race can do without, where nothing may be
+/// traced.
 fn untraceable(error: WitnessError) -> Failure {
     match error {
         WitnessError::PtraceForbidden { .. } => {

@@ -266,14 +266,16 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     remarks
 }
 
-/// The rounds that every entrant runs whatever the figures show, where what they show decides who runs more.
+/// The rounds that every entrant runs whatever the figures show, where what they show decides who
+/// runs more.
 fn least_rounds(plan: &Plan) -> Option<u32> {
     let stopping = &plan.stopping;
     let decides = stopping.until_decided || stopping.margin.is_some();
     decides.then_some(stopping.min_rounds)
 }
 
-/// Who was decided before the end, and after how many rounds, from their places in the plan; `None` where nobody was.
+/// Who was decided before the end, and after how many rounds, from their places in the plan; `None`
+/// where nobody was.
 fn decided_remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String> {
     let mut by_rounds: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for (entrant, rounds) in decided {

@@ -40,12 +40,13 @@ pub enum Interrupted {
     Race(PathBuf),
 }
 
-/// What goes on: the sweep or the race of this name, the sweep of the race of this name, or what was
-/// interrupted last of all that was started in the current folder. With `new_limits` that may have ended.
+/// What goes on: the sweep or the race of this name, the sweep of the race of this name, or what
+/// was interrupted last of all that was started in the current folder. With `new_limits` that may
+/// have ended.
 ///
 /// # Errors
-/// When nothing has this name; for [`LATEST`], when nothing was started here that is unfinished, or the last of it
-/// cannot go on so.
+/// When nothing has this name; for [`LATEST`], when nothing was started here that is unfinished, or
+/// the last of it cannot go on so.
 pub fn find(
     name: &str,
     new_limits: bool,
@@ -68,8 +69,8 @@ pub fn find(
     }
 }
 
-/// The result of the race of this name as far as it came, or for [`LATEST`] of the race by itself that was written
-/// last; `None` where there is none.
+/// The result of the race of this name as far as it came, or for [`LATEST`] of the race by itself
+/// that was written last; `None` where there is none.
 ///
 /// # Errors
 /// When its journal cannot be used, as that of a race that is running.
@@ -112,8 +113,8 @@ pub fn announce(contest: &Contest, engine: &Engine) {
     }));
 }
 
-/// A race of a sweep whose journal does not name the sweep is not taken for a race of its own: its end would look like
-/// the end of the whole.
+/// A race of a sweep whose journal does not name the sweep is not taken for a race of its own: its
+/// end would look like the end of the whole.
 ///
 /// # Errors
 /// When it is one.
@@ -140,7 +141,8 @@ fn of_old_sweep(name: &str) -> String {
     )
 }
 
-/// What was interrupted last, or where `also_ended` ran last, of all that was started in the current folder.
+/// What was interrupted last, or where `also_ended` ran last, of all that was started in the
+/// current folder.
 fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceSummary, Failure> {
     let here = plan::current_folder()?;
     let races = match also_ended {
@@ -170,7 +172,8 @@ fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceS
     )))
 }
 
-/// Why a race is not taken up unless it is named, or not at all; and whether running it again is but one of two ways.
+/// Why a race is not taken up unless it is named, or not at all; and whether running it again is
+/// but one of two ways.
 fn why_not(race: &RaceSummary, origin: ReadOrigin) -> Option<(String, &'static str)> {
     if is_of_old_sweep(&race.plan, origin) {
         return Some((of_old_sweep(&name_of(&race.folder)), ""));
@@ -223,7 +226,8 @@ fn resumed_by(race: &RaceSummary) -> String {
     }
 }
 
-/// Where, if not here, and how to run it again; a command of several lines has no place in a message of one.
+/// Where, if not here, and how to run it again; a command of several lines has no place in a
+/// message of one.
 fn again(plan: &Plan) -> String {
     let place = match std::env::current_dir() {
         Ok(here) if here == plan.started_in => String::new(),

@@ -14,7 +14,8 @@ use crate::event::Found;
 use crate::failure::Failure;
 
 impl Contest {
-    /// Makes the race go on until these limits, also where it had ended; `max_time` counts from now on.
+    /// Makes the race go on until these limits, also where it had ended; `max_time` counts from now
+    /// on.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -83,8 +84,8 @@ impl Contest {
         self.progress.limit(outlook.longest(stopping));
     }
 
-    /// Runs the baseline once, untimed, if its run under the witness was short. The announced end rests on
-    /// this run: under the witness a short command takes several times as long.
+    /// Runs the baseline once, untimed, if its run under the witness was short. The announced end
+    /// rests on this run: under the witness a short command takes several times as long.
     pub(super) fn try_baseline(&mut self) -> Result<(), Failure> {
         let watched = self.prover.shortest_run();
         let is_short = watched.is_some_and(|run| run < SHORT && self.fits(run));
@@ -99,8 +100,8 @@ impl Contest {
         Ok(())
     }
 
-    /// How long one run takes: a median run of the baseline, or as long as there is none its trial, or the
-    /// shortest run under the witness; `None` before all of them.
+    /// How long one run takes: a median run of the baseline, or as long as there is none its trial,
+    /// or the shortest run under the witness; `None` before all of them.
     fn one_run(&self) -> Option<Duration> {
         let baseline = self.race.plan().baseline();
         let own = self

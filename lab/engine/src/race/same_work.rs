@@ -1,8 +1,8 @@
 //! Whether all entrants do the same work: where they do not, their times compare nothing.
 //!
-//! A command may leave something behind that makes the next run do less, as a build does. The proofs
-//! count calls, requested bytes and processes of each entrant's run, and are compared before anything
-//! is timed.
+//! A command may leave something behind that makes the next run do less, as a build does. The
+//! proofs count calls, requested bytes and processes of each entrant's run, and are compared before
+//! anything is timed.
 
 use heapdrome_report::count;
 use heapdrome_schema::{Bytes, Plan, Proof, Role};
@@ -11,8 +11,8 @@ use super::contest::{Contest, Ended};
 use crate::event::Aim;
 use crate::failure::Failure;
 
-/// Share of calls, bytes or processes that may differ: allocators grow blocks and align them differently,
-/// and a program that asks for the usable size of a block adapts to it.
+/// Share of calls, bytes or processes that may differ: allocators grow blocks and align them
+/// differently, and a program that asks for the usable size of a block adapts to it.
 const SHARE: f64 = 0.05;
 
 /// Calls that may differ, however few there are: at a tenth of a microsecond each they take less
@@ -23,8 +23,8 @@ const FEW_CALLS: u64 = 1_000;
 /// starting a process.
 const FEW_BYTES: u64 = 1 << 20;
 
-/// Calls and bytes that may differ for each process: an allocator may load a C++ runtime, which sets 72,704
-/// bytes aside where the program itself loads none.
+/// Calls and bytes that may differ for each process: an allocator may load a C++ runtime, which
+/// sets 72,704 bytes aside where the program itself loads none.
 const AT_START: (u64, u64) = (32, 128 << 10);
 
 /// Processes that may differ, however few there are: shells and build tools start a helper now and
@@ -165,8 +165,8 @@ impl Contest {
         Ok(found.map(|found| Ended::DifferentWork(refusal(self.race.plan(), &compared, &found))))
     }
 
-    /// Collects the work that the proofs counted. A rival that did not serve the same programs as the baseline counted
-    /// others, and a proof of another cell counted another command.
+    /// Collects the work that the proofs counted. A rival that did not serve the same programs as
+    /// the baseline counted others, and a proof of another cell counted another command.
     fn work(&self) -> Option<Compared> {
         let plan = self.race.plan();
         let baseline = self.race.proofs()[plan.baseline()].as_ref()?;

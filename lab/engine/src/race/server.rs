@@ -62,8 +62,8 @@ pub fn load_once(
     Ok(true)
 }
 
-/// Runs the command of a race once, without an allocator and without the witness, and says whether it
-/// succeeds.
+/// Runs the command of a race once, without an allocator and without the witness, and says whether
+/// it succeeds.
 ///
 /// # Errors
 /// When it cannot be run.
@@ -105,8 +105,8 @@ impl Helper<'_> {
         Ok(status.is_some_and(|status| status.success()))
     }
 
-    /// How a command ended; `None` where it took too long. Children that it leaves behind are killed, however it
-    /// ended.
+    /// How a command ended; `None` where it took too long. Children that it leaves behind are
+    /// killed, however it ended.
     fn run(
         &self,
         words: &[String],

@@ -1,5 +1,6 @@
-//! The environment in which a race's proofs were taken, kept beside its journal, so that a race that goes on in another
-//! one can say what differs. Digests of the values are kept and no value, since variables hold secrets.
+//! The environment in which a race's proofs were taken, kept beside its journal, so that a race
+//! that goes on in another one can say what differs. Digests of the values are kept and no value,
+//! since variables hold secrets.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,8 +29,8 @@ pub fn keep(folder: &Path, environment: &BaseEnvironment) -> Result<(), Failure>
     write_atomically(&folder.join(FILE_NAME), &bytes).map_err(Failure::machine)
 }
 
-/// The names of the variables that are not as they were kept; none where nothing was kept, as in the races of older
-/// versions.
+/// The names of the variables that are not as they were kept; none where nothing was kept, as in
+/// the races of older versions.
 pub fn changed(folder: &Path, environment: &BaseEnvironment) -> Vec<String> {
     let kept = std::fs::read(folder.join(FILE_NAME)).ok();
     let kept: Option<Digests> = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok());

@@ -26,12 +26,12 @@ pub struct Estimate {
     unknown: Vec<String>,
 }
 
-/// The system's allocator with another setting: it is there everywhere, and stands for a rival where
-/// none is built.
+/// The system's allocator with another setting: it is there everywhere, and stands for a rival
+/// where none is built.
 const STAND_IN: &str = "system-arena1";
 
-/// Runs one round of the smallest form of each race, and scales its times by the operations. Allocators
-/// that are not built stay so: they are taken to be as fast as the others.
+/// Runs one round of the smallest form of each race, and scales its times by the operations.
+/// Allocators that are not built stay so: they are taken to be as fast as the others.
 ///
 /// # Errors
 /// When someone interrupts; a race whose small form cannot be run is left out of the estimate.

@@ -46,9 +46,9 @@ pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Fai
     Ok(collection)
 }
 
-/// Commits every kind of misuse under those allocators of the races that a target of the suites speaks
-/// of, unless that was done before. What cannot be tried is told and remarked on: it leaves the target
-/// open.
+/// Commits every kind of misuse under those allocators of the races that a target of the suites
+/// speaks of, unless that was done before. What cannot be tried is told and remarked on: it leaves
+/// the target open.
 ///
 /// # Errors
 /// When someone interrupts.
@@ -129,8 +129,8 @@ fn leave_out(name: &str, reason: String, collection: &mut Collection, engine: &E
     });
 }
 
-/// The allocators that were asked for; or those that are here, settings of others included unless it
-/// is to be quick.
+/// The allocators that were asked for; or those that are here, settings of others included unless
+/// it is to be quick.
 fn chosen(names: &Names<'_>, request: &SuiteRequest) -> Result<Vec<String>, Failure> {
     match (request.allocators.as_slice(), request.scale) {
         ([], Scale::Quick) => Ok(names.found()),

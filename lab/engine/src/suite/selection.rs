@@ -62,8 +62,8 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
     }
 }
 
-/// Checks that the allocators of each race that was done before are those that race now, so that all
-/// races can stand in one table.
+/// Checks that the allocators of each race that was done before are those that race now, so that
+/// all races can stand in one table.
 ///
 /// # Errors
 /// When one of them did not race then.
@@ -110,8 +110,8 @@ pub struct Equipment {
     pub unbuilt: Vec<String>,
 }
 
-/// Builds what the suites need and is missing, unless only an estimate is wanted, and takes out of them
-/// what cannot be had.
+/// Builds what the suites need and is missing, unless only an estimate is wanted, and takes out of
+/// them what cannot be had.
 ///
 /// # Errors
 /// When an allocator that was asked for by name, or a baseline, cannot be had.

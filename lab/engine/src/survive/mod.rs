@@ -55,12 +55,13 @@ struct Site<'a> {
     engine: &'a Engine,
 }
 
-/// Searches under each allocator, without swap and with it. The collection has what was found, also where the search
-/// failed.
+/// Searches under each allocator, without swap and with it. The collection has what was found, also
+/// where the search failed.
 ///
 /// # Errors
-/// When the command is not there, no limit can be made, or an allocator cannot be found or built. In the result: when
-/// the command cannot be followed, someone interrupts, or swap cannot be removed.
+/// When the command is not there, no limit can be made, or an allocator cannot be found or built.
+/// In the result: when the command cannot be followed, someone interrupts, or swap cannot be
+/// removed.
 pub fn survive(
     request: &SurviveRequest,
     engine: &Engine,

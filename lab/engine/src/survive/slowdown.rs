@@ -1,5 +1,5 @@
-//! How slow a command is under each limit that was tried: as a table with bars, and as figures for a
-//! spreadsheet.
+//! How slow a command is under each limit that was tried: as a table with bars, and as figures for
+//! a spreadsheet.
 
 use heapdrome_report::survival::kind;
 use heapdrome_schema::{Bytes, Survival, Table, Trial};
@@ -20,8 +20,8 @@ pub fn shown(row: &Survival, trial: &Trial) -> Option<Slowdown> {
     measured(row, trial).filter(|_| row.shows_slowdown(trial))
 }
 
-/// One row for each limit that was tried, by size, and one for none; those under which `command` does
-/// not finish tell why.
+/// One row for each limit that was tried, by size, and one for none; those under which `command`
+/// does not finish tell why.
 pub fn table(rows: &[Survival], command: &str) -> Table {
     let heads = [
         "allocator",

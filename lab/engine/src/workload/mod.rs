@@ -148,8 +148,8 @@ impl Asked {
         }
     }
 
-    /// The parameters as `name=value` words: all that there are of a load of heapdrome's own, those that
-    /// were set of a program.
+    /// The parameters as `name=value` words: all that there are of a load of heapdrome's own, those
+    /// that were set of a program.
     pub fn words(&self) -> Vec<String> {
         match &self.what {
             What::Own(parameters, _) => parameters.words(),

@@ -66,7 +66,8 @@ impl Asked {
         }
     }
 
-    /// The names of the figures that the workload reports; `None` for a program, which tells them once it is prepared.
+    /// The names of the figures that the workload reports; `None` for a program, which tells them
+    /// once it is prepared.
     pub fn metric_names(&self) -> Option<Vec<String>> {
         let own = match &self.what {
             What::Own(parameters, _) => figures(parameters.description()),

@@ -29,7 +29,8 @@ fn race(site: &Site, options: Options, simulation: Simulation) -> RaceResult {
     done(site.race(plan, simulation))
 }
 
-/// Asserts that the rival that talks left with `ending`, which was reported, and that the sound one ran on.
+/// Asserts that the rival that talks left with `ending`, which was reported, and that the sound one
+/// ran on.
 fn left(site: &Site, result: &RaceResult, ending: Ending) {
     let how = format!("{ending:?}");
     let told = ["Left", "\"talking\"", &how];

@@ -1,6 +1,7 @@
 //! Races that end when the judged figures are decided, and from which a beaten rival leaves.
 //!
-//! The judged figure is one that the command prints: the baseline prints 1, and a rival what its settings say.
+//! The judged figure is one that the command prints: the baseline prints 1, and a rival what its
+//! settings say.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,7 +23,8 @@ fn deciding(max_rounds: u32) -> Stopping {
     }
 }
 
-/// Prints the figure of the entrant; `open` stands for a half and two in turns, which never shows anything.
+/// Prints the figure of the entrant; `open` stands for a half and two in turns, which never shows
+/// anything.
 fn figures() -> Simulation {
     let twice = AtomicBool::new(false);
     Simulation::new(move |run| {
@@ -51,7 +53,8 @@ fn race(site: &Site, rivals: &[(&str, &str)], stopping: Stopping) -> RaceResult 
     done(site.race(support::plan(rivals, options, stopping), figures()))
 }
 
-/// How many rounds each entrant ran, and after how many it was decided; the baseline and its twin first.
+/// How many rounds each entrant ran, and after how many it was decided; the baseline and its twin
+/// first.
 fn rounds(result: &RaceResult) -> Vec<(usize, Option<u32>)> {
     let rows = result.entrants.iter();
     rows.map(|row| {

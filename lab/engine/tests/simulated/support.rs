@@ -1,4 +1,5 @@
-//! An engine in folders of its own, with its events recorded, and races of a simulated command there.
+//! An engine in folders of its own, with its events recorded, and races of a simulated command
+//! there.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -70,7 +71,8 @@ pub fn end(stdout: impl Into<String>) -> SimulatedEnd {
 /// The setting by which the simulated command knows the rival that it runs under.
 const RIVAL: &str = "RIVAL";
 
-/// Returns the setting of the rival that runs; `None` for the baseline, its twin, and commands around the race's own.
+/// Returns the setting of the rival that runs; `None` for the baseline, its twin, and commands
+/// around the race's own.
 pub fn rival(run: &SimulatedRun) -> Option<&str> {
     run.environment.get(RIVAL).map(String::as_str)
 }

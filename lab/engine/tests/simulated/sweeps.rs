@@ -63,7 +63,8 @@ fn rounds(collection: &Collection) -> Vec<(&str, u32)> {
         .collect()
 }
 
-/// Interrupts a sweep after each number of runs in `after`, goes on with it each time, and returns every result.
+/// Interrupts a sweep after each number of runs in `after`, goes on with it each time, and returns
+/// every result.
 fn goes_on(setup: Option<&str>, after: &[usize]) -> Vec<Collection> {
     let root = tempfile::tempdir().expect("a folder");
     let (told, runs) = (Told::default(), Arc::default());
@@ -117,7 +118,8 @@ fn apart(collection: &Collection) -> u32 {
 
 #[test]
 fn races_that_take_turns_go_on_with_rounds_that_pair() {
-    // Three runs make a round of a race, so that one of the two is ahead after an odd number of these.
+    // Three runs make a round of a race, so that one of the two is ahead after an odd number of
+    // these.
     for second in [14, 20, 26] {
         let results = goes_on(None, &[10, second]);
         for result in &results {

@@ -30,7 +30,8 @@ pub fn list(races: &Path) -> Vec<RaceSummary> {
     by_age(races).filter_map(summary).collect()
 }
 
-/// The latest race in `races` that is `wanted` and that no heapdrome runs. Journals older than its own are not read.
+/// The latest race in `races` that is `wanted` and that no heapdrome runs. Journals older than its
+/// own are not read.
 pub fn latest(races: &Path, wanted: impl Fn(&RaceSummary) -> bool) -> Option<RaceSummary> {
     let free = |race: &RaceSummary| !is_locked(&race.folder.join(FILE_NAME));
     by_age(races)

@@ -1,5 +1,5 @@
-//! A launcher without processes: a function returns the output and the cost of each command, so that tests of
-//! races need neither processes nor time.
+//! A launcher without processes: a function returns the output and the cost of each command, so
+//! that tests of races need neither processes nor time.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -140,7 +140,8 @@ pub(super) fn terminate_group(pid: libc::pid_t) {
 
 /// Makes this process a subreaper with a session and a name of its own.
 pub(super) fn stand_apart() -> io::Result<()> {
-    // A leader of a group has no session of its own and needs none; a name is for lists of processes alone.
+    // A leader of a group has no session of its own and needs none; a name is for lists of
+    // processes alone.
     let _ = process::setsid();
     let _ = thread::set_name(c"heapdrome-run");
     Ok(process::set_child_subreaper(Some(process::getpid()))?)

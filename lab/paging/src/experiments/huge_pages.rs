@@ -6,8 +6,8 @@ use heapdrome_schema::{Experiment, Job, Limit, PagingCell as Cell, Table, Throug
 
 use crate::tables::throughput_table;
 
-/// The variants that huge pages could help, at one thread, under each of `choices`; `None` stands for
-/// the choice as it is, which is then not changed.
+/// The variants that huge pages could help, at one thread, under each of `choices`; `None` stands
+/// for the choice as it is, which is then not changed.
 #[must_use]
 pub fn huge_pages(
     choices: &[Option<&str>],

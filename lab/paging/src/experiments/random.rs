@@ -12,7 +12,8 @@ const FITS: &str = "random reads, all fits";
 const AGAIN: &str = "regions again";
 
 /// The document's paging benchmark for `total` bytes under a limit of `ram`, each of `holdings` in
-/// turn. Regions are also taken again from the published crate, from mappings and from the C library.
+/// turn. Regions are also taken again from the published crate, from mappings and from the C
+/// library.
 #[must_use]
 pub fn random(
     part: Experiment,

@@ -16,8 +16,8 @@ const DOCUMENTED: usize = 32;
 /// How far ahead is looked where nobody asks for something else.
 pub const AHEAD: [usize; 2] = [DOCUMENTED, 128];
 
-/// The document's strategies, with threads that prefetch so many reads ahead; at [`MANY`] readers the first of
-/// these. lgalloc's own reader is one more where all memory is lgalloc's.
+/// The document's strategies, with threads that prefetch so many reads ahead; at [`MANY`] readers
+/// the first of these. lgalloc's own reader is one more where all memory is lgalloc's.
 fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Strategy)> {
     let first = [Strategy::Baseline, Strategy::Random, Strategy::Sequential];
     let ahead_of = ahead
@@ -40,8 +40,8 @@ fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Str
         .collect()
 }
 
-/// Every strategy for `total` bytes under a limit of `ram`, and where all fits; each of `holdings` in
-/// turn.
+/// Every strategy for `total` bytes under a limit of `ram`, and where all fits; each of `holdings`
+/// in turn.
 #[must_use]
 pub fn strategies(
     [ram, total]: [Bytes; 2],

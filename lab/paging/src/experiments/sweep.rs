@@ -20,7 +20,8 @@ pub struct Sweep {
     pub limits: Vec<(Bytes, Vec<usize>)>,
 }
 
-/// The document's ratio sweep, each of `holdings` in turn, and under the widest limit a working set that fits.
+/// The document's ratio sweep, each of `holdings` in turn, and under the widest limit a working set
+/// that fits.
 #[must_use]
 pub fn sweep(sweep: &Sweep, holdings: &[Holding], measuring: Measuring) -> Vec<Cell> {
     let total = sweep.total;

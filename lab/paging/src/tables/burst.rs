@@ -5,8 +5,8 @@ use heapdrome_schema::{Bytes, Job, PagingCell as Cell, Table};
 use super::{median_of, or_dash, range, table};
 use crate::words::size;
 
-/// What was taken at once, and what of it was in memory then and when all had been returned: one row for
-/// each cell.
+/// What was taken at once, and what of it was in memory then and when all had been returned: one
+/// row for each cell.
 #[must_use]
 pub fn burst_table(title: &str, cells: &[&Cell]) -> Table {
     let told = |bytes: f64| size(Bytes(bytes as u64));

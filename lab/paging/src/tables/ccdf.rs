@@ -7,8 +7,8 @@ use super::table;
 /// The longest bar of a plot.
 const LONGEST: f64 = 30.0;
 
-/// The complementary cumulative distribution: how many values are greater than each, with a bar whose
-/// length is the logarithm of their share.
+/// The complementary cumulative distribution: how many values are greater than each, with a bar
+/// whose length is the logarithm of their share.
 #[must_use]
 pub fn ccdf_table(title: &str, distribution: &Distribution) -> Table {
     let smallest = (distribution.count().max(10) as f64).log10();

@@ -1,4 +1,5 @@
-//! Tables as the document prints them: one file for each kind of experiment, and here what they share.
+//! Tables as the document prints them: one file for each kind of experiment, and here what they
+//! share.
 
 mod burst;
 mod ccdf;

@@ -42,8 +42,8 @@ fn way(cell: &Cell) -> &str {
     cell.name.rsplit_once(" x ").map_or(&cell.name, |one| one.0)
 }
 
-/// What one operation takes without the clock: a row for each way of taking regions, a column for each
-/// number of threads.
+/// What one operation takes without the clock: a row for each way of taking regions, a column for
+/// each number of threads.
 #[must_use]
 pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
     let time_of = |cell: &Cell| median_of(cell, "op_without_clock_ns").map(time);
@@ -55,15 +55,15 @@ pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
     made
 }
 
-/// How many times longer an operation that writes to each page takes than the same writes to a region
-/// that is kept, in the same process and in turn.
+/// How many times longer an operation that writes to each page takes than the same writes to a
+/// region that is kept, in the same process and in turn.
 #[must_use]
 pub fn kept_table(title: &str, cells: &[&Cell]) -> Table {
     beside_table(title, cells, "kept_ns")
 }
 
-/// How many times longer a pair of lgalloc's takes than one of the published crate's, in the same process
-/// and in turn.
+/// How many times longer a pair of lgalloc's takes than one of the published crate's, in the same
+/// process and in turn.
 #[must_use]
 pub fn published_table(title: &str, cells: &[&Cell]) -> Table {
     beside_table(title, cells, "published_ns")

@@ -5,8 +5,8 @@ use crate::{Event, Prepared, ProgramError};
 
 const SCRIPT: &str = include_str!("../../data/loads/python.py");
 
-/// All objects by malloc; the order of sets and dictionaries' keys the same in every run; nothing of
-/// the person's own.
+/// All objects by malloc; the order of sets and dictionaries' keys the same in every run; nothing
+/// of the person's own.
 const ENVIRONMENT: [(&str, &str); 3] = [
     ("PYTHONMALLOC", "malloc"),
     ("PYTHONHASHSEED", "0"),

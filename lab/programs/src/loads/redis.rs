@@ -66,8 +66,8 @@ pub(super) fn prepare(
     Ok(prepared)
 }
 
-/// Values of a thousand bytes, then the asked size in their places, so that the heap has holes; then
-/// reads, and the other kinds of data.
+/// Values of a thousand bytes, then the asked size in their places, so that the heap has holes;
+/// then reads, and the other kinds of data.
 fn load(benchmark: &str, requests: u64, value_bytes: u64, pipeline: u64) -> String {
     let keys = (requests / 4).max(1);
     let step = |share: u64, bytes: u64, tests: &str| {

@@ -10,8 +10,8 @@ use crate::{Event, Prepared, ProgramError};
 const STEPS: [&str; 4] = ["fillrandom", "overwrite", "readrandom", "seekrandom"];
 
 /// Settings that make two runs alike: the data in small buffers and a small cache, so that there is
-/// something to compact; no compression, no wait for the disk, and no brake on the writers, who would
-/// sleep while a slow machine compacts.
+/// something to compact; no compression, no wait for the disk, and no brake on the writers, who
+/// would sleep while a slow machine compacts.
 const SETTINGS: [&str; 11] = [
     "--db=run/db",
     "--seed=42",

@@ -21,8 +21,8 @@ pub(super) struct Choice<'a> {
     pub(super) smaller: Option<Rival<'a>>,
 }
 
-/// The entrant to take: the fastest of those shown to be faster, else the smallest of those shown to be smaller. Another
-/// takes its place where [`cheaper`] finds one.
+/// The entrant to take: the fastest of those shown to be faster, else the smallest of those shown
+/// to be smaller. Another takes its place where [`cheaper`] finds one.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
     let equals_of = |rival: &Rival<'_>| {
@@ -45,7 +45,8 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
     })
 }
 
-/// Of those that were shown to take less memory than the one to take, the one with the least product of time and memory.
+/// Of those that were shown to take less memory than the one to take, the one with the least
+/// product of time and memory.
 fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Rival<'a>> {
     let smaller = good
         .iter()
@@ -54,9 +55,10 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
     least.filter(|_| gain != Figure::Memory).copied()
 }
 
-/// Who of the equals of the best brings at least [`HALF`] of its gain at less cost: a setting of the baseline's allocator
-/// is a smaller change than another library; of libraries that were shown to take less memory, the one with the least
-/// product of time and memory, where that is less than the best's.
+/// Who of the equals of the best brings at least [`HALF`] of its gain at less cost: a setting of
+/// the baseline's allocator is a smaller change than another library; of libraries that were shown
+/// to take less memory, the one with the least product of time and memory, where that is less than
+/// the best's.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
@@ -81,8 +83,8 @@ fn cheaper<'a>(
     setting.or(smaller).copied()
 }
 
-/// Those that the baseline does not beat and that were shown to be better by as much as matters, and the figure on
-/// which they were.
+/// Those that the baseline does not beat and that were shown to be better by as much as matters,
+/// and the figure on which they were.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)
@@ -109,8 +111,8 @@ fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Ve
     Figure::ALL.into_iter().find_map(good)
 }
 
-/// The least on `gain`; of those whose wall time was not shown to be longer than its, the one with the least processor
-/// time where that was shown to be less.
+/// The least on `gain`; of those whose wall time was not shown to be longer than its, the one with
+/// the least processor time where that was shown to be less.
 fn best<'a>(good: &[Rival<'a>], gain: Figure) -> Option<Rival<'a>> {
     let least =
         |one: &&Rival<'a>, other: &&Rival<'a>| one.ratio(gain).total_cmp(&other.ratio(gain));

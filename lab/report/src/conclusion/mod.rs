@@ -1,5 +1,5 @@
-//! The conclusion of a race: what to take, why, and how sure that is. The terminal, Markdown and the page print the
-//! same three sentences.
+//! The conclusion of a race: what to take, why, and how sure that is. The terminal, Markdown and
+//! the page print the same three sentences.
 
 mod choice;
 mod others;
@@ -35,10 +35,11 @@ pub enum Advice<'a> {
         /// Whether it is the baseline's allocator with other settings.
         is_setting: bool,
     },
-    /// Stay with the baseline: no rival was shown to be better by as much as matters, or only hardened ones raced.
+    /// Stay with the baseline: no rival was shown to be better by as much as matters, or only
+    /// hardened ones raced.
     Stay,
-    /// Stay with the baseline: no rival's time or processor time differs by as much as matters, and none takes less
-    /// memory by as much; or malloc takes too little of the time to matter.
+    /// Stay with the baseline: no rival's time or processor time differs by as much as matters, and
+    /// none takes less memory by as much; or malloc takes too little of the time to matter.
     NoneMatters,
     /// Keep the baseline for now: only great differences could have been shown.
     Unclear,
@@ -91,7 +92,8 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// The cause of the gain that the evidence supports; of a setting, with the entrant whose gain it reaches.
+    /// The cause of the gain that the evidence supports; of a setting, with the entrant whose gain
+    /// it reaches.
     pub(crate) fn reason(&self, sheet: &Sheet<'_>) -> Option<Reason> {
         match self.advice {
             Advice::Take {

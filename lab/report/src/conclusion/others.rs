@@ -25,8 +25,9 @@ pub(crate) fn others(sheet: &Sheet<'_>) -> Vec<String> {
     sentences
 }
 
-/// Who takes the least memory of those that take more time than the one to take. The baseline must not beat it: one
-/// that is slower must take less memory, and one that was not shown to be faster must not take more.
+/// Who takes the least memory of those that take more time than the one to take. The baseline must
+/// not beat it: one that is slower must take less memory, and one that was not shown to be faster
+/// must not take more.
 fn on_frontier<'a>(rivals: &[Rival<'a>], choice: &Choice<'a>) -> Option<Rival<'a>> {
     let beaten = |one: &Rival<'_>| {
         let memory = one.standing(Figure::Memory);

@@ -76,7 +76,8 @@ impl Figure {
         }
     }
 
-    /// Whether verdicts on it may decide. Memory has a level of its own where it does not share that of the others.
+    /// Whether verdicts on it may decide. Memory has a level of its own where it does not share
+    /// that of the others.
     fn is_judged(self, sheet: &Sheet<'_>) -> bool {
         let judged = &sheet.result.options.judged;
         self == Self::Memory || judged.iter().any(|name| name == self.key(sheet))
@@ -116,7 +117,8 @@ pub(super) enum Standing {
     Better,
     /// Shown to be worse, and not shown to be within [`NEAR`].
     Worse,
-    /// Within [`NEAR`] of the baseline, so that a difference does not matter, even one that was shown.
+    /// Within [`NEAR`] of the baseline, so that a difference does not matter, even one that was
+    /// shown.
     Same,
     /// Not shown to differ, and not shown to be near.
     Open,
@@ -198,7 +200,8 @@ impl<'a> Rival<'a> {
         }
     }
 
-    /// Whether a judged figure was shown to be better by as much as matters: the estimate lies beyond [`NEAR`].
+    /// Whether a judged figure was shown to be better by as much as matters: the estimate lies
+    /// beyond [`NEAR`].
     pub(super) fn gains(&self, figure: Figure) -> bool {
         self.standing(figure) == Standing::Better && self.ratio(figure) <= 1.0 / (1.0 + NEAR)
     }
@@ -237,7 +240,8 @@ impl<'a> Rival<'a> {
             .any(|speed| self.standing(speed) == Standing::Worse)
     }
 
-    /// Whether it was shown to take less of this figure than the other, both compared with the baseline.
+    /// Whether it was shown to take less of this figure than the other, both compared with the
+    /// baseline.
     pub(super) fn is_below(&self, other: &Self, figure: Figure) -> bool {
         let both = self.turned(figure).zip(other.turned(figure));
         both.is_some_and(|([_, _, high], [_, low, _])| high < low)
@@ -249,7 +253,8 @@ impl<'a> Rival<'a> {
         speeds.all(|speed| !self.is_below(other, speed) && !other.is_below(self, speed))
     }
 
-    /// Whether it is the baseline's allocator with other settings, so that nothing is installed for it.
+    /// Whether it is the baseline's allocator with other settings, so that nothing is installed for
+    /// it.
     pub(super) fn is_setting(&self, sheet: &Sheet<'_>) -> bool {
         let mut rows = sheet.result.entrants.iter();
         let baseline = rows.find(|row| row.role == Role::Baseline);
@@ -258,8 +263,9 @@ impl<'a> Rival<'a> {
         })
     }
 
-    /// The verdict on each figure: `wall time 1.50x faster (1.48 to 1.51), peak memory undecided (0.99 to 1.04)`. Wall
-    /// and processor time share an entry where their verdicts read the same.
+    /// The verdict on each figure:
+    /// `wall time 1.50x faster (1.48 to 1.51), peak memory undecided (0.99 to 1.04)`. Wall and
+    /// processor time share an entry where their verdicts read the same.
     pub(super) fn figures(&self, sheet: &Sheet<'_>) -> String {
         let verdict = |figure: Figure| {
             let compared = self.on(figure)?;

@@ -89,8 +89,8 @@ fn gains_little(one: &Rival<'_>, figure: Figure) -> bool {
     one.is_better(figure) && !one.gains(figure) && !one.is_slower()
 }
 
-/// The rivals that were shown to be better by too little to act on, one for time and one for memory; `None` where there
-/// is none.
+/// The rivals that were shown to be better by too little to act on, one for time and one for
+/// memory; `None` where there is none.
 fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let best = |figure: Figure| {
         let better = rivals.iter().filter(move |one| gains_little(one, figure));

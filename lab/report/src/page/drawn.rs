@@ -1,8 +1,8 @@
 //! How drawings stand in the page: as they are, or packed.
 //!
-//! A collection has hundreds of drawings of its single races, folded away, which make up most of its page
-//! and are much alike. They are packed together, and the page's script puts those of a race in their places
-//! when it is opened.
+//! A collection has hundreds of drawings of its single races, folded away, which make up most of
+//! its page and are much alike. They are packed together, and the page's script puts those of a
+//! race in their places when it is opened.
 
 use std::cell::RefCell;
 
@@ -54,8 +54,8 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// A drawing with its caption. `panel` names the metric that it belongs to, if it is one of several that take
-    /// turns.
+    /// A drawing with its caption. `panel` names the metric that it belongs to, if it is one of
+    /// several that take turns.
     pub(super) fn figure(self, plot: &Plot, panel: Option<&str>) -> Markup {
         let drawing = plot.in_page();
         let line = self.is_folded.then(|| self.packed.add(&drawing));

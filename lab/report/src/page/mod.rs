@@ -1,8 +1,9 @@
 //! The report: one HTML file that opens from disk, needs nothing else and asks for nothing.
 //!
-//! The page is made with maud, whose templates are checked when heapdrome is compiled and escape all
-//! text; every name, path and command goes through [`crate::foreign`] first, as in the terminal. Its
-//! own policy of content security forbids every request, and every script but the one it carries.
+//! The page is made with maud, whose templates are checked when heapdrome is compiled and escape
+//! all text; every name, path and command goes through [`crate::foreign`] first, as in the
+//! terminal. Its own policy of content security forbids every request, and every script but the one
+//! it carries.
 
 mod collection;
 mod drawn;
@@ -65,7 +66,8 @@ pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
     Ok(document(&title(sources), &body, Some(SCRIPT)))
 }
 
-/// A whole HTML file with the style of all pages, and the policy that allows this style and this script alone.
+/// A whole HTML file with the style of all pages, and the policy that allows this style and this
+/// script alone.
 fn document(title: &str, body: &Markup, script: Option<&str>) -> Vec<u8> {
     let style = format!("{STYLE}{}", colours());
     let markup = html! {
@@ -168,7 +170,8 @@ fn packed(saved: &Saved) -> Result<String, ReportError> {
     gzip(&json)
 }
 
-/// Compressed, in letters that cannot end the element around them. The browser has what inflates it.
+/// Compressed, in letters that cannot end the element around them. The browser has what inflates
+/// it.
 fn gzip(bytes: &[u8]) -> Result<String, ReportError> {
     let bytes = compressed(bytes).map_err(|error| ReportError::Json(error.to_string()))?;
     Ok(base64::engine::general_purpose::STANDARD.encode(bytes))

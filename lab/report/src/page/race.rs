@@ -75,7 +75,8 @@ fn summary(result: &RaceResult) -> String {
     format!("{rounds}. Noise floor: {}", prose::noise_floor(result))
 }
 
-/// What the reader can change: the metric, the order, who is shown. `keys` are what entrants are sorted by.
+/// What the reader can change: the metric, the order, who is shown. `keys` are what entrants are
+/// sorted by.
 fn controls(sheet: &Sheet<'_>, known: &[Measure], prefix: &str, keys: &[String]) -> Markup {
     html! {
         div class="controls" role="group" aria-label="View" {

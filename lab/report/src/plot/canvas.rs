@@ -151,7 +151,8 @@ pub(crate) fn strokes(lines: &[Line]) -> String {
     path
 }
 
-/// The head of an arrow with its tip at a point, which shows this way: a line goes on beyond the paper.
+/// The head of an arrow with its tip at a point, which shows this way: a line goes on beyond the
+/// paper.
 pub(crate) fn arrow([x, y]: [f64; 2], [dx, dy]: [f64; 2]) -> String {
     let (length, half) = (6.0, 4.0);
     let [foot_x, foot_y] = [x - length * dx, y - length * dy];
@@ -187,15 +188,16 @@ fn stroked(class: &'static str, colour: &'static str) -> Element {
         .in_file("stroke", colour)
 }
 
-/// The line below the head of a drawing made of rows, from `left` to `right` at `y`, with a tick on it at each
-/// of these places.
+/// The line below the head of a drawing made of rows, from `left` to `right` at `y`, with a tick on
+/// it at each of these places.
 pub(crate) fn head_axis([left, right]: [f64; 2], y: f64, ticks: &[f64]) -> Node {
     let ticks = ticks.iter().map(|x| [[*x, y - 6.0], [*x, y]]);
     let whole = [[left, y], [right, y]];
     axis(&std::iter::once(whole).chain(ticks).collect::<Vec<_>>())
 }
 
-/// The grid and the axes of a drawing that is `across` wide and goes `up`, with a line at each of these places.
+/// The grid and the axes of a drawing that is `across` wide and goes `up`, with a line at each of
+/// these places.
 pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64]) -> Node {
     let columns = columns.iter().map(|x| [[*x, up[0]], [*x, up[1]]]);
     let lines = lines.iter().map(|y| [[across[0], *y], [across[1], *y]]);
@@ -206,8 +208,8 @@ pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64])
     ])
 }
 
-/// One row of a drawing, for the entrant in that place of the ranking, in whose colour `currentColor` is drawn;
-/// its own origin is its upper left corner.
+/// One row of a drawing, for the entrant in that place of the ranking, in whose colour
+/// `currentColor` is drawn; its own origin is its upper left corner.
 pub(crate) fn row(place: usize, look: Look, top: f64, height: f64, body: Node) -> Node {
     group("row ", look)
         .with("data-entrant", place.to_string())

@@ -1,5 +1,5 @@
-//! How often times were exceeded: complementary cumulative distributions, both axes by their logarithms,
-//! so that a thousandth of all times is as well seen as a half.
+//! How often times were exceeded: complementary cumulative distributions, both axes by their
+//! logarithms, so that a thousandth of all times is as well seen as a half.
 
 use std::fmt::Write;
 
@@ -38,8 +38,8 @@ struct Drawing<'a> {
     curves: Vec<Named<'a>>,
 }
 
-/// A drawing for the times of each kind. Where these are more curves than colours, those of cells that
-/// had memory enough, which are much alike, have a drawing of their own.
+/// A drawing for the times of each kind. Where these are more curves than colours, those of cells
+/// that had memory enough, which are much alike, have a drawing of their own.
 fn drawings(collection: &Collection) -> Vec<Drawing<'_>> {
     let mut kinds: Vec<&str> = Vec::new();
     for ccdf in collection.ccdfs() {

@@ -1,4 +1,5 @@
-//! Curves over a parameter, one for each allocator, both axes by their logarithms where that can be.
+//! Curves over a parameter, one for each allocator, both axes by their logarithms where that can
+//! be.
 
 use std::fmt::Write;
 
@@ -26,8 +27,8 @@ const UP: [f64; 2] = [344.0, 46.0];
 const APART: f64 = 15.0;
 /// Beside the first value and the last.
 const MARGIN: f64 = 12.0;
-/// Between two intervals at one value, where there is room, and the part of the way to the next value that all
-/// of them may take.
+/// Between two intervals at one value, where there is room, and the part of the way to the next
+/// value that all of them may take.
 const BESIDE: f64 = 9.0;
 const SPREAD: f64 = 0.42;
 
@@ -159,7 +160,8 @@ fn paper(on: &Across, curves: &[Curve], unit: Unit, ends: Ends) -> (Paper, Vec<f
     (paper, shifts)
 }
 
-/// How far to the side of its values each curve is drawn, so that intervals at one value stand side by side.
+/// How far to the side of its values each curve is drawn, so that intervals at one value stand side
+/// by side.
 fn shifts(on: &Across, curves: &[Curve], right: f64) -> Vec<f64> {
     let has_interval = |point: &Point| point.ends.is_some_and(|[low, high]| low < high);
     let count = named(curves) as f64;

@@ -1,4 +1,5 @@
-//! The ranking as a forest plot: one row for each entrant, its ratio to the baseline and the interval.
+//! The ranking as a forest plot: one row for each entrant, its ratio to the baseline and the
+//! interval.
 
 use super::canvas::{self, Anchor, BAND, Label, NAMES, NARROW, WIDTH};
 use super::coordinate::n;
@@ -281,7 +282,8 @@ fn behind(scale: &Scale, noise: Option<[f64; 2]>, [top, height]: [f64; 2]) -> No
     ])
 }
 
-/// The interval as a line with the estimate on it; an arrow where the line goes on beyond the paper.
+/// The interval as a line with the estimate on it; an arrow where the line goes on beyond the
+/// paper.
 fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Node {
     let strokes = |[low, high]: [f64; 2]| {
         let within = [low, high].into_iter().filter(|end| scale.holds(*end));

@@ -45,7 +45,8 @@ pub(crate) fn groups(collection: &Collection) -> Vec<Group<'_>> {
     groups
 }
 
-/// Gives each group a stem: its name, and a number where that is cut before what tells it from another.
+/// Gives each group a stem: its name, and a number where that is cut before what tells it from
+/// another.
 fn name_apart(groups: &mut [Group<'_>]) {
     let mut taken: Vec<String> = Vec::new();
     for group in groups {
@@ -147,8 +148,8 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
     groups
 }
 
-/// The name of the parameter that has the swept value in every race. Another may have it in one of them by
-/// chance; where all of one race do, it is the last, since that is what sweeps add.
+/// The name of the parameter that has the swept value in every race. Another may have it in one of
+/// them by chance; where all of one race do, it is the last, since that is what sweeps add.
 fn swept(races: &[At<'_>]) -> String {
     let is_swept = |name: &&str| {
         races.iter().all(|race| {

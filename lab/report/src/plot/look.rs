@@ -1,5 +1,6 @@
-//! How an allocator looks in every plot of a result: a colour, which colour-blind eyes tell apart as well, and a
-//! shape and a pattern of dashes, which carry it on grey paper and where there are more allocators than colours.
+//! How an allocator looks in every plot of a result: a colour, which colour-blind eyes tell apart
+//! as well, and a shape and a pattern of dashes, which carry it on grey paper and where there are
+//! more allocators than colours.
 
 use std::ops::Deref;
 
@@ -35,7 +36,8 @@ pub(super) const ALL_FITS: &str = ", all fits";
 pub(crate) struct Look {
     /// The place among those that are not the baseline; `None` is ink, a disc and a whole line.
     place: Option<usize>,
-    /// How many curves of the same allocator stand before this one in a drawing. It moves shape and dashes.
+    /// How many curves of the same allocator stand before this one in a drawing. It moves shape and
+    /// dashes.
     again: usize,
 }
 
@@ -46,9 +48,9 @@ impl Look {
         again: 0,
     };
 
-    /// That of the rival in this place. Colours, shapes and dashes are gone through side by side; each round
-    /// through the dashes moves them by one place. So 70 rivals differ in colour and shape, and on grey paper 49 in
-    /// shape and dashes.
+    /// That of the rival in this place. Colours, shapes and dashes are gone through side by side;
+    /// each round through the dashes moves them by one place. So 70 rivals differ in colour and
+    /// shape, and on grey paper 49 in shape and dashes.
     pub(crate) fn rival(place: usize) -> Self {
         Self {
             place: Some(place),
@@ -87,7 +89,8 @@ impl Look {
         self.among(1).map_or(WHOLE, |place| DASHES[place])
     }
 
-    /// The shape around a point, with what it says when it is pointed at. It stands in a group of the colour.
+    /// The shape around a point, with what it says when it is pointed at. It stands in a group of
+    /// the colour.
     pub(crate) fn marker(self, at: [f64; 2], size: f64, says: Option<&str>) -> Node {
         let shape = filled(self.outline(at, size));
         match says {
@@ -127,8 +130,8 @@ impl Look {
     }
 }
 
-/// The corners of each shape: a square, a triangle, a diamond, a triangle on its tip, a cross, a star with
-/// four rays, and an hourglass.
+/// The corners of each shape: a square, a triangle, a diamond, a triangle on its tip, a cross, a
+/// star with four rays, and an hourglass.
 const SHAPES: [&[[f64; 2]]; OTHERS] = [
     &[[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
     &[[0.0, -1.1], [1.1, 0.9], [-1.1, 0.9]],
@@ -171,8 +174,8 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// Of everything in these results: allocators that race by the order in which they were asked for, then
-    /// whatever has a curve.
+    /// Of everything in these results: allocators that race by the order in which they were asked
+    /// for, then whatever has a curve.
     pub(crate) fn of<'a>(results: impl IntoIterator<Item = &'a Saved>) -> Self {
         let mut looks = Self::default();
         let results: Vec<&Saved> = results.into_iter().collect();
@@ -213,8 +216,8 @@ impl Looks {
         }
     }
 
-    /// Of searches for the least memory. They have no baseline, and the system's allocator is what others are
-    /// seen beside there, too.
+    /// Of searches for the least memory. They have no baseline, and the system's allocator is what
+    /// others are seen beside there, too.
     pub(super) fn searches(&mut self, searches: &[Survival]) {
         let mut names = searches.iter().map(|one| one.allocator.as_str());
         if self.baseline.is_none() && names.any(|name| name == SYSTEM) {
@@ -247,8 +250,8 @@ impl Looks {
         place.map_or(Look::BASELINE, Look::rival)
     }
 
-    /// Those of the curves of one drawing: several that speak of one allocator have its colour, and each a shape
-    /// and dashes of its own.
+    /// Those of the curves of one drawing: several that speak of one allocator have its colour, and
+    /// each a shape and dashes of its own.
     pub(super) fn of_names(&self, names: &[&str]) -> Vec<Look> {
         let look = |(place, name): (usize, &&str)| {
             let before = names[..place].iter();
@@ -263,7 +266,8 @@ impl Looks {
 }
 
 /// Whom the name of a row or of a curve speaks of, without the circumstances: `lgalloc+touch` of
-/// `always: lgalloc+touch`, `mapped` of `regions again, mapped`, `baseline` of `baseline, all fits`.
+/// `always: lgalloc+touch`, `mapped` of `regions again, mapped`, `baseline` of
+/// `baseline, all fits`.
 fn who(name: &str) -> &str {
     let name = name.strip_suffix(ALL_FITS).unwrap_or(name);
     let name = name.rsplit_once(": ").map_or(name, |(_, who)| who);

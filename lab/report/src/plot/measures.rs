@@ -74,8 +74,8 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// The ratio of the entrant in this place of the ranking. Without a comparison it is that of the
-    /// medians, which has no interval.
+    /// The ratio of the entrant in this place of the ranking. Without a comparison it is that of
+    /// the medians, which has no interval.
     pub(crate) fn ratio(&self, sheet: &Sheet<'_>, place: usize) -> Option<Ratio> {
         let entrant = sheet.rows.get(place)?.entrant;
         if entrant.role == Role::Baseline {
@@ -100,8 +100,8 @@ impl Measure {
         })
     }
 
-    /// What entrants are sorted by: their ratios, turned over where higher is better, so that the better is the
-    /// smaller.
+    /// What entrants are sorted by: their ratios, turned over where higher is better, so that the
+    /// better is the smaller.
     pub(crate) fn sort_key(&self, sheet: &Sheet<'_>, place: usize) -> Option<f64> {
         let ratio = self.ratio(sheet, place)?.at;
         Some(match self.better {

@@ -61,8 +61,8 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// A drawing of this height without curves. `rows` says where rows that can be sorted begin, if it is
-    /// made of them.
+    /// A drawing of this height without curves. `rows` says where rows that can be sorted begin, if
+    /// it is made of them.
     fn new(label: Label, caption: String, height: f64, rows: Option<f64>, body: Node) -> Self {
         Self {
             drawing: canvas::svg(&label, height, rows, body),
@@ -73,8 +73,8 @@ impl Plot {
         }
     }
 
-    /// The drawing for a page, whose style shows the narrow one in its place where there is one and no room for
-    /// the other.
+    /// The drawing for a page, whose style shows the narrow one in its place where there is one and
+    /// no room for the other.
     pub(crate) fn in_page(&self) -> Markup {
         let drawings = self.narrow.iter().chain([&self.drawing]);
         PreEscaped(drawings.map(|drawing| drawing.text(Target::Page)).collect())

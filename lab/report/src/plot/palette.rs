@@ -3,10 +3,10 @@
 /// Ink on white paper, for files; the page's style overrides it.
 pub(crate) const INK: &str = "#1a1a1a";
 
-/// Colours for white paper. Each has a contrast of at least three to one with it. Any two of them, and ink, lie at
-/// least 25 apart in CIE Lab (1976, where 2.3 is just seen), as usual eyes see them and as eyes without red, green or
-/// blue receptors do. They were found by a search for the greatest such distance. In grey some are alike: there
-/// shapes and dashes tell.
+/// Colours for white paper. Each has a contrast of at least three to one with it. Any two of them,
+/// and ink, lie at least 25 apart in CIE Lab (1976, where 2.3 is just seen), as usual eyes see them
+/// and as eyes without red, green or blue receptors do. They were found by a search for the
+/// greatest such distance. In grey some are alike: there shapes and dashes tell.
 pub(crate) const COLOURS: [&str; 10] = [
     "#d57d11", "#7e79f4", "#6d4e75", "#834b00", "#8d985a", "#432897", "#c078c8", "#1d5e3e",
     "#35a38c", "#42004d",
@@ -31,8 +31,9 @@ mod tests {
 
     type Colour = [f64; 3];
 
-    /// What eyes make of linear red, green and blue: Machado, Oliveira and Fernandes, "A Physiologically-based Model
-    /// for Simulation of Color Vision Deficiency", 2009, at full severity.
+    /// What eyes make of linear red, green and blue: Machado, Oliveira and Fernandes, "A
+    /// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009, at full
+    /// severity.
     const EYES: [(&str, [Colour; 3]); 4] = [
         ("usual", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         (

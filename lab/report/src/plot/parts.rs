@@ -1,5 +1,5 @@
-//! What each entrant's memory was made of: a stacked bar for when the most was there, and another for
-//! after idling.
+//! What each entrant's memory was made of: a stacked bar for when the most was there, and another
+//! for after idling.
 
 use heapdrome_schema::{Bytes, EntrantResult, MemoryParts};
 
@@ -21,8 +21,8 @@ const BAR: f64 = 15.0;
 const ROW: f64 = 28.0;
 const MORE: f64 = 20.0;
 
-/// What a segment of a bar is, and how it is drawn: by lightness, dashes and outline, so that neither
-/// colour nor grey paper matters.
+/// What a segment of a bar is, and how it is drawn: by lightness, dashes and outline, so that
+/// neither colour nor grey paper matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Anonymous,

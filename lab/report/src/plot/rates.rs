@@ -1,4 +1,5 @@
-//! What tables of rates hold, drawn: a curve over numbers of threads for each row, or a dot with the range of the rounds.
+//! What tables of rates hold, drawn: a curve over numbers of threads for each row, or a dot with
+//! the range of the rounds.
 
 use heapdrome_schema::Table;
 
@@ -24,7 +25,8 @@ const LONGEST_LINE: usize = 84;
 const TOP: f64 = 66.0;
 const ROW: f64 = 24.0;
 
-/// The drawing of a measured table, if it holds rates or times that can be drawn; its name begins with `prefix`.
+/// The drawing of a measured table, if it holds rates or times that can be drawn; its name begins
+/// with `prefix`.
 pub(crate) fn plot(table: &Table, prefix: &str, looks: &Looks) -> Option<Plot> {
     if table.published.is_some() {
         return None;

@@ -143,8 +143,8 @@ fn row(
     Node::from([canvas::row_name(name, ROW / 2.0 + 4.5), drawn])
 }
 
-/// The samples of a row. A page has thousands: a dot is the round end of a line with no length to speak of,
-/// which takes half the text of a circle.
+/// The samples of a row. A page has thousands: a dot is the round end of a line with no length to
+/// speak of, which takes half the text of a circle.
 fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Node {
     let finite = values.samples.iter().enumerate();
     let finite = finite.filter(|(_, sample)| sample.is_finite());

@@ -64,8 +64,8 @@ impl Scale {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Ticks for ratios, the roundest first until they would stand closer than `apart`. Where few round ones
-    /// lie on the scale, they stand in even steps instead.
+    /// Ticks for ratios, the roundest first until they would stand closer than `apart`. Where few
+    /// round ones lie on the scale, they stand in even steps instead.
     pub(crate) fn ratio_ticks(&self, apart: f64) -> Vec<f64> {
         let far = |one: f64, other: f64| (self.at(one) - self.at(other)).abs() >= apart;
         let mut chosen: Vec<f64> = Vec::new();

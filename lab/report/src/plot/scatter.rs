@@ -194,7 +194,8 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
         .ends
         .map(|ends| ends.map(|end| [px, y.at(end)]));
     let lines: Vec<canvas::Line> = times.into_iter().chain(sizes).collect();
-    // The ways that lead off the paper: longer times are further right, and more memory is further up.
+    // The ways that lead off the paper: longer times are further right, and more memory is further
+    // up.
     let ways = [[[-1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, -1.0]]];
     let ratios = [(x, point.time.ends, times), (y, point.memory.ends, sizes)];
     let mut arrows = String::new();

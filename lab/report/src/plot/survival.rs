@@ -1,5 +1,5 @@
-//! What `survive` found, drawn: the smallest memory limit under each allocator, and how many times slower
-//! the command is at that limit and with more.
+//! What `survive` found, drawn: the smallest memory limit under each allocator, and how many times
+//! slower the command is at that limit and with more.
 
 use heapdrome_schema::{Bytes, Multiple, Survival};
 

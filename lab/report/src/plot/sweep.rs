@@ -62,8 +62,8 @@ fn across(group: &Group<'_>, prefix: &str) -> Across {
 /// Takes an interval from a point.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
-/// The degradation with its intervals, of those that have these curves; per processor, too, where that is
-/// another figure.
+/// The degradation with its intervals, of those that have these curves; per processor, too, where
+/// that is another figure.
 fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
     let take = |pick: Pick| -> Vec<Curve> {
         let named = named.iter();
@@ -109,8 +109,8 @@ fn factors(group: &Group<'_>, curve: &Curve, pick: Pick) -> Curve {
     }
 }
 
-/// The lower and the upper quartile, between samples in proportion (the seventh of Hyndman's and Fan's
-/// definitions, "Sample Quantiles in Statistical Packages", 1996).
+/// The lower and the upper quartile, between samples in proportion (the seventh of Hyndman's and
+/// Fan's definitions, "Sample Quantiles in Statistical Packages", 1996).
 fn quartiles(samples: &[f64]) -> Option<[f64; 2]> {
     let known = samples.iter().copied();
     let mut known: Vec<f64> = known.filter(|one| one.is_finite() && *one > 0.0).collect();

@@ -1,9 +1,11 @@
 //! Curves without the points that nobody could see: Ramer's and Douglas and Peucker's way.
 
-/// How far from its place a point may be drawn, in units of the drawing; a line is at least one unit wide.
+/// How far from its place a point may be drawn, in units of the drawing; a line is at least one
+/// unit wide.
 const NEAR: f64 = 0.3;
 
-/// Those of these points, the first and the last among them, whose lines pass all others within [`NEAR`].
+/// Those of these points, the first and the last among them, whose lines pass all others within
+/// [`NEAR`].
 pub(super) fn visible(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let Some(last) = points.len().checked_sub(1) else {
         return Vec::new();

@@ -5,8 +5,8 @@ use heapdrome_schema::{CPU, EntrantResult, RaceResult};
 use super::Cause;
 use crate::entrant::{median, overhead, versus};
 
-/// Share of a gain that a cause must account for to be named, beside that share: on a busy machine all
-/// that a program does takes longer than the page faults from which the cost of one is known.
+/// Share of a gain that a cause must account for to be named, beside that share: on a busy machine
+/// all that a program does takes longer than the page faults from which the cost of one is known.
 const ENOUGH: f64 = 1.0 / 3.0;
 
 /// Share of a gain below which a figure accounts for nothing to speak of.
@@ -96,10 +96,11 @@ fn processor(row: &EntrantResult) -> Option<f64> {
     Some(median(row.user_s.as_ref())? + median(row.system_s.as_ref())?)
 }
 
-/// Seconds of processor time that an entrant saves; `None` where it saves none, as one that only waits less.
+/// Seconds of processor time that an entrant saves; `None` where it saves none, as one that only
+/// waits less.
 ///
-/// The ratio within rounds decides where there is one, as in the table: medians over all rounds differ
-/// from it where the machine wandered.
+/// The ratio within rounds decides where there is one, as in the table: medians over all rounds
+/// differ from it where the machine wandered.
 fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
     let saved = match versus(rows[0], CPU) {
         Some(compared) => (1.0 - compared.ratio) * processor(rows[1])?,
@@ -108,7 +109,8 @@ fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
     (saved > 0.0).then_some(saved)
 }
 
-/// Share of the processor time saved that less time in calls accounts for; `None` where it is nothing to speak of.
+/// Share of the processor time saved that less time in calls accounts for; `None` where it is
+/// nothing to speak of.
 pub(super) fn calls_share(rows: [&EntrantResult; 2]) -> Option<f64> {
     let share = more(in_calls, rows)? / saved(rows)?;
     (LITTLE..ENOUGH).contains(&share).then_some(share)

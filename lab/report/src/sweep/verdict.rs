@@ -1,5 +1,5 @@
-//! What the races of a sweep say together: who is the fastest where, where that changes, and what cannot be
-//! said. It rests on the intervals alone.
+//! What the races of a sweep say together: who is the fastest where, where that changes, and what
+//! cannot be said. It rests on the intervals alone.
 
 use heapdrome_schema::{Collection, Comparison, Member, RaceResult, Role, Status, WALL};
 
@@ -74,8 +74,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Who was not shown to be slower than anyone, as no interval lies wholly below theirs. The baseline's is 1 by
-/// itself.
+/// Who was not shown to be slower than anyone, as no interval lies wholly below theirs. The
+/// baseline's is 1 by itself.
 fn ahead(result: &RaceResult) -> Ahead {
     let sheet = Sheet::new(result);
     let ends = |row: &Row<'_>| match row.entrant.role {

@@ -58,7 +58,8 @@ pub fn rival(name: &str, [wall, processor, memory]: [Ratio; 3]) -> EntrantResult
     rival
 }
 
-/// A race in which these rivals have these ratios, and every other of the default entrants has those of `others`.
+/// A race in which these rivals have these ratios, and every other of the default entrants has
+/// those of `others`.
 pub fn race(known: &[(&str, [Ratio; 3])], others: [Ratio; 3]) -> RaceResult {
     let mut result = usual();
     result.command = ["jq", ".", "items.json"].map(str::to_owned).to_vec();

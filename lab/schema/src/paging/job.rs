@@ -71,16 +71,16 @@ pub struct Throughput {
 }
 
 /// The ways in which a region can be taken and returned: the document's ten, what bounds them (the
-/// clock alone, and a region that is never given back), the crate that the document measured, and plain
-/// `malloc`. As in the document's program, `sysalloc` asks for blocks that are aligned to a page
-/// (`posix_memalign`), which the C library maps and unmaps each time.
+/// clock alone, and a region that is never given back), the crate that the document measured, and
+/// plain `malloc`. As in the document's program, `sysalloc` asks for blocks that are aligned to a
+/// page (`posix_memalign`), which the C library maps and unmaps each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
     /// Nothing: what reading the clock twice costs.
     Clock,
-    /// One region of heapdrome's lgalloc that is kept, one byte of each page written: what the memory
-    /// itself costs.
+    /// One region of heapdrome's lgalloc that is kept, one byte of each page written: what the
+    /// memory itself costs.
     Preallocated,
     /// heapdrome's lgalloc.
     Lgalloc,
@@ -96,9 +96,11 @@ pub enum Variant {
     SysallocTouch,
     /// `posix_memalign` to a page, `MADV_NOHUGEPAGE` and `free`.
     SysallocNohuge,
-    /// `posix_memalign` to a page, `MADV_NOHUGEPAGE` and `free`, with one byte of each page written.
+    /// `posix_memalign` to a page, `MADV_NOHUGEPAGE` and `free`, with one byte of each page
+    /// written.
     SysallocNohugeTouch,
-    /// `malloc` and `free`: without an alignment, the C library keeps a block of this size after the first.
+    /// `malloc` and `free`: without an alignment, the C library keeps a block of this size after
+    /// the first.
     Malloc,
     /// `malloc` and `free`, with one byte of each page written.
     MallocTouch,
@@ -203,7 +205,8 @@ pub enum Holder {
     Mapped,
     /// Regions of the published crate lgalloc 0.7, with its defaults.
     Published,
-    /// Regions of the published crate lgalloc 0.7, with the background worker that its own benchmark asks for.
+    /// Regions of the published crate lgalloc 0.7, with the background worker that its own
+    /// benchmark asks for.
     PublishedWorker,
 }
 
@@ -279,8 +282,8 @@ impl Strategy {
     }
 }
 
-/// Fills regions, returns half of them to the allocator, and takes them again: first each once, then
-/// each thread one at a time.
+/// Fills regions, returns half of them to the allocator, and takes them again: first each once,
+/// then each thread one at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recycle {
     /// The size of all regions of 2 MiB together.
@@ -306,8 +309,8 @@ impl Recycle {
     }
 }
 
-/// Takes regions of several sizes in several threads at once, writes to every page of all of them, and
-/// returns all.
+/// Takes regions of several sizes in several threads at once, writes to every page of all of them,
+/// and returns all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Burst {
     /// Whose regions: heapdrome's lgalloc, or the published crate.

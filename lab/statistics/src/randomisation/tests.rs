@@ -26,7 +26,8 @@ fn the_tail_is_that_of_all_draws() {
         let expected: f64 = draws.iter().map(Draw::mean).sum();
         let mut sums = vec![0.0];
         for draw in &draws {
-            // Each score as often as its round's share of all draws asks: six is divided by 2 and 3.
+            // Each score as often as its round's share of all draws asks: six is divided by 2 and
+            // 3.
             let scores: Vec<f64> = draw.scores().iter().map(|s| f64::from(*s)).collect();
             let add = |sum: &f64| -> Vec<f64> {
                 (0..6)

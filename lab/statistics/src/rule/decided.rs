@@ -1,6 +1,6 @@
 //! The rule in races from which a rival leaves as soon as its interval lies wholly on one side of a
-//! limit, while the others run on: how often any rival leaves on the wrong side, and what becomes of
-//! a geometric mean over such races.
+//! limit, while the others run on: how often any rival leaves on the wrong side, and what becomes
+//! of a geometric mean over such races.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -68,8 +68,8 @@ fn compared(rule: &Rule, subject: &[f64], rivals: &[Vec<f64>]) -> Vec<Estimate> 
     rivals.iter().filter_map(found).collect()
 }
 
-/// The true ratio is the limit itself, where a side is wrong whichever it is: by chance alone any of
-/// the eight rivals leaves in at most 5% of the races (400; three standard errors are 3.3%).
+/// The true ratio is the limit itself, where a side is wrong whichever it is: by chance alone any
+/// of the eight rivals leaves in at most 5% of the races (400; three standard errors are 3.3%).
 #[test]
 fn who_leaves_when_decided_is_seldom_decided_wrongly() {
     const RACES: usize = 400;
@@ -82,8 +82,9 @@ fn who_leaves_when_decided_is_seldom_decided_wrongly() {
     assert!((wrong as f64) < 0.083 * RACES as f64, "{wrong} of {RACES}");
 }
 
-/// Sixteen races make a mean. Over the rounds that everyone ran its interval at 95% holds the true ratio as often
-/// as it says; over all rounds that were run it does not, since a rival that is ahead by chance leaves with that.
+/// Sixteen races make a mean. Over the rounds that everyone ran its interval at 95% holds the true
+/// ratio as often as it says; over all rounds that were run it does not, since a rival that is
+/// ahead by chance leaves with that.
 #[test]
 fn a_mean_rests_on_the_rounds_that_everyone_ran() {
     const MEANS: usize = 100;
@@ -111,8 +112,8 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
 }
 
 /// Six rivals that are far slower leave early. What is announced for the others as the smallest
-/// difference that the race could show is shown in about 80% of the races (300; three standard errors
-/// are 7%).
+/// difference that the race could show is shown in about 80% of the races (300; three standard
+/// errors are 7%).
 #[test]
 fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     const RACES: usize = 300;

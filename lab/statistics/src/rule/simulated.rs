@@ -15,8 +15,8 @@ impl Rule {
         Some([tested.unwrap_or(student), student])
     }
 
-    /// On which side of `ratio` the whole interval lies, found without its ends; and on which side of
-    /// `by_student` Student's interval alone lies.
+    /// On which side of `ratio` the whole interval lies, found without its ends; and on which side
+    /// of `by_student` Student's interval alone lies.
     pub fn leaves_out(
         &self,
         rounds: &Rounds<'_>,

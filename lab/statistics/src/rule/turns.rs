@@ -1,5 +1,5 @@
-//! The rule on a sweep whose races take turns: how often it errs about the growth of a time from the
-//! first value to another, while the machine drifts.
+//! The rule on a sweep whose races take turns: how often it errs about the growth of a time from
+//! the first value to another, while the machine drifts.
 //!
 //! In every round each value has its turn, in an order drawn anew, and runs every entrant once. The
 //! growth of an entrant is judged by the ratios within each round, as rivals are within a race.
@@ -115,8 +115,8 @@ fn sweep(
     times
 }
 
-/// Whether any interval of a sweep leaves out the true growth; `judge` gives an interval for the times
-/// at the first value and at another.
+/// Whether any interval of a sweep leaves out the true growth; `judge` gives an interval for the
+/// times at the first value and at another.
 fn misses(times: &Times, judge: impl Fn(&[f64], &[f64]) -> Option<[f64; 2]>) -> bool {
     times.iter().any(|values| {
         (1..values.len()).any(|value| {
@@ -148,7 +148,8 @@ fn wrong(machine: Machine, shape: [usize; 2], seed: u64) -> [usize; 2] {
     wrong
 }
 
-/// 5% of the sweeps may err. After 16 rounds 0.85 * 16/36 of it is spent: 1.9%, so 8 of 400 at any look.
+/// 5% of the sweeps may err. After 16 rounds 0.85 * 16/36 of it is spent: 1.9%, so 8 of 400 at any
+/// look.
 #[test]
 fn the_growth_of_a_time_is_judged_as_surely_as_a_race_whatever_the_machine_does() {
     for (seed, machine) in (21..).zip(MACHINES) {
@@ -175,8 +176,8 @@ fn growth_is_shown_on_a_machine_that_drifts() {
     assert!(shown >= 180, "a growth by a tenth: {shown} of 200");
 }
 
-/// Machines that drift err far more often where the races run one after the other, so the test above
-/// can fail.
+/// Machines that drift err far more often where the races run one after the other, so the test
+/// above can fail.
 #[test]
 fn races_one_after_the_other_err_where_the_machine_drifts() {
     let apart = |first: &[f64], own: &[f64]| {

@@ -1,4 +1,5 @@
-//! The rule on whole races, with the baseline's twin and other rivals beside the two that are compared.
+//! The rule on whole races, with the baseline's twin and other rivals beside the two that are
+//! compared.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -6,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use super::tests::normal;
 use super::*;
 
-/// Times of a race: the baseline, its twin and `rivals`, in rounds that are slow now and then; `ratios`
-/// are those of the first rivals.
+/// Times of a race: the baseline, its twin and `rivals`, in rounds that are slow now and then;
+/// `ratios` are those of the first rivals.
 fn race(rivals: usize, rounds: usize, ratios: &[f64], random: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
     let mut times = vec![Vec::new(); 2 + rivals];
     for _ in 0..rounds {

@@ -9,8 +9,8 @@ use crate::claim::{EVERYONE, Sizes};
 use crate::entrants::{ALPHA, Span, available, compare, figure_of};
 use crate::tables::{degradation, interval};
 
-/// An entrant with its name in the registry, and with the distance of its degradation from 1 on the log
-/// scale.
+/// An entrant with its name in the registry, and with the distance of its degradation from 1 on the
+/// log scale.
 struct Measured<'a> {
     name: String,
     allocator: &'a str,

@@ -14,8 +14,8 @@ const TOLD: usize = 3;
 /// What the targets say of a race that goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
-    /// The entrants on which every target is decided, by names of the registry in the order of the rows, each with
-    /// the comparisons that say so.
+    /// The entrants on which every target is decided, by names of the registry in the order of the
+    /// rows, each with the comparisons that say so.
     pub entrants: Vec<(String, String)>,
     /// Whether no target is open on anyone.
     pub all: bool,
@@ -29,10 +29,10 @@ struct Standing {
 }
 
 impl Suite {
-    /// Who is decided in a race that goes on: every comparison of theirs that a target makes in it, with
-    /// `family = "race"` and for all comparisons, has an interval wholly within or wholly outside of what the
-    /// target asks. The intervals are those of the verdicts, so that both agree. An entrant that no such target
-    /// compares is decided.
+    /// Who is decided in a race that goes on: every comparison of theirs that a target makes in it,
+    /// with `family = "race"` and for all comparisons, has an interval wholly within or wholly
+    /// outside of what the target asks. The intervals are those of the verdicts, so that both
+    /// agree. An entrant that no such target compares is decided.
     pub fn decided(&self, member: &Member) -> Decided {
         let standings = self.standings(member);
         let rows = member.result.entrants.iter();
@@ -89,8 +89,8 @@ impl Suite {
     }
 }
 
-/// Whether a target waits for every interval of every race: its intervals hold together in one race, and all of them
-/// count. What is said of most or some races is decided by their number.
+/// Whether a target waits for every interval of every race: its intervals hold together in one
+/// race, and all of them count. What is said of most or some races is decided by their number.
 fn is_of_single_races(scope: &Scope) -> bool {
     let all_count = matches!(scope.holds_for, HoldsFor::All | HoldsFor::Uncontradicted);
     scope.family == Family::Race && all_count

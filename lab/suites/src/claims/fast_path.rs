@@ -1,7 +1,7 @@
 //! Whether fast paths keep to their goldens.
 //!
-//! The instructions are counted in the libraries that heapdrome carries, so that there is nothing to
-//! be unsure of.
+//! The instructions are counted in the libraries that heapdrome carries, so that there is nothing
+//! to be unsure of.
 
 use heapdrome_libraries::{GOLDENS, Golden};
 use heapdrome_schema::{Holds, Member};

@@ -1,8 +1,8 @@
 //! The second mode of the library: counted calls pass through here, and each block is followed.
 //!
 //! Noted are sizes, live bytes, and which thread frees a block; each call is timed. The call adds a
-//! frame to the stack, which assembly describes to the unwinder: exceptions of `operator new` pass it.
-//! errno is the called function's.
+//! frame to the stack, which assembly describes to the unwinder: exceptions of `operator new` pass
+//! it. errno is the called function's.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -194,8 +194,8 @@ fn live(address: usize, block: Block) {
     }
 }
 
-/// Takes a block out of what is live, before the call that frees it: another thread may get its address
-/// at once.
+/// Takes a block out of what is live, before the call that frees it: another thread may get its
+/// address at once.
 fn forget(address: usize) -> Option<Block> {
     let block = shadow::take(address)?;
     let followed = record::followed();

@@ -1,5 +1,5 @@
-//! Counts the calls of the C and C++ allocation ABI, and the bytes that they ask for, and passes each
-//! to the next definition.
+//! Counts the calls of the C and C++ allocation ABI, and the bytes that they ask for, and passes
+//! each to the next definition.
 //!
 //! The witness preloads this library before the allocator that it proves. The library never
 //! allocates and prints nothing; what it counts lies in a file of the folder that it was loaded
@@ -9,8 +9,8 @@
 //! it itself. So an `operator new` of the C++ runtime, which calls malloc, is one call of the
 //! allocator, and so is one that the allocator serves without the runtime.
 //!
-//! In a second mode, [`follow`], it also notes sizes, live bytes and times. A call then passes through a
-//! function of this library.
+//! In a second mode, [`follow`], it also notes sizes, live bytes and times. A call then passes
+//! through a function of this library.
 
 // The witness's build script builds it without the standard library, so that it brings no other
 // object into the process. A build that unwinds, as of the whole workspace, needs its runtime.

@@ -175,8 +175,8 @@ pub fn begin() {
 }
 
 /// Binds, in a child that has just been forked, the functions that only objects loaded after the
-/// program's start define. The first call of such a function would wait for the loader's lock, which
-/// a thread of the parent may have held.
+/// program's start define. The first call of such a function would wait for the loader's lock,
+/// which a thread of the parent may have held.
 fn bind_late() {
     if !late::any() {
         return;

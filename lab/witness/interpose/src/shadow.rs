@@ -1,8 +1,9 @@
 //! A table beside the heap, with the size and the thread of each live block.
 //!
-//! Each 8 bytes of address space have a cell of 4 bytes, which holds the size of the block that begins
-//! there and the thread that asked for it; 0 where none does. Cells come in chunks that are mapped when
-//! a block first lies in them. Nothing is locked: a cell belongs to the owner of the block.
+//! Each 8 bytes of address space have a cell of 4 bytes, which holds the size of the block that
+//! begins there and the thread that asked for it; 0 where none does. Cells come in chunks that are
+//! mapped when a block first lies in them. Nothing is locked: a cell belongs to the owner of the
+//! block.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -67,8 +68,9 @@ impl Block {
     }
 }
 
-/// Notes that a block begins at `address`, and returns by how many bytes more live now; `None` where the
-/// table has no room. A block that was there before was freed in a way that this library does not see.
+/// Notes that a block begins at `address`, and returns by how many bytes more live now; `None`
+/// where the table has no room. A block that was there before was freed in a way that this library
+/// does not see.
 pub fn put(address: usize, block: Block) -> Option<i64> {
     let cell = block.cell();
     let before = cell_of(address, true)?.swap(cell, Ordering::Relaxed);
@@ -111,7 +113,8 @@ fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut 
     }
 }
 
-/// Zeros that take no memory until they are written, and no huge pages: the heap's are to be counted.
+/// Zeros that take no memory until they are written, and no huge pages: the heap's are to be
+/// counted.
 fn map(length: usize) -> Option<*mut core::ffi::c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
     // SAFETY: every thread has an errno; a new mapping disturbs nothing.

@@ -1,8 +1,9 @@
 //! Copies of strings.
 //!
-//! Some allocators define `strdup` and `strndup` themselves and take the block from functions of their
-//! own, where nothing counts it; the C library's take it from malloc. A program would seem to make
-//! fewer calls under the former. With these definitions it makes the same calls under every entrant.
+//! Some allocators define `strdup` and `strndup` themselves and take the block from functions of
+//! their own, where nothing counts it; the C library's take it from malloc. A program would seem to
+//! make fewer calls under the former. With these definitions it makes the same calls under every
+//! entrant.
 
 use core::ffi::{c_char, c_void};
 
@@ -25,7 +26,8 @@ unsafe extern "C" fn strndup(text: *const c_char, most: usize) -> *mut c_char {
     unsafe { copy(text, system::strnlen(text, most)) }
 }
 
-/// Copies the first bytes of a string, and ends the copy with a zero; null where malloc gives nothing.
+/// Copies the first bytes of a string, and ends the copy with a zero; null where malloc gives
+/// nothing.
 ///
 /// # Safety
 /// `text` must have `length` bytes.

@@ -1,7 +1,7 @@
 //! Tracing that the kernel refuses.
 //!
-//! One process has one tracer at most, and under the witness that is the witness. A debugger then cannot
-//! run its program, and may end as if nothing were wrong. The record says so.
+//! One process has one tracer at most, and under the witness that is the witness. A debugger then
+//! cannot run its program, and may end as if nothing were wrong. The record says so.
 
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -60,7 +60,8 @@ unsafe extern "C" fn ptrace(
 
 /// Adds one to the record's count, and keeps errno.
 fn note_refusal() {
-    // SAFETY: every thread has an errno, and a record stays mapped; its count is only used as an atomic.
+    // SAFETY: every thread has an errno, and a record stays mapped; its count is only used as an
+    // atomic.
     unsafe {
         let errno = *system::__errno_location();
         let record = record::current();

@@ -3,8 +3,8 @@
 use crate::bench::{Bench, forced, system};
 use heapdrome_schema::{Coverage, Ending, Entrant, Proof};
 
-/// What the program itself causes to be counted: every program here takes its number of rounds, so that
-/// the difference of two runs is free of what the C library allocates at its start.
+/// What the program itself causes to be counted: every program here takes its number of rounds, so
+/// that the difference of two runs is free of what the C library allocates at its start.
 fn per_round(bench: &Bench, entrant: &Entrant, program: &str, of: fn(&Proof) -> u64) -> f64 {
     let counted = |rounds: &str| of(&bench.run(entrant, &[program, rounds]).proof) as f64;
     (counted("1100") - counted("100")) / 1000.0

@@ -95,7 +95,8 @@ impl Iterator for Parcels {
         if self.0.is_null() {
             return None;
         }
-        // SAFETY: the pointer came from `Box::into_raw` in `push`, and the chain is held here alone.
+        // SAFETY: the pointer came from `Box::into_raw` in `push`, and the chain is held here
+        // alone.
         let parcel = unsafe { Box::from_raw(self.0) };
         self.0 = parcel.next;
         Some(parcel)

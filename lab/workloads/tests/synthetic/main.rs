@@ -1,4 +1,5 @@
-//! The semantics of threadtest, shbench and malloctest, seen through a heap that records every call.
+//! The semantics of threadtest, shbench and malloctest, seen through a heap that records every
+//! call.
 
 mod broken;
 mod descriptions;

@@ -1,8 +1,8 @@
-//! What goes back from depots and bins to the pool, and from there to the system: by and by what lies idle, before
-//! growth what may serve instead.
+//! What goes back from depots and bins to the pool, and from there to the system: by and by what
+//! lies idle, before growth what may serve instead.
 //!
-//! What goes back to the pool may end an epoch, and what an epoch's end gives back goes to the pool: so all of this is
-//! one file.
+//! What goes back to the pool may end an epoch, and what an epoch's end gives back goes to the
+//! pool: so all of this is one file.
 
 use heapdrome_pages::Pages;
 use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -15,14 +15,15 @@ use crate::heap::thread_heap::AnyHeap;
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
 
-/// Before memory grows, depots are emptied that hold more than this part of what lives, and more than one may in any case,
+/// Before memory grows, depots are emptied that hold more than this part of what lives, and more
+/// than one may in any case,
 const WORTH_PART: usize = 16;
 /// if memory has changed by this part since that was last done, and by a unit.
 const GROWN_PART: usize = 64;
 
 impl<P: Pages> Heaps<P> {
-    /// Purges, if an epoch has passed, what was idle throughout it. Half the decay time is an epoch, so
-    /// that what becomes idle is purged within the decay time.
+    /// Purges, if an epoch has passed, what was idle throughout it. Half the decay time is an
+    /// epoch, so that what becomes idle is purged within the decay time.
     pub fn tick(&self) {
         let now = coarse_milliseconds();
         let epoch = self.epoch.load(Relaxed);
@@ -35,8 +36,9 @@ impl<P: Pages> Heaps<P> {
         {
             return;
         }
-        // What is given back on the way comes here again, and with a short decay time an epoch has passed
-        // by then. Acquire: pairs with the release below, so that one pass follows the other.
+        // What is given back on the way comes here again, and with a short decay time an epoch has
+        // passed by then. Acquire: pairs with the release below, so that one pass follows the
+        // other.
         if self.ticking.swap(true, Acquire) {
             return;
         }
@@ -57,7 +59,8 @@ impl<P: Pages> Heaps<P> {
             let done = memory.purge_units(excess);
             memory.purge_any_units(parts.saturating_sub(done));
             self.shards.purge_idle_slabs();
-            // Where addresses are limited, others need those that are idle: stacks, mappings of files.
+            // Where addresses are limited, others need those that are idle: stacks, mappings of
+            // files.
             if address_space_limit().is_some() {
                 memory.release_addresses(Units::NONE);
             }
@@ -107,9 +110,9 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Gives empty slabs back before memory grows by a run of some units, and what lies in depots if that is much. Slabs
-    /// that become empty by it may serve instead. Dirty units too scattered for the run do not prevent that: the pool
-    /// always keeps some.
+    /// Gives empty slabs back before memory grows by a run of some units, and what lies in depots
+    /// if that is much. Slabs that become empty by it may serve instead. Dirty units too scattered
+    /// for the run do not prevent that: the pool always keeps some.
     pub fn before_growth(&self, units: Units) {
         let live = self.memory().live_units();
         // Relaxed: a number that stands alone.

@@ -17,8 +17,8 @@ const FRAME: usize = 2;
 
 /// The magazine of a class, with the front that has its top. Both are the calling thread's.
 ///
-/// Invariant (see [`check`](Self::check)): the slots before the top hold free blocks of the class; before the first lies
-/// null, behind the last that is in use [`FULL`].
+/// Invariant (see [`check`](Self::check)): the slots before the top hold free blocks of the class;
+/// before the first lies null, behind the last that is in use [`FULL`].
 #[derive(Clone, Copy, Debug)]
 pub struct MagazineRef<'a> {
     magazine: &'a Magazine,
@@ -59,8 +59,9 @@ impl<'a> MagazineRef<'a> {
         (self.front.top(self.class).addr() - self.slots.get().addr()) / size_of::<*mut u8>()
     }
 
-    /// Fills an empty magazine by `take`, which puts free blocks of the class into the first of `want` slots, at most as
-    /// many as there are, and returns how many. Returns that number, and the topmost of them, which is taken out.
+    /// Fills an empty magazine by `take`, which puts free blocks of the class into the first of
+    /// `want` slots, at most as many as there are, and returns how many. Returns that number, and
+    /// the topmost of them, which is taken out.
     #[inline]
     pub fn refill(
         self,
@@ -69,8 +70,8 @@ impl<'a> MagazineRef<'a> {
     ) -> (usize, *mut u8) {
         debug_assert!(self.length() == 0 && want <= self.capacity());
         let first = self.slots.get();
-        // SAFETY: that many slots are there, and hold words; no other code uses them before the top is set: the magazine
-        // is empty.
+        // SAFETY: that many slots are there, and hold words; no other code uses them before the top
+        // is set: the magazine is empty.
         let slots = unsafe { core::slice::from_raw_parts_mut(first, want) };
         let taken = take(slots);
         let Some(&topmost) = slots[..taken].last() else {
@@ -91,7 +92,8 @@ impl<'a> MagazineRef<'a> {
     pub fn push(self, block: FreeBlock) -> Result<(), FreeBlock> {
         debug_assert!(block.class() == self.class);
         let top = self.front.top(self.class);
-        // SAFETY: a top points to a slot, behind which there is another or the FULL, or to the FULL.
+        // SAFETY: a top points to a slot, behind which there is another or the FULL, or to the
+        // FULL.
         unsafe {
             if *top == FULL {
                 return Err(block);
@@ -102,7 +104,8 @@ impl<'a> MagazineRef<'a> {
         Ok(())
     }
 
-    /// Puts free blocks of the class on top; false where there is no room for all, and then nothing has happened.
+    /// Puts free blocks of the class on top; false where there is no room for all, and then nothing
+    /// has happened.
     pub fn push_all(self, blocks: &mut FreeBlocks<'_>) -> bool {
         debug_assert!(blocks.class() == self.class);
         let (length, count) = (self.length(), blocks.count());
@@ -125,7 +128,8 @@ impl<'a> MagazineRef<'a> {
         self.front.pop(self.class)
     }
 
-    /// Takes the `count` blocks out that lie longest in the magazine, of which there are as many, by `give`.
+    /// Takes the `count` blocks out that lie longest in the magazine, of which there are as many,
+    /// by `give`.
     pub fn remove_oldest(self, count: usize, give: impl FnOnce(FreeBlocks<'_>)) {
         if count == 0 {
             return;
@@ -133,7 +137,8 @@ impl<'a> MagazineRef<'a> {
         let length = self.length();
         debug_assert!(count <= length);
         let slots = self.slots.get();
-        // SAFETY: the slots to the top hold blocks; those that are given are overwritten or behind the top afterwards.
+        // SAFETY: the slots to the top hold blocks; those that are given are overwritten or behind
+        // the top afterwards.
         unsafe {
             let oldest = core::slice::from_raw_parts_mut(slots, count);
             give(FreeBlocks::new(self.class, oldest));
@@ -144,8 +149,8 @@ impl<'a> MagazineRef<'a> {
         self.checked();
     }
 
-    /// Gives the magazine `capacity` slots, at least as many as it has blocks; the blocks stay. False where there is no
-    /// memory, and then nothing has changed.
+    /// Gives the magazine `capacity` slots, at least as many as it has blocks; the blocks stay.
+    /// False where there is no memory, and then nothing has changed.
     pub fn resize(
         self,
         capacity: usize,
@@ -163,7 +168,8 @@ impl<'a> MagazineRef<'a> {
                 return false;
             };
             // SAFETY: the array has a word more before the slots, and is zero, so that the word
-            // before the first slot is null; both arrays hold that many slots. From here on the fast path uses the new one.
+            // before the first slot is null; both arrays hold that many slots. From here on the
+            // fast path uses the new one.
             unsafe {
                 let slots = array.as_ptr().cast::<*mut u8>().add(1);
                 if length != 0 {
@@ -193,7 +199,8 @@ impl<'a> MagazineRef<'a> {
         self.checked();
     }
 
-    /// Uses the slots again that it had before it rested; false where it did not rest. The magazine holds no block.
+    /// Uses the slots again that it had before it rested; false where it did not rest. The magazine
+    /// holds no block.
     pub fn wake(self) -> bool {
         if self.resting() == 0 {
             return false;
@@ -208,7 +215,8 @@ impl<'a> MagazineRef<'a> {
     /// Gives the slots back. The magazine is empty.
     pub fn discard(self, own: &RefCell<ThreadMetadata>) {
         debug_assert!(self.length() == 0);
-        // SAFETY: there is no slot to take a block from or to put one into; the fast path has stopped using the array.
+        // SAFETY: there is no slot to take a block from or to put one into; the fast path has
+        // stopped using the array.
         unsafe {
             self.front.set_top(self.class, no_slots());
             self.free_array(own);
@@ -221,13 +229,14 @@ impl<'a> MagazineRef<'a> {
         self.words()[slot + 1].set(word);
     }
 
-    /// The whole array: the word before the slots, these, and at least a word more. Empty where there is none.
+    /// The whole array: the word before the slots, these, and at least a word more. Empty where
+    /// there is none.
     fn words(self) -> &'a [Cell<*mut u8>] {
         let Some(slots) = NonNull::new(self.slots.get()) else {
             return &[];
         };
-        // SAFETY: the array begins a word before the slots, has two to the power of its order words, and is this thread's.
-        // All that is made of it is this, or pointers.
+        // SAFETY: the array begins a word before the slots, has two to the power of its order
+        // words, and is this thread's. All that is made of it is this, or pointers.
         unsafe { core::slice::from_raw_parts(slots.as_ptr().sub(1).cast(), 1 << self.order.get()) }
     }
 

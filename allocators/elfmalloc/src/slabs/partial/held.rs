@@ -7,7 +7,8 @@ use super::Slabs;
 use crate::size_class::SizeClass;
 use crate::slabs::slab::{Slab, SlabRef};
 
-/// A slab whose bin's lock is held as long as this lives, or one that is in no bin. Only code of this folder makes them.
+/// A slab whose bin's lock is held as long as this lives, or one that is in no bin. Only code of
+/// this folder makes them.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::slabs) struct LockedSlab<'a>(SlabRef, PhantomData<&'a Slabs>);
 
@@ -23,8 +24,8 @@ impl Deref for LockedSlab<'_> {
 
     #[inline]
     fn deref(&self) -> &Slab {
-        // SAFETY: the descriptor stays, and is a slab. No other thread uses it: the bin's lock is held, or the slab is in
-        // no bin and this thread's.
+        // SAFETY: the descriptor stays, and is a slab. No other thread uses it: the bin's lock is
+        // held, or the slab is in no bin and this thread's.
         unsafe { self.0.as_ptr().as_ref() }
     }
 }

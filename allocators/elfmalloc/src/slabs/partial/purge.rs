@@ -1,11 +1,12 @@
-//! Slabs of which free pages are purged: what of them is idle, and how they are out of their bin's lists meanwhile.
+//! Slabs of which free pages are purged: what of them is idle, and how they are out of their bin's
+//! lists meanwhile.
 
 use super::held::{Detached, locked};
 use super::{BUCKETS, Slabs};
 use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab, SlabRef};
 
-/// Minimum number of purgeable bytes that justifies a call of the system: of one block, or more than were purged of a
-/// slab in use.
+/// Minimum number of purgeable bytes that justifies a call of the system: of one block, or more
+/// than were purged of a slab in use.
 const WORTH: usize = 16 << 10;
 
 /// A copy of a slab's bitmap, with those of the free blocks that may be purged.
@@ -45,8 +46,8 @@ impl Claimed {
 }
 
 impl Slabs {
-    /// Takes up to `most` slabs that are due for a purge out of the lists, so that this can be done without
-    /// the lock.
+    /// Takes up to `most` slabs that are due for a purge out of the lists, so that this can be done
+    /// without the lock.
     pub(in crate::slabs) fn claim(&mut self, most: usize) -> ClaimedList {
         let mut claimed = None;
         let mut left = most;
@@ -72,8 +73,8 @@ impl Slabs {
         ClaimedList(claimed)
     }
 
-    /// Puts a slab back that was claimed from this bin, of which the last `purged` free blocks were purged. Returns it if
-    /// all of its blocks have come back since: then it has left the bin.
+    /// Puts a slab back that was claimed from this bin, of which the last `purged` free blocks were
+    /// purged. Returns it if all of its blocks have come back since: then it has left the bin.
     pub(in crate::slabs) fn put_back(&mut self, claimed: Claimed, purged: u16) -> Option<Detached> {
         let slab = locked(claimed.0);
         slab.purged.set(purged);
@@ -87,7 +88,8 @@ impl Slabs {
         Some(self.let_go(claimed.0))
     }
 
-    /// Returns the free blocks that are to be purged of a slab that was claimed from this bin, and how many they are.
+    /// Returns the free blocks that are to be purged of a slab that was claimed from this bin, and
+    /// how many they are.
     pub(in crate::slabs) fn take_due(&mut self, claimed: &Claimed) -> (Bits, u16) {
         let slab = locked(claimed.0);
         let mut bits = [0; MOST_WORDS];
@@ -101,8 +103,8 @@ impl Slabs {
         (bits, count)
     }
 
-    /// Looks at slabs until `most` are due, and marks those free blocks as due that have been idle since that was last
-    /// done. Returns how many slabs are.
+    /// Looks at slabs until `most` are due, and marks those free blocks as due that have been idle
+    /// since that was last done. Returns how many slabs are.
     pub(in crate::slabs) fn mark_idle(&mut self, most: usize) -> usize {
         let mut due = 0;
         self.each_partial(|slab| {
@@ -113,8 +115,8 @@ impl Slabs {
         due
     }
 
-    /// Looks at all slabs, and marks all free blocks as due of those where any may be resident. Returns how many slabs
-    /// are.
+    /// Looks at all slabs, and marks all free blocks as due of those where any may be resident.
+    /// Returns how many slabs are.
     pub(in crate::slabs) fn mark_free(&mut self) -> usize {
         let mut due = 0;
         self.each_partial(|slab| due += usize::from(slab.mark_free()));
@@ -123,7 +125,8 @@ impl Slabs {
 }
 
 impl Slab {
-    /// Looks at a slab: how many blocks were free all the time since that was last done, and when any was taken.
+    /// Looks at a slab: how many blocks were free all the time since that was last done, and when
+    /// any was taken.
     fn look(&self) -> (u16, Drawn) {
         let least = self.least.replace(self.free.get());
         self.purged.set(self.purged.get().min(least));
@@ -135,8 +138,8 @@ impl Slab {
         (least, drawn)
     }
 
-    /// Marks free blocks as due that have been idle since the last look, if they are half of the slab, or worth it one by
-    /// one. True if it did.
+    /// Marks free blocks as due that have been idle since the last look, if they are half of the
+    /// slab, or worth it one by one. True if it did.
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
         // Where none was taken, nobody is likely to want what came back since.

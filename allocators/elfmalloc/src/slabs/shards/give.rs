@@ -1,5 +1,5 @@
-//! Blocks that go back to their slabs, and slabs that leave their bins: empty ones for the pool, partial ones of ended
-//! threads for others.
+//! Blocks that go back to their slabs, and slabs that leave their bins: empty ones for the pool,
+//! partial ones of ended threads for others.
 
 use core::ptr::NonNull;
 
@@ -26,8 +26,8 @@ struct Rest {
 }
 
 impl<P: Pages> Shards<P> {
-    /// Gives blocks back to their slabs, whosever they are; `home` is the bin of the calling thread. True if units went
-    /// back to the pool.
+    /// Gives blocks back to their slabs, whosever they are; `home` is the bin of the calling
+    /// thread. True if units went back to the pool.
     ///
     /// # Errors
     ///
@@ -150,8 +150,8 @@ impl<P: Pages> Shards<P> {
         self.retire_all_by(Slabs::take_empties)
     }
 
-    /// Gives those empty slabs back to the pool that nothing was taken from since this was last called. True if there
-    /// were any.
+    /// Gives those empty slabs back to the pool that nothing was taken from since this was last
+    /// called. True if there were any.
     pub fn retire_idle_empties(&self) -> bool {
         self.retire_all_by(Slabs::take_idle_empties)
     }
@@ -188,8 +188,8 @@ impl<P: Pages> Shards<P> {
         retired
     }
 
-    /// Moves the partial slabs of a bin that no thread uses to where others find them, and gives the empty
-    /// ones back to the pool. True if there were any.
+    /// Moves the partial slabs of a bin that no thread uses to where others find them, and gives
+    /// the empty ones back to the pool. True if there were any.
     pub fn move_to_common(&self, bin: ClassBin<'_>) -> bool {
         let mut source = bin.lock();
         // A new thread may have been attached in the meantime.

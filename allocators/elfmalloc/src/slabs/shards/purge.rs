@@ -12,8 +12,8 @@ use crate::slabs::partial::held::DetachedList;
 use crate::slabs::partial::purge::{Bits, Claimed};
 use crate::units::amount::Units;
 
-/// Maximum number of a bin's slabs that are out of their lists at once to be purged, and that an epoch purges: each may
-/// cost several calls of the system.
+/// Maximum number of a bin's slabs that are out of their lists at once to be purged, and that an
+/// epoch purges: each may cost several calls of the system.
 const SLABS: usize = 256;
 
 impl<P: Pages> Shards<P> {
@@ -45,8 +45,8 @@ impl<P: Pages> Shards<P> {
         let mut any = false;
         let mut left = most;
         while left != 0 {
-            // Held until all that were claimed are back: a fork waits for that, else the child would lose
-            // them.
+            // Held until all that were claimed are back: a fork waits for that, else the child
+            // would lose them.
             let purging = self.purging.lock();
             let claimed = bin.lock().claim(left.min(SLABS));
             if claimed.is_empty() {
@@ -67,8 +67,8 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    /// Purges the free pages of a slab without its bin's lock, and puts it back; if it is empty by then, onto
-    /// the list `empties`.
+    /// Purges the free pages of a slab without its bin's lock, and puts it back; if it is empty by
+    /// then, onto the list `empties`.
     fn purge_claimed(&self, bin: ClassBin<'_>, slab: Claimed, empties: &mut DetachedList) -> bool {
         let (bits, count) = bin.lock().take_due(&slab);
         let any = self.purge_free_pages(&slab, bin.class, &bits);
@@ -78,7 +78,8 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    /// Purges the pages of a claimed slab that lie within blocks whose bit in `bits` is set. Those are free, and stay so.
+    /// Purges the pages of a claimed slab that lie within blocks whose bit in `bits` is set. Those
+    /// are free, and stay so.
     fn purge_free_pages(&self, slab: &Claimed, class: SizeClass, bits: &Bits) -> bool {
         let page = self.memory.pages.page_size();
         let (size, blocks) = (class.size(), usize::from(class.geometry().blocks));
@@ -104,7 +105,8 @@ impl<P: Pages> Shards<P> {
             if start < end
                 && let Some(pages) = NonNull::new(slab.base().wrapping_add(start))
             {
-                // SAFETY: these pages of the slab hold nothing but free blocks, of which none is taken while it is claimed.
+                // SAFETY: these pages of the slab hold nothing but free blocks, of which none is
+                // taken while it is claimed.
                 any |= unsafe { self.memory.purge(pages, end - start) };
             }
         }

@@ -2,8 +2,8 @@ use super::*;
 use std::vec;
 use std::vec::Vec;
 
-/// So many bytes of a unit are skipped from one address that is looked at to the next: Miri takes some
-/// microseconds for each.
+/// So many bytes of a unit are skipped from one address that is looked at to the next: Miri takes
+/// some microseconds for each.
 const STEP: usize = if cfg!(miri) { 128 } else { 8 };
 
 /// At which places the states of a unit's blocks lie.

@@ -27,7 +27,8 @@ fn published() -> Vec<RaceResult> {
     PUBLISHED.iter().map(read).flat_map(races).collect()
 }
 
-/// How much more of a figure the best of the default entrants takes than the best of all that raced.
+/// How much more of a figure the best of the default entrants takes than the best of all that
+/// raced.
 fn excess(result: &RaceResult, figure: &str) -> f64 {
     let counts = |row: &&EntrantResult| row.role != Role::Twin && row.allocator != ARENA;
     let rows = result.entrants.iter().filter(counts);

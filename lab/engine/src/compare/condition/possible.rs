@@ -1,5 +1,5 @@
-//! Whether anything in two results could confirm a condition. One that nothing can is refused: as a check it could
-//! never fail, and would look green for ever.
+//! Whether anything in two results could confirm a condition. One that nothing can is refused: as a
+//! check it could never fail, and would look green for ever.
 
 use heapdrome_schema::EntrantResult;
 use heapdrome_statistics::FEWEST_ROUNDS;
@@ -8,7 +8,8 @@ use super::{ANY, Condition, short_name};
 use crate::compare::pairs::{Pair, Pairs};
 use crate::race::Kind;
 
-/// The figure that is read in untimed runs of its own, of which a race makes one where nothing is said.
+/// The figure that is read in untimed runs of its own, of which a race makes one where nothing is
+/// said.
 const OF_MEMORY_RUNS: &str = "peak_tree_bytes";
 
 impl Condition {
@@ -26,8 +27,8 @@ impl Condition {
         }
     }
 
-    /// The runs in the old race and in the new one that each factor which could confirm it rests on: see
-    /// [`counting`](crate::compare::changes::counting).
+    /// The runs in the old race and in the new one that each factor which could confirm it rests
+    /// on: see [`counting`](crate::compare::changes::counting).
     fn runs(&self, pair: &Pair<'_>, same_machine: bool) -> Vec<[usize; 2]> {
         let counts_alone = same_machine && Kind::of(&self.figure) != Kind::Time;
         let baseline = pair.baseline();
@@ -49,7 +50,8 @@ impl Condition {
         runs.collect()
     }
 
-    /// The runs of a row that have the figure, and whose round has the baseline's where it is held beside that.
+    /// The runs of a row that have the figure, and whose round has the baseline's where it is held
+    /// beside that.
     fn of_row(&self, own: &EntrantResult, baseline: Option<&EntrantResult>) -> usize {
         let samples = |row: &EntrantResult| row.samples(&self.figure).unwrap_or_default();
         let beside = baseline.map(samples);

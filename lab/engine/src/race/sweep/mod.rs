@@ -114,8 +114,8 @@ impl Sweep {
             .announce(&raced, self.points.len(), stopping, engine);
     }
 
-    /// Runs what is left of the races. The collection has what came of all, also of those that were done before an
-    /// interrupt; `None` where there is nothing yet.
+    /// Runs what is left of the races. The collection has what came of all, also of those that were
+    /// done before an interrupt; `None` where there is nothing yet.
     ///
     /// # Errors
     /// As a race; when several end with a failure, the first is told.
@@ -239,8 +239,8 @@ fn unfinished(
     remarks
 }
 
-/// Runs one race after the other: those that have a result, each with its place among `requests`, and the failure that
-/// ended them.
+/// Runs one race after the other: those that have a result, each with its place among `requests`,
+/// and the failure that ended them.
 fn one_after_the_other(
     requests: &[CellRequest],
     engine: &Engine,
@@ -303,7 +303,8 @@ fn empty(sweep: &Sweep) -> Collection {
     }
 }
 
-/// What a reader must know of races without rounds, and of runs that printed no work; of these, who waits is told.
+/// What a reader must know of races without rounds, and of runs that printed no work; of these, who
+/// waits is told.
 fn missing(collection: &Collection, work: Option<&AskedWork>, engine: &Engine) -> Vec<String> {
     let mut remarks = without_rounds(collection);
     if let Some(AskedWork::Printed(pattern)) = work

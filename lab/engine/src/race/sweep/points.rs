@@ -25,8 +25,8 @@ pub struct Point {
     pub options: Options,
 }
 
-/// Checks the parameters that are swept, where `pinned` says that the command is pinned to processors
-/// by itself.
+/// Checks the parameters that are swept, where `pinned` says that the command is pinned to
+/// processors by itself.
 ///
 /// # Errors
 /// When one is given twice, or is not to be had in this race.

@@ -1,5 +1,5 @@
-//! The races of a sweep side by side: a round of each in turn, so that whatever the machine does in the meantime
-//! befalls all values alike, and the rounds of two values pair.
+//! The races of a sweep side by side: a round of each in turn, so that whatever the machine does in
+//! the meantime befalls all values alike, and the rounds of two values pair.
 
 use heapdrome_measure::schedule;
 use heapdrome_packages::Lock;
@@ -26,7 +26,8 @@ impl Turn {
     }
 }
 
-/// Whether these races can take turns. What `--setup` makes for one value could be gone when another has had its turn.
+/// Whether these races can take turns. What `--setup` makes for one value could be gone when
+/// another has had its turn.
 pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     requests.iter().all(|request| {
         let options = &request.options;
@@ -34,7 +35,8 @@ pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     })
 }
 
-/// Keeps other sweeps away whose races keep folders of the cache, too: each could hold what the other waits for.
+/// Keeps other sweeps away whose races keep folders of the cache, too: each could hold what the
+/// other waits for.
 fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Failure> {
     let keeps = |request: &CellRequest| match &request.load {
         Load::Command(_) => false,
@@ -51,8 +53,8 @@ fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Fail
     locked.map(Some).map_err(Failure::machine)
 }
 
-/// Runs the races in turns: those that have a result, each with its place among `requests`, and the first failure.
-/// After an interrupt every race that has rounds has a result.
+/// Runs the races in turns: those that have a result, each with its place among `requests`, and the
+/// first failure. After an interrupt every race that has rounds has a result.
 pub fn in_turns(
     requests: &[CellRequest],
     engine: &Engine,
@@ -109,8 +111,9 @@ fn begin(requests: &[CellRequest], engine: &Engine) -> (Vec<Turn>, Result<(), Fa
     (turns, Ok(()))
 }
 
-/// A round of every race that goes on, in an order of its own each time, until none does. Where the sweep was
-/// interrupted, the races that had not had their turn have it first, so that the rounds pair again.
+/// A round of every race that goes on, in an order of its own each time, until none does. Where the
+/// sweep was interrupted, the races that had not had their turn have it first, so that the rounds
+/// pair again.
 fn take(turns: &mut [Turn], seed: u64) {
     let going_on = turns.iter().filter(|turn| turn.ended.is_none());
     let first = going_on.map(Turn::rounds).min().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! What the races of a sweep have in common. Each has it in its journal, so that a sweep that was interrupted goes on
-//! as one.
+//! What the races of a sweep have in common. Each has it in its journal, so that a sweep that was
+//! interrupted goes on as one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,7 +35,8 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// A sweep that begins here and now, and was `asked` for with these arguments of heapdrome's own.
+    /// A sweep that begins here and now, and was `asked` for with these arguments of heapdrome's
+    /// own.
     pub fn new(asked: Vec<String>, seed: Option<u64>, engine: &Engine) -> Self {
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Self {
@@ -87,7 +88,8 @@ impl Whole {
         }));
     }
 
-    /// Makes the folder in which the sweep was started the current one, so that every path leads where it led.
+    /// Makes the folder in which the sweep was started the current one, so that every path leads
+    /// where it led.
     ///
     /// # Errors
     /// When the folder is gone.

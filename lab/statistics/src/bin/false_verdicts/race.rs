@@ -297,8 +297,8 @@ pub struct Shows {
     pub in_sequence: bool,
 }
 
-/// The difference that a race of `rounds` rounds announces as the smallest that it could show, and who
-/// shows a rival that is slower by just that.
+/// The difference that a race of `rounds` rounds announces as the smallest that it could show, and
+/// who shows a rival that is slower by just that.
 pub fn announced_is_shown(
     condition: &Condition,
     rule: &Rule,

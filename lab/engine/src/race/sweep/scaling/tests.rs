@@ -52,8 +52,8 @@ fn only_rising_work_has_a_knee() {
     assert_eq!(knee_of(&unknown), None);
 }
 
-/// Around 1, and in the middle 1 exactly; from the last to the first they scatter otherwise, so that the ratios
-/// within rounds have an interval, too.
+/// Around 1, and in the middle 1 exactly; from the last to the first they scatter otherwise, so
+/// that the ratios within rounds have an interval, too.
 const NOISE: [f64; 6] = [0.97, 0.98, 0.99, 1.0 / 0.99, 1.0 / 0.98, 1.0 / 0.97];
 
 /// A race of the system's allocator alone, whose runs take `wall` with this much work.
