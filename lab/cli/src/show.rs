@@ -74,7 +74,7 @@ fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
 fn deploy(result: &RaceResult) -> Result<(), Failure> {
     let conclusion = Conclusion::of(result);
     let text = match conclusion.taken() {
-        Some(taken) => allocators::adoption(taken, &result.command, &Folders::find()?),
+        Some(taken) => allocators::adoption(result, taken, &Folders::find()?),
         None => format!("Nothing to deploy. {conclusion}\n"),
     };
     output::print(text.as_bytes())

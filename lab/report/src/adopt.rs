@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use heapdrome_schema::{EntrantResult, RaceResult, merged_setting};
+
 use crate::foreign;
 use crate::reproduce;
 
@@ -15,7 +17,7 @@ pub struct Adoption {
     pub preload: Vec<PathBuf>,
     /// Whether the library lies in heapdrome's cache, which is no place to run it from for good.
     pub cached: bool,
-    /// Environment variables that it raced with.
+    /// Environment variables that it raced with: its own, and those that the race gave the command.
     pub settings: BTreeMap<String, String>,
     /// The Debian package that holds the library, where there is one.
     pub package: Option<String>,
@@ -25,6 +27,17 @@ pub struct Adoption {
     pub cmake: Option<String>,
     /// The command that was raced.
     pub command: Vec<String>,
+}
+
+/// The environment in which an entrant raced, without `LD_PRELOAD`: variables that the race set for
+/// every entrant, and the entrant's own.
+pub fn settings(result: &RaceResult, entrant: &EntrantResult) -> BTreeMap<String, String> {
+    let mut settings = result.options.environment.clone();
+    for (name, own) in &entrant.settings {
+        let merged = merged_setting(name, own, settings.get(name).map(String::as_str));
+        settings.insert(name.clone(), merged);
+    }
+    settings
 }
 
 /// The ways to adopt an allocator. Prose is broken at `width` columns; lines to copy never are.

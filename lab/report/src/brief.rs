@@ -3,6 +3,7 @@
 use heapdrome_schema::{EntrantResult, RaceResult, Status};
 use unicode_width::UnicodeWidthStr;
 
+use crate::adopt;
 use crate::conclusion::Conclusion;
 use crate::foreign;
 use crate::glance::{self, Shape};
@@ -76,7 +77,7 @@ impl Brief<'_> {
             more = format!("{more}; to deploy it: heapdrome show {name} --deploy");
             if sheet.result.options.workload.is_none() {
                 let room = page.width.saturating_sub("Use it: ".len());
-                let line = use_line(taken, &sheet.result.command, room);
+                let line = use_line(sheet.result, taken, room);
                 page.line(&format!("Use it: {line}"));
             }
         }
@@ -190,30 +191,33 @@ fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
 
 /// The line that runs the command under `entrant`: with its environment where that fits into `room`
 /// columns, else by `heapdrome exec`.
-fn use_line(entrant: &EntrantResult, command: &[String], room: usize) -> String {
+fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String {
     let library = entrant.library.as_ref();
     let library = library.map(|path| ("LD_PRELOAD".to_owned(), path.to_string_lossy().into()));
-    let settings = entrant.settings.clone().into_iter();
-    let variables: Vec<(String, String)> = library.into_iter().chain(settings).collect();
-    let assigned = variables.iter().map(|(key, value)| {
-        format!(
-            "{key}={}",
-            reproduce::for_the_eye(std::slice::from_ref(value))
-        )
-    });
-    let line = reproduce::for_the_eye(command);
-    let assigned = assigned.collect::<Vec<_>>().join(" ");
+    let settings = adopt::settings(result, entrant).into_iter();
+    let assigned = assigned(library.into_iter().chain(settings));
+    let line = reproduce::for_the_eye(&result.command);
     // In a result that is shared, a folder is named by a variable that no shell has.
     let is_redacted = entrant
         .library
         .as_ref()
         .is_some_and(|path| path.starts_with("$CACHE"));
-    let plain = (!is_redacted).then(|| format!("{assigned} {line}"));
+    let plain = (!is_redacted).then(|| format!("{assigned}{line}"));
     let name = reproduce::for_the_eye(std::slice::from_ref(&entrant.allocator));
-    let by_exec = format!("heapdrome exec -a {name} -- {line}");
+    // The entrant's own settings are known to `exec`, those of the race are not.
+    let given = self::assigned(result.options.environment.clone());
+    let exec = format!("{given}heapdrome exec -a {name} --");
+    let by_exec = format!("{exec} {line}");
     let fits = |line: &String| line.width() <= room;
     let mut found = plain.into_iter().chain([by_exec]).filter(fits);
-    found
-        .next()
-        .unwrap_or_else(|| format!("heapdrome exec -a {name} -- COMMAND"))
+    found.next().unwrap_or_else(|| format!("{exec} COMMAND"))
+}
+
+/// Variables as a shell sets them for one command, with a blank after each.
+fn assigned(variables: impl IntoIterator<Item = (String, String)>) -> String {
+    let assigned = variables.into_iter().map(|(key, value)| {
+        let value = reproduce::for_the_eye(std::slice::from_ref(&value));
+        format!("{key}={value} ")
+    });
+    assigned.collect()
 }

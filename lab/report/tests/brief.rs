@@ -152,6 +152,28 @@ fn a_setting_is_used_without_a_library() {
     assert!(told.lines().any(|own| own == line), "{told}");
 }
 
+/// An allocator may serve few of a program's blocks without a variable that the race set.
+#[test]
+fn variables_of_the_race_are_set_where_the_winner_is_used() {
+    let mut result = setting();
+    let given = [
+        ("GLIBC_TUNABLES", "glibc.malloc.perturb=1"),
+        ("PYTHONMALLOC", "malloc"),
+    ];
+    let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    result.options.environment = given.into();
+    let told = brief(&result, 80);
+    // Tunables of both are merged into a line that is too long, and `exec` merges them itself.
+    let line = "Use it: GLIBC_TUNABLES=glibc.malloc.perturb=1 PYTHONMALLOC=malloc heapdrome exec -a system-huge -- \
+                COMMAND";
+    assert!(told.lines().any(|own| own == line), "{told}");
+    result.options.environment.remove("GLIBC_TUNABLES");
+    result.command = vec!["p".to_owned()];
+    let told = brief(&result, 80);
+    let line = "Use it: GLIBC_TUNABLES=glibc.malloc.hugetlb=1 PYTHONMALLOC=malloc p";
+    assert!(told.lines().any(|own| own == line), "{told}");
+}
+
 #[test]
 fn whoever_stays_is_told_of_nothing_to_deploy() {
     let told = brief(&race(&[], [EVEN; 3]), 80);

@@ -15,12 +15,15 @@ use core::ptr::NonNull;
 
 use heapdrome_pages::{Lock, Pages};
 
-use crate::size_class::{FIRST_SHARED, SizeClass};
+use crate::size_class::{FIRST_SHARED, SizeClass, UNIT};
 use crate::slabs::free_blocks::FreeBlocks;
 use crate::units::metadata::Metadata;
 
 /// Bytes of a chunk.
 pub const CHUNK_BYTES: usize = 2048;
+/// Bytes that a thread's depot may keep however little memory is live, and its magazines too: those
+/// of the smallest slab.
+pub(super) const LEAST_KEPT: usize = UNIT;
 /// Blocks in a chunk: what is left of it beside the links and the count.
 pub const CHUNK: usize = CHUNK_BYTES / size_of::<*mut u8>() - 3;
 

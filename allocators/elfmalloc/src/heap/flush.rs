@@ -2,8 +2,8 @@
 
 use heapdrome_pages::Pages;
 
-use crate::heap::depot::Depot;
-use crate::heap::grow::{LEAST_KEPT, grow};
+use crate::heap::depot::{Depot, LEAST_KEPT};
+use crate::heap::grow::grow;
 use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Event;
 use crate::heap::thread_heap::HeapRef;

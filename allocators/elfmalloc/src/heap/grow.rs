@@ -2,16 +2,14 @@
 
 use heapdrome_pages::Pages;
 
+use crate::heap::depot::LEAST_KEPT;
 use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
-use crate::size_class::{FIRST_SHARED, SizeClass, UNIT};
+use crate::size_class::{FIRST_SHARED, SizeClass};
 
 /// All magazines together may hold about this part of what lives.
 const LIVE_PART: usize = 8;
-/// Bytes that a thread's magazines may hold whatever lives, and its depot too: those of the
-/// smallest slab.
-pub(super) const LEAST_KEPT: usize = UNIT;
 
 /// Bytes by which a heap's magazines may still grow, given its remaining budget. Keeps all
 /// magazines near 1/[`LIVE_PART`] of what lives.

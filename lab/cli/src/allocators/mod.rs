@@ -9,7 +9,7 @@ use heapdrome_engine::Engine;
 use heapdrome_engine::allocators::build;
 use heapdrome_registry::{CheckOutcome, CheckResult, Checks, Level, Registry, Source};
 use heapdrome_report::adopt::{self, Adoption};
-use heapdrome_schema::EntrantResult;
+use heapdrome_schema::{EntrantResult, RaceResult};
 
 use crate::arguments::{AllocatorsAction, AllocatorsArguments};
 use crate::failure::Failure;
@@ -150,7 +150,7 @@ fn outcome_words(result: &CheckResult) -> String {
 
 /// How to use the winner of a race from now on. A library of a redacted result is looked for in
 /// this user's folders.
-pub fn adoption(winner: &EntrantResult, command: &[String], folders: &Folders) -> String {
+pub fn adoption(result: &RaceResult, winner: &EntrantResult, folders: &Folders) -> String {
     let registry = Registry::load(&folders.cache, &folders.config).ok();
     let entry = registry
         .as_ref()
@@ -168,11 +168,11 @@ pub fn adoption(winner: &EntrantResult, command: &[String], folders: &Folders) -
         allocator: winner.allocator.clone(),
         preload,
         cached,
-        settings: winner.settings.clone(),
+        settings: adopt::settings(result, winner),
         package,
         rust: entry.and_then(|entry| entry.adoption.rust.clone()),
         cmake: entry.and_then(|entry| entry.adoption.cmake.clone()),
-        command: command.to_vec(),
+        command: result.command.clone(),
     };
     adopt::text(&adoption, output::terminal().width)
 }

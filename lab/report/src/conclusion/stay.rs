@@ -145,8 +145,8 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
         worse.push(does(
             &larger,
             [
-                "takes more memory for no gain that matters",
-                "take more memory for no gain that matters",
+                "takes more memory, and no gain that matters was shown",
+                "take more memory, and no gain that matters was shown",
             ],
         ));
     }

@@ -9,8 +9,7 @@ use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
 use heapdrome_pages::system::{address_space_limit, coarse_milliseconds};
 
 use super::Heaps;
-use crate::heap::depot::Chunks;
-use crate::heap::grow::LEAST_KEPT;
+use crate::heap::depot::{Chunks, LEAST_KEPT};
 use crate::heap::thread_heap::AnyHeap;
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
