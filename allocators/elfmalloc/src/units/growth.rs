@@ -20,13 +20,16 @@ const HUGE_FROM_TOUCHED: usize = 64;
 /// Growth is fast where the process takes fewer microseconds of processor time than this for each
 /// unit, a millisecond for a MiB. The faults of small pages are a half of that.
 const FAST: u64 = 64;
+/// A run of so many units is for blocks above 2 KiB: buffers, which a program may allocate first
+/// and fill later.
+const FILLED_LATER: usize = 2;
 /// Number of units that an arena first leaves out where it meets another mapping, 64 MiB; then
 /// twice as many.
 const LEAST_GAP: usize = 1024;
 
-/// Whether what is committed next is to be of huge pages. Once that was so, it stays so:
-/// which units may be part of one is known by the first.
-fn wants_huge(arena: &Arena, pages: &impl Pages) -> bool {
+/// Whether what is committed next, for a run of `count` units, is to be of huge pages. Once that
+/// was so, it stays so: which units may be part of one is known by the first.
+fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
     let from = arena.committed;
     if arena.huge_from != usize::MAX || arena.has_states() && from >= HUGE_FROM_TOUCHED {
         return true;
@@ -37,7 +40,8 @@ fn wants_huge(arena: &Arena, pages: &impl Pages) -> bool {
     let Some((step, now)) = arena.last_step.zip(usage()) else {
         return from >= HUGE_FROM;
     };
-    (from >= HUGE_FROM || step.went_fast(now)) && step.was_touched(now, pages.page_size())
+    (from >= HUGE_FROM || step.went_fast(now))
+        && (count >= FILLED_LATER || step.was_touched(now, pages.page_size()))
 }
 
 impl Step {
@@ -96,7 +100,7 @@ fn commit_at_frontier(
     let from = arena.committed;
     let regular = (from / 8).clamp(16, LARGEST_RUN);
     let mut step = regular;
-    let now_huge = huge && wants_huge(arena, pages);
+    let now_huge = huge && wants_huge(arena, pages, count);
     if now_huge {
         let skew = arena.skew();
         step = (skew + from + step.max(needed)).next_multiple_of(HUGE) - skew - from;

@@ -9,16 +9,19 @@ use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
 use heapdrome_pages::system::{address_space_limit, coarse_milliseconds};
 
 use super::Heaps;
-use crate::heap::depot::{Chunks, LEAST_KEPT};
+use crate::heap::depot::Chunks;
 use crate::heap::thread_heap::AnyHeap;
+use crate::settings::Settings;
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
 
-/// Before memory grows, depots are emptied that hold more than this part of what lives, and more
-/// than one may in any case,
+/// Before memory grows, depots are emptied that hold more than this part of what lives,
 const WORTH_PART: usize = 16;
-/// if memory has changed by this part since that was last done, and by a unit.
+/// and more than so many bytes,
+const WORTH_BYTES: usize = 64 << 10;
+/// if memory has grown by this part, and at all, since that was last done.
 const GROWN_PART: usize = 64;
+const LEAST_GROWN: Units = Units::ONE;
 
 impl<P: Pages> Heaps<P> {
     /// Purges, if an epoch has passed, what was idle throughout it. Half the decay time is an
@@ -53,7 +56,9 @@ impl<P: Pages> Heaps<P> {
             self.shards.retire_idle_empties();
             self.empty_idle_depots();
         });
-        let (excess, parts) = memory.pool.lock().end_epoch();
+        // Where epochs are short, nearly every program uses few units in one.
+        let decays_slowly = self.decay() >= Settings::DEFAULT.decay;
+        let (excess, parts) = memory.pool.lock().end_epoch(decays_slowly);
         if !first {
             let done = memory.purge_units(excess);
             memory.purge_any_units(parts.saturating_sub(done));
@@ -109,25 +114,24 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Gives empty slabs back before memory grows by a run of some units, and what lies in depots
-    /// if that is much. Slabs that become empty by it may serve instead. Dirty units too scattered
-    /// for the run do not prevent that: the pool always keeps some.
+    /// Gives empty slabs back before memory grows by some units, and what lies in depots if
+    /// that is much. Slabs that become empty by it may serve instead.
     pub fn before_growth(&self, units: Units) {
         let live = self.memory().live_units();
         // Relaxed: a number that stands alone.
         let emptied_at = Units::new(self.emptied_at.load(Relaxed));
-        if live.abs_diff(emptied_at) < (live / GROWN_PART).max(Units::ONE)
-            || self.memory().pool.lock().has_dirty_run(units)
+        if live.abs_diff(emptied_at) < (live / GROWN_PART).max(LEAST_GROWN)
+            || self.memory().pool.lock().dirty >= units
         {
             return;
         }
         self.emptied_at.store(live.count(), Relaxed);
         self.retire_empties();
-        if self.memory().pool.lock().has_dirty_run(units) {
+        if self.memory().pool.lock().dirty >= units {
             return;
         }
         let held: usize = self.all().map(|heap| heap.depot().lock().bytes()).sum();
-        if held > (self.memory().live_bytes() / WORTH_PART).max(LEAST_KEPT) {
+        if held > (self.memory().live_bytes() / WORTH_PART).max(WORTH_BYTES) {
             self.release_kept();
         }
     }
