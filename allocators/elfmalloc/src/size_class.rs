@@ -8,14 +8,14 @@
 pub const UNIT: usize = 1 << UNIT_SHIFT;
 /// The logarithm of [`UNIT`].
 pub const UNIT_SHIFT: u32 = 16;
-/// How many classes serve blocks from slabs; they are numbered from 1.
-pub const CLASSES: usize = 88;
 /// The largest block that a slab serves.
 pub const LARGEST: usize = 128 << 10;
+/// How many classes serve blocks from slabs; they are numbered from 1.
+pub const CLASSES: usize = number_above_256(LARGEST) as usize;
 /// The largest block whose class comes from [`SMALL_TABLE`].
 pub const SMALL: usize = 1024;
 /// The first class that threads share: blocks above 4 KiB.
-pub const FIRST_SHARED: usize = 49;
+pub const FIRST_SHARED: usize = number_above_256(4 << 10) as usize + 1;
 
 /// The number of a size class.
 ///

@@ -235,41 +235,6 @@ fn a_small_heap_keeps_little_that_is_idle() {
     backend.check();
 }
 
-/// Units that are to be purged at the end of an epoch in which `units` came and went `times`.
-fn due_after(times: usize, units: Units, grace: bool) -> Units {
-    let backend = backend();
-    backend.memory().with_pool(|pool| pool.end_epoch(grace));
-    for _ in 0..times {
-        let run = backend
-            .memory()
-            .allocate_run(units, UNIT)
-            .expect("there is memory");
-        // SAFETY: the run is this test's, and given up.
-        backend
-            .memory()
-            .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), units, true) });
-    }
-    let (due, parts) = backend.memory().with_pool(|pool| pool.end_epoch(grace));
-    assert_eq!(
-        parts,
-        Units::NONE,
-        "no huge page is split for units that come and go"
-    );
-    due
-}
-
-#[test]
-fn units_that_come_and_go_are_purged_where_few_are_used() {
-    let (some, kept) = (Units::filled_by(1 << 20), Units::filled_by(256 << 10));
-    let many = Units::filled_by(8 << 20);
-    assert_eq!(due_after(4, some, true), some - kept);
-    assert_eq!(due_after(2, many, true), Units::filled_by(4 << 20) - kept);
-    let due = due_after(17, some, true);
-    assert_eq!(due, Units::NONE, "more than 16 MiB were used");
-    let due = due_after(4, some, false);
-    assert_eq!(due, Units::NONE, "epochs are short");
-}
-
 #[test]
 fn what_comes_back_to_a_slab_that_nothing_was_taken_from_is_purged_in_the_same_epoch() {
     let backend = backend();

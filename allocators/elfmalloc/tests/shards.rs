@@ -3,7 +3,7 @@
 mod giving;
 
 use std::iter::repeat_with;
-use std::ptr;
+use std::ptr::{self, null_mut};
 use std::time::{Duration, Instant};
 
 use giving::give;
@@ -17,6 +17,7 @@ use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
 use heapdrome_elfmalloc::slabs::bin::Bin;
+use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_pages::Simulated;
 
 /// Far more than it takes, for machines with much else to do.
@@ -87,6 +88,34 @@ fn slabs_stay_until_the_last_thread_leaves() {
     assert!(!backend.bin(third, class).lock().idle);
     refill(&backend, third, class);
     assert_eq!(backend.shards.slabs(), 1);
+    backend.check();
+}
+
+#[test]
+fn empty_slabs_make_way_for_a_larger_slab_though_scattered_units_are_dirty() {
+    let backend = backend_with(1);
+    let heap = backend.attach().expect("there is memory");
+    let memory = backend.memory();
+    let runs = repeat_with(|| memory.allocate_run(Units::ONE, UNIT).expect("a unit"));
+    let runs: Vec<_> = runs.take(16).collect();
+    let class = SizeClass::of(2048);
+    let bin = backend.bin(heap, class);
+    let mut blocks = [null_mut(); 32 * 16];
+    for slab in blocks.chunks_mut(32) {
+        assert_eq!(backend.take(bin, slab), 32, "all of a slab's");
+    }
+    give(&backend, Some(bin), class, &mut blocks).expect("blocks in use");
+    assert_ne!(bin.lock().empties, 0, "its empty slabs stay");
+    for run in runs.iter().step_by(2) {
+        // SAFETY: the unit is this test's, and given up.
+        memory.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::ONE, true) });
+    }
+    let larger = SizeClass::of(9000);
+    assert!(Units::of_slab(larger) > Units::ONE, "no single unit serves");
+    let before = memory.live_units();
+    assert!(!backend.take_one(backend.bin(heap, larger)).is_null());
+    assert_eq!(bin.lock().empties, 0, "they went to the pool");
+    assert!(memory.live_units() < before);
     backend.check();
 }
 

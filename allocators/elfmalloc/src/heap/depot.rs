@@ -15,12 +15,15 @@ use core::ptr::NonNull;
 
 use heapdrome_pages::{Lock, Pages};
 
-use crate::size_class::{FIRST_SHARED, SizeClass};
+use crate::size_class::{FIRST_SHARED, SizeClass, UNIT};
 use crate::slabs::free_blocks::FreeBlocks;
 use crate::units::metadata::Metadata;
 
 /// Bytes of a chunk.
 pub const CHUNK_BYTES: usize = 2048;
+/// Bytes that a thread's depot may keep however little memory is live, and its magazines too: those
+/// of the smallest slab.
+pub(super) const LEAST_KEPT: usize = UNIT;
 /// Blocks in a chunk: what is left of it beside the links and the count.
 pub const CHUNK: usize = CHUNK_BYTES / size_of::<*mut u8>() - 3;
 
@@ -157,17 +160,10 @@ impl Depot {
         self.bytes
     }
 
-    /// Chunks of all classes.
+    /// Bytes of the chunks that hold them.
     #[must_use]
-    pub const fn chunks(&self) -> usize {
-        self.chunks
-    }
-
-    /// How many blocks of a class can be put there without another chunk.
-    #[must_use]
-    pub fn room(&self, class: SizeClass) -> usize {
-        let newest = self.stacks[class.number()].newest;
-        newest.map_or(0, |chunk| CHUNK - chunk.count())
+    pub const fn chunk_bytes(&self) -> usize {
+        self.chunks * CHUNK_BYTES
     }
 
     /// How many blocks of a class there are: none of one that is not small.

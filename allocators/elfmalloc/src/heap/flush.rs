@@ -2,7 +2,7 @@
 
 use heapdrome_pages::Pages;
 
-use crate::heap::depot::{CHUNK_BYTES, Depot};
+use crate::heap::depot::{Depot, LEAST_KEPT};
 use crate::heap::grow::grow;
 use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Event;
@@ -10,16 +10,8 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 
-/// Chunks of all depots together may take this part of what lives.
-const CHUNKS_PART: usize = 64;
-/// A thread's depot may have so many in any case.
-const LEAST_CHUNKS: usize = 8;
-/// The blocks in all depots together may be this part of what lives.
-const BLOCKS_PART: usize = 4;
-/// The blocks in a thread's depot may be so many bytes in any case.
-const LEAST_BYTES: usize = 64 << 10;
-/// Fewer blocks go to the slabs at once.
-const LEAST: usize = 7;
+/// All depots together, blocks and chunks, may take this part of what lives.
+const DEPOTS_PART: usize = 4;
 
 /// Puts a block into a magazine that was found full, or has no slots, or rests.
 pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
@@ -50,7 +42,7 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
 /// Finds a place for blocks that leave a magazine, the last of which were freed last.
 fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) {
     let mut kept = 0;
-    if blocks.class().number() < FIRST_SHARED && blocks.count() >= LEAST {
+    if blocks.class().number() < FIRST_SHARED {
         let mut depot = heap.depot().lock();
         if has_room(heaps, &depot, &blocks) {
             let memory = heaps.memory();
@@ -64,11 +56,9 @@ fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) 
 
 /// Whether a depot may take these blocks, too.
 fn has_room<P: Pages>(heaps: &Heaps<P>, depot: &Depot, blocks: &FreeBlocks<'_>) -> bool {
-    let (class, count) = (blocks.class(), blocks.count());
     let live = heaps.memory().live_bytes() / heaps.shards.threads().max(1);
-    let chunks = (live / CHUNKS_PART / CHUNK_BYTES).max(LEAST_CHUNKS);
-    (depot.chunks() < chunks || count <= depot.room(class))
-        && depot.bytes() + count * class.size() <= (live / BLOCKS_PART).max(LEAST_BYTES)
+    let more = blocks.count() * blocks.class().size();
+    depot.bytes() + depot.chunk_bytes() + more <= (live / DEPOTS_PART).max(LEAST_KEPT)
 }
 
 /// Gives all blocks of a magazine back to their slabs, and notes that it holds none.

@@ -2,6 +2,7 @@
 
 use heapdrome_pages::Pages;
 
+use crate::heap::depot::LEAST_KEPT;
 use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
@@ -9,26 +10,16 @@ use crate::size_class::{FIRST_SHARED, SizeClass};
 
 /// All magazines together may hold about this part of what lives.
 const LIVE_PART: usize = 8;
-/// The first block of a class above 4 KiB that a magazine keeps may be a thread's share of this
-/// part of what lives in any case.
-const FIRST_PART: usize = 256;
-/// What a thread's magazines may hold in any case.
-const LEAST_SHARE: usize = 64 << 10;
 
 /// Bytes by which a heap's magazines may still grow, given its remaining budget. Keeps all
 /// magazines near 1/[`LIVE_PART`] of what lives.
 fn may_grow_by<P: Pages>(heaps: &Heaps<P>, budget: usize) -> usize {
-    let share = share_of_live(heaps, LIVE_PART);
-    let whole = heaps.budget();
-    let spent = whole.saturating_sub(budget);
-    share.max(LEAST_SHARE).min(whole).saturating_sub(spent)
-}
-
-/// A thread's share of a part of what lives: a half, a third, and so on.
-fn share_of_live<P: Pages>(heaps: &Heaps<P>, part: usize) -> usize {
     // One of the threads waits for the others, as a rule the first.
     let threads = heaps.shards.threads().max(2) - 1;
-    heaps.memory().live_bytes() / (part * threads)
+    let share = heaps.memory().live_bytes() / (LIVE_PART * threads);
+    let whole = heaps.budget();
+    let spent = whole.saturating_sub(budget);
+    share.max(LEAST_KEPT).min(whole).saturating_sub(spent)
 }
 
 /// Makes a magazine larger, as far as the limits allow; true if it did.
@@ -47,8 +38,7 @@ pub(super) fn grow<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) 
     let cost = wanted.saturating_sub(old) * class.size();
     // The first slots of small blocks cost little. One block of each larger class would be much of
     // a small heap.
-    let large = class.number() >= FIRST_SHARED && class.size() > share_of_live(heaps, FIRST_PART);
-    let bound = old != 0 || large;
+    let bound = old != 0 || class.number() >= FIRST_SHARED;
     if wanted <= old || (bound && cost > may_grow_by(heaps, heap.budget.get())) {
         return false;
     }

@@ -13,13 +13,9 @@ const MOST: usize = 2 * CHUNK;
 /// A magazine grows after so many slow paths.
 const GROWS_AFTER: u8 = 4;
 
-/// Blocks up to this size may have magazines of four times the limit.
-const KEPT_BY_FOUR: usize = 16 << 10;
-
-/// Slots that suffice for a thread that only allocates, or only frees, and bytes of blocks: when it
-/// has nothing more to do they stay with it.
-const ENOUGH_ONE_WAY: usize = 62;
-const ENOUGH_BYTES_ONE_WAY: usize = 16 << 10;
+/// Bytes of blocks that suffice for a thread that only allocates, or only frees: when it has
+/// nothing more to do they stay with it.
+const ENOUGH_ONE_WAY: usize = 16 << 10;
 
 /// What a slow path was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,9 +100,7 @@ impl Magazine {
         }));
         if self.last.get() != event {
             self.events.set(self.events.get() + 2);
-        } else if Self::next_capacity(self.capacity())
-            <= ENOUGH_ONE_WAY.min(ENOUGH_BYTES_ONE_WAY / class.size())
-        {
+        } else if Self::next_capacity(self.capacity()) <= ENOUGH_ONE_WAY / class.size() {
             self.events.set(self.events.get() + 1);
         }
         self.last.set(event);
@@ -159,16 +153,10 @@ impl Magazine {
     }
 
     /// The largest capacity, where a magazine of small blocks may hold `limit` bytes. One of larger
-    /// blocks may hold up to four times as much: a batch must be worth the way to the slabs. But
-    /// what is kept of the largest would better serve other classes.
+    /// blocks may hold up to four times as much: a batch must be worth the way to the slabs.
     #[must_use]
     pub fn largest(class: SizeClass, limit: usize) -> usize {
-        let most = if class.size() > KEPT_BY_FOUR {
-            limit
-        } else {
-            limit.saturating_mul(4)
-        };
-        let bytes = (class.size() * 256).clamp(limit, most);
+        let bytes = (class.size() * 256).clamp(limit, limit.saturating_mul(4));
         (bytes / class.size()).clamp(1, MOST)
     }
 }

@@ -27,7 +27,7 @@ pub unsafe fn detach<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heaps.leave(heap);
 }
 
-/// Gives back what is in the quarantine of a thread that ends.
+/// Gives back what is in a thread's quarantine.
 fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) else {
         return;
@@ -58,6 +58,9 @@ pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 /// thread's, if it has one. True if any memory went.
 pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> bool {
     if let Some(heap) = heap {
+        // Before the magazines, which it may fill. A block that stays keeps its unit, and all
+        // addresses before that.
+        empty_quarantine(heaps, heap);
         empty_magazines(heaps, heap);
     }
     heaps.release_kept();

@@ -2,7 +2,7 @@
 //!
 //! Each shard has a bin for each small class, which several threads may share; all threads share
 //! one bin for each larger class. A bin serves from its active slab; when that is used up, from the
-//! fullest of its partial slabs, so that nearly empty ones become empty.
+//! partial slab that was listed last.
 
 use core::ops::{Deref, DerefMut};
 use core::ptr::{NonNull, from_ref};

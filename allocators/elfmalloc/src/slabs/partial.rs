@@ -1,4 +1,4 @@
-//! What a bin's lock guards: slabs with free blocks in lists, by how much of them is free.
+//! What a bin's lock guards: slabs with free blocks, in a list of partial and one of empty ones.
 
 pub(super) mod held;
 pub(super) mod purge;
@@ -10,12 +10,10 @@ use held::{Detached, DetachedList, LockedSlab, detached, locked};
 use crate::misuse::Misuse;
 use crate::slabs::slab::{Place, SlabRef};
 
-/// How finely partial slabs are told apart by how much of them is free.
-const SHARES: usize = 4;
-/// Lists of slabs with free blocks: by share, and the empty ones that the bin keeps.
-pub(super) const BUCKETS: usize = SHARES + 1;
+/// Lists of slabs with free blocks: partial ones, and the empty ones that the bin keeps.
+pub(super) const BUCKETS: usize = 2;
 /// The list of empty slabs.
-const EMPTY: usize = SHARES;
+const EMPTY: usize = 1;
 
 /// What a bin's lock guards. Slabs without a free block are in no list: they come back when one of
 /// their blocks does.
@@ -106,14 +104,14 @@ impl Slabs {
         block.and_then(NonNull::new)
     }
 
-    /// Takes blocks of the active slab by `take`: the fullest one, where none is active. `None`
-    /// where none is here.
+    /// Takes blocks of the active slab by `take`, a partial one's before an empty one's where none
+    /// is active. `None` where none is here.
     #[inline(always)]
     fn with_active<T>(&mut self, take: impl FnOnce(LockedSlab<'_>) -> T) -> Option<T> {
         let slab = match self.active {
             Some(slab) => locked(slab),
             None => {
-                let slab = self.fullest()?;
+                let slab = self.first_listed()?;
                 self.unlink(slab);
                 self.activate(slab);
                 locked(slab)
@@ -186,7 +184,7 @@ impl Slabs {
         let slab = match self.active.take() {
             Some(slab) => slab,
             None => {
-                let slab = self.fullest()?;
+                let slab = self.first_listed()?;
                 self.unlink(slab);
                 slab
             }
@@ -270,7 +268,7 @@ impl Slabs {
         assert!(self.slabs >= seen, "the count of slabs");
     }
 
-    fn fullest(&self) -> Option<SlabRef> {
+    fn first_listed(&self) -> Option<SlabRef> {
         self.buckets.iter().find_map(|first| *first)
     }
 
@@ -289,7 +287,7 @@ impl Slabs {
         let place = &mut self.buckets[usize::from(bucket)];
         held.bucket.set(bucket);
         held.place.set(Place::Listed);
-        held.settled.set(settled_of(held, bucket));
+        held.settled.set(slab.class().geometry().blocks);
         held.prev.set(None);
         held.next.set(*place);
         if let Some(first) = *place {
@@ -319,16 +317,8 @@ impl Slabs {
     }
 }
 
-/// The list for a slab: the fullest first, [`EMPTY`] where all blocks are free.
+/// The list for a slab: [`EMPTY`] where all blocks are free, else that of partial ones.
 #[inline]
 fn bucket_of(slab: LockedSlab<'_>) -> u8 {
-    let free = u32::from(slab.free.get()) * SHARES as u32;
-    (free / u32::from(slab.class().geometry().blocks)) as u8
-}
-
-/// How many blocks may not be free for the slab to stay in its list: the least number that belongs
-/// into the next one, or all.
-fn settled_of(slab: LockedSlab<'_>, bucket: u8) -> u16 {
-    let blocks = u32::from(slab.class().geometry().blocks);
-    ((u32::from(bucket) + 1) * blocks).div_ceil(SHARES as u32) as u16
+    u8::from(slab.is_empty())
 }

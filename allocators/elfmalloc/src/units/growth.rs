@@ -20,8 +20,8 @@ const HUGE_FROM_TOUCHED: usize = 64;
 /// Growth is fast where the process takes fewer microseconds of processor time than this for each
 /// unit, a millisecond for a MiB. The faults of small pages are a half of that.
 const FAST: u64 = 64;
-/// A run of so many units is for blocks above 2 KiB: buffers, which a program may allocate first
-/// and fill later.
+/// Units of a run that is for blocks above 2 KiB: buffers, which a program may allocate first and
+/// fill later.
 const FILLED_LATER: usize = 2;
 /// Number of units that an arena first leaves out where it meets another mapping, 64 MiB; then
 /// twice as many.

@@ -59,8 +59,6 @@ pub struct Pool {
     pub dirty_low: Units,
     /// Units that threads are purging, which are out of the maps meanwhile.
     purging: Units,
-    /// Units that were put to use since the last epoch.
-    pub taken: Units,
     /// Units that may be read and written.
     pub committed: Units,
     /// The most units ever in use.
@@ -84,7 +82,6 @@ impl Pool {
             dirty: Units::NONE,
             dirty_low: Units::NONE,
             purging: Units::NONE,
-            taken: Units::NONE,
             committed: Units::NONE,
             peak: Units::NONE,
         }
@@ -114,6 +111,14 @@ impl Pool {
         if self.huge.is_none() {
             self.huge = Some(huge);
         }
+    }
+
+    /// Whether a run of so many units can be had of which all may be resident.
+    #[must_use]
+    pub fn has_dirty_run(&self, units: Units) -> bool {
+        let arenas = &self.arenas[..self.count];
+        let has_run = |arena: &Arena| find_in(arena, &arena.dirty, units.count(), 1).is_some();
+        self.dirty >= units && arenas.iter().any(has_run)
     }
 
     /// Whether an arena has so many units, free or not.
@@ -293,7 +298,6 @@ impl Pool {
         self.dirty = self.dirty + more - Units::new(soiled);
         self.dirty_low = self.dirty_low.min(self.dirty);
         let units = Units::new(count);
-        self.taken += units;
         self.live += units;
         self.peak = self.peak.max(self.live);
         Run {

@@ -1,11 +1,11 @@
 //! Units whose memory goes back to the system.
 
-use core::mem::take;
 use core::ptr::NonNull;
 
 use heapdrome_pages::Pages;
 
 use crate::units::amount::Units;
+use crate::units::arena::LARGEST_RUN;
 use crate::units::memory::Memory;
 use crate::units::pool::{Pool, Run, Taken};
 
@@ -14,35 +14,20 @@ const KEPT: Units = Units::filled_by(256 << 10);
 /// Where more units are in use, a part of those beyond is kept: 32 MiB. What a smaller heap would
 /// keep is soon faulted in.
 const SMALL_HEAP: Units = Units::filled_by(32 << 20);
-/// Where no more units than these are put to use in an epoch, 16 MiB, memory is little used,
-const FEW: Units = Units::filled_by(16 << 20);
-/// and as many as these count as idle that were not, 4 MiB: those that come and go are soon faulted
-/// in.
-const GRACE: Units = Units::filled_by(4 << 20);
-/// Units that are kept when memory grows: 128 KiB.
-const KEPT_AT_GROWTH: Units = Units::filled_by(128 << 10);
-/// Units that are purged by one call of the system.
-const PIECE: Units = Units::new(64);
 
 impl Pool {
     /// Begins another epoch. Returns how many units are to be purged because they were idle
-    /// throughout the one that ends, or nearly so if `grace` is granted and few were put to use;
-    /// and how many of them may be parts of huge pages.
-    pub fn end_epoch(&mut self, grace: bool) -> (Units, Units) {
+    /// throughout the one that ends, and how many of them may be parts of huge pages.
+    pub fn end_epoch(&mut self) -> (Units, Units) {
         if cfg!(debug_assertions) {
             self.check();
         }
-        let few = take(&mut self.taken) <= FEW;
         let idle = self.dirty_low;
-        let grace = if grace && few { GRACE } else { Units::NONE }.min(self.dirty - idle);
         self.dirty_low = self.dirty;
         let beyond = self.live.saturating_sub(SMALL_HEAP);
         let kept = KEPT.max(beyond / 32);
         let parts = KEPT.max(beyond / 16);
-        (
-            (idle + grace).saturating_sub(kept),
-            idle.saturating_sub(parts),
-        )
+        (idle.saturating_sub(kept), idle.saturating_sub(parts))
     }
 }
 
@@ -78,7 +63,7 @@ impl<P: Pages> Memory<P> {
             // What lies in a huge page of the run counts as dirty since it is about to become
             // resident: it is not yet.
             let (spared, own) = run.map_or((0..0, Units::NONE), |run| pool.huge_pages_of(&run));
-            let kept = KEPT_AT_GROWTH.max(pool.live / 8);
+            let kept = KEPT.max(pool.live / 8);
             (spared, pool.dirty.saturating_sub(own + kept))
         };
         self.purge_by(units.min(excess), |pool, most| {
@@ -89,7 +74,10 @@ impl<P: Pages> Memory<P> {
     fn purge_by(&self, most: Units, take: impl Fn(&mut Pool, Units) -> Option<Taken>) -> Units {
         let mut done = Units::NONE;
         while done < most {
-            let taken = take(&mut self.pool.lock(), PIECE.min(most - done));
+            let taken = take(
+                &mut self.pool.lock(),
+                Units::new(LARGEST_RUN).min(most - done),
+            );
             let Some((base, units)) = taken else { break };
             // SAFETY: the units are out of the pool, and nobody needs their contents.
             let clean = unsafe { self.purge(base, units.bytes()) };

@@ -9,19 +9,16 @@ use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
 use heapdrome_pages::system::{address_space_limit, coarse_milliseconds};
 
 use super::Heaps;
-use crate::heap::depot::Chunks;
+use crate::heap::depot::{Chunks, LEAST_KEPT};
 use crate::heap::thread_heap::AnyHeap;
-use crate::settings::Settings;
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
 
-/// Before memory grows, depots are emptied that hold more than this part of what lives,
+/// Before memory grows, depots are emptied that hold more than this part of what lives, and more
+/// than one may in any case,
 const WORTH_PART: usize = 16;
-/// and more than so many bytes,
-const WORTH_BYTES: usize = 64 << 10;
-/// if memory has grown by this part, and at all, since that was last done.
+/// if memory has changed by this part since that was last done, and by a unit.
 const GROWN_PART: usize = 64;
-const LEAST_GROWN: Units = Units::ONE;
 
 impl<P: Pages> Heaps<P> {
     /// Purges, if an epoch has passed, what was idle throughout it. Half the decay time is an
@@ -56,9 +53,7 @@ impl<P: Pages> Heaps<P> {
             self.shards.retire_idle_empties();
             self.empty_idle_depots();
         });
-        // Where epochs are short, nearly every program uses few units in one.
-        let decays_slowly = self.decay() >= Settings::DEFAULT.decay;
-        let (excess, parts) = memory.pool.lock().end_epoch(decays_slowly);
+        let (excess, parts) = memory.pool.lock().end_epoch();
         if !first {
             let done = memory.purge_units(excess);
             memory.purge_any_units(parts.saturating_sub(done));
@@ -114,24 +109,25 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Gives empty slabs back before memory grows by some units, and what lies in depots if
-    /// that is much. Slabs that become empty by it may serve instead.
+    /// Gives empty slabs back before memory grows by a run of some units, and what lies in depots
+    /// if that is much. Slabs that become empty by it may serve instead. Dirty units too scattered
+    /// for the run do not prevent that: the pool always keeps some.
     pub fn before_growth(&self, units: Units) {
         let live = self.memory().live_units();
         // Relaxed: a number that stands alone.
         let emptied_at = Units::new(self.emptied_at.load(Relaxed));
-        if live.abs_diff(emptied_at) < (live / GROWN_PART).max(LEAST_GROWN)
-            || self.memory().pool.lock().dirty >= units
+        if live.abs_diff(emptied_at) < (live / GROWN_PART).max(Units::ONE)
+            || self.memory().pool.lock().has_dirty_run(units)
         {
             return;
         }
         self.emptied_at.store(live.count(), Relaxed);
         self.retire_empties();
-        if self.memory().pool.lock().dirty >= units {
+        if self.memory().pool.lock().has_dirty_run(units) {
             return;
         }
         let held: usize = self.all().map(|heap| heap.depot().lock().bytes()).sum();
-        if held > (self.memory().live_bytes() / WORTH_PART).max(WORTH_BYTES) {
+        if held > (self.memory().live_bytes() / WORTH_PART).max(LEAST_KEPT) {
             self.release_kept();
         }
     }

@@ -12,23 +12,20 @@ use crate::slabs::partial::held::DetachedList;
 use crate::slabs::partial::purge::{Bits, Claimed};
 use crate::units::amount::Units;
 
-/// Partial slabs whose pages are purged in one epoch, at most: each may cost several calls.
-const SLABS: usize = 2048;
-/// Slabs that are out of their bin at once while their pages are purged, at most.
-const CLAIMED: usize = 64;
+/// Maximum number of a bin's slabs that are out of their lists at once to be purged, and that an
+/// epoch purges: each may cost several calls of the system.
+const SLABS: usize = 256;
 
 impl<P: Pages> Shards<P> {
     /// Purges the free pages of slabs that were idle throughout the epoch.
     pub fn purge_idle_slabs(&self) {
-        let mut left = SLABS;
         self.each_bin(|bin| {
             // Another thread that holds the lock uses the slabs: next time.
             let Some(mut slabs) = bin.try_lock() else {
                 return;
             };
-            let due = slabs.mark_idle(left);
+            let due = slabs.mark_idle(SLABS);
             drop(slabs);
-            left -= due;
             self.purge_due(bin, due);
         });
     }
@@ -51,7 +48,7 @@ impl<P: Pages> Shards<P> {
             // Held until all that were claimed are back: a fork waits for that, else the child
             // would lose them.
             let purging = self.purging.lock();
-            let claimed = bin.lock().claim(left.min(CLAIMED));
+            let claimed = bin.lock().claim(left.min(SLABS));
             if claimed.is_empty() {
                 break;
             }
