@@ -12,8 +12,8 @@ use heapdrome_report::{Exporter, Json};
 use heapdrome_schema::{
     Absent, Better, CallTime, Ccdf, CcdfPoint, Change, Changes, ClaimResult, Collection,
     ComparedResult, Ending, Evidence, Factor, Holds, Judged, Metric, MisuseOutcome, MisuseRun,
-    MisuseStage, Multiple, Nanoseconds, Outcome, Purpose, RacePair, RaceResult, Role, Scale,
-    Series, Server, SizeCount, Survival, SystemCalls, Table, Trial,
+    MisuseStage, Multiple, Nanoseconds, Outcome, Output, Purpose, RacePair, RaceResult, Role,
+    Scale, Series, Server, SizeCount, Survival, SystemCalls, Table, Trial,
 };
 use serde_json::Value;
 
@@ -264,4 +264,22 @@ fn every_field_is_described() {
         missing.is_empty(),
         "not in docs/result-schema.md: {missing:?}"
     );
+}
+
+#[test]
+fn every_way_to_compare_outputs_keeps_its_word() {
+    let row = DESCRIPTION
+        .lines()
+        .find(|line| line.starts_with("| `output` "));
+    let row = row.expect("the description of `output`");
+    let words = [
+        (Output::Same, "same"),
+        (Output::Different, "different"),
+        (Output::Varies, "output varies"),
+        (Output::NotCompared, "not compared"),
+    ];
+    for (output, word) in words {
+        assert_eq!(serde_json::to_value(output).expect("JSON"), word);
+        assert!(row.contains(&format!("`{word}`")), "{word} in {row}");
+    }
 }
