@@ -296,6 +296,36 @@ fn trimming_gives_addresses_back_behind_the_last_unit_in_use() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it takes much memory")]
+fn a_structure_made_at_the_limit_does_not_keep_the_arena_from_shrinking() {
+    let backend = growing(1 << 30);
+    let memory = backend.memory();
+    let first = memory.allocate_run(Units::new(1), UNIT);
+    let mut runs = vec![first.expect("there is memory")];
+    memory.pages.set_limit(32 << 20);
+    // Structures take what they can, too: nothing is left for another chunk.
+    while memory.structure(UNIT).is_some() {}
+    memory.pages.set_limit(64 << 20);
+    runs.extend(std::iter::from_fn(|| {
+        memory.allocate_run(Units::new(1), UNIT)
+    }));
+    let full = memory.pages.reserved();
+    let give = |run: &Run| {
+        // SAFETY: the run is this test's, and given up.
+        memory.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), run.units, true) });
+    };
+    // The arena's last units come free first, as where a list of blocks is freed from its head.
+    let last = runs.split_off(runs.len() - 4);
+    last.iter().for_each(give);
+    assert!(memory.structure(4096).is_some(), "there are free units");
+    runs.iter().for_each(give);
+    assert!(trim(&backend, None, 0));
+    let returned = (runs.len() - 1) * UNIT;
+    assert!(memory.pages.reserved() <= full - returned);
+    backend.check();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it takes much memory")]
 fn small_arenas_serve_where_the_one_that_grows_has_no_room() {
     let backend = growing(1 << 30);
     let first = backend

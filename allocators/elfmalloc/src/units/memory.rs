@@ -118,12 +118,20 @@ impl<P: Pages> Memory<P> {
     }
 
     /// Returns zero memory for a structure without which no block can be served. If the system has
-    /// no more for structures, since blocks had it all, a unit that no block has any longer serves
-    /// for good.
+    /// no more for structures, since blocks had it all, a free unit serves for good.
     pub fn structure(&self, bytes: usize) -> Option<NonNull<u8>> {
-        let found = self.structures.lock().allocate(&self.pages, bytes);
+        let found = self.chunked_structure(bytes);
         if found.is_some() {
             return found;
+        }
+        // The arena can never shrink below a unit that serves for good, and the unit that was freed
+        // first is often its last. Returning the arena's end makes room for a chunk elsewhere.
+        self.purge_any_units(Units::holding(bytes));
+        if self.release_addresses(Units::NONE) {
+            let found = self.chunked_structure(bytes);
+            if found.is_some() {
+                return found;
+            }
         }
         let run = self.allocate_run(Units::holding(bytes), UNIT)?;
         let lent = run.units.bytes();
@@ -138,6 +146,11 @@ impl<P: Pages> Memory<P> {
             structures.add(run.base, lent);
             structures.allocate(&self.pages, bytes)
         }
+    }
+
+    /// Returns zero memory for a structure from the chunks of structures.
+    fn chunked_structure(&self, bytes: usize) -> Option<NonNull<u8>> {
+        self.structures.lock().allocate(&self.pages, bytes)
     }
 
     /// Asserts that the pool's counts fit its maps, and that the class map says of each unit what
