@@ -222,7 +222,7 @@ mod tests {
     fn the_documentation_says_how_many_kinds_there_are() {
         let page = include_str!("../../../docs/suites.md");
         let count = kinds(&[]).expect("all").len();
-        assert!(page.contains(&format!("Commits {count} kinds of misuse")));
+        assert!(page.contains(&format!("commits {count} kinds of misuse")));
     }
 
     #[test]
