@@ -1,0 +1,50 @@
+//! Reads and writes traces: the allocations of a program, in the order in which they happened.
+//!
+//! A trace is a header and a sequence of chunks, each compressed and checksummed by itself. It can
+//! be read up to the last complete chunk, however its recording ended. `docs/trace-format.md`
+//! describes every byte.
+//!
+//! ```
+//! use heapdrome_trace::{Operation, Reader, Recording, Step, Time, Writer};
+//!
+//! # fn main() -> Result<(), heapdrome_trace::TraceError> {
+//! let recording = Recording { functions: vec!["malloc".into(), "free".into()], ..Recording::default() };
+//! let mut writer = Writer::new(Vec::new(), &recording)?;
+//! let made = Operation::Make { function: 0, size: 100, alignment: 0 };
+//! writer.operation(0, Step { thread: 0, time: Time(160), operation: made })?;
+//! let freed = Operation::Free { function: 1, block: 0 };
+//! writer.operation(0, Step { thread: 0, time: Time(320), operation: freed })?;
+//! let file = writer.finish()?;
+//!
+//! let mut reader = Reader::new(&file[..])?;
+//! let mut steps = Vec::new();
+//! while let Some(chunk) = reader.next_chunk()? {
+//!     chunk.visit(|_process, step| steps.push(step))?;
+//! }
+//! assert_eq!(steps[1].operation, freed);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! No code here is unsafe: a damaged or hostile file ends in an error that names its offset.
+
+#![forbid(unsafe_code)]
+
+mod decode;
+mod encode;
+mod error;
+mod layout;
+mod operation;
+mod reader;
+mod records;
+mod varint;
+mod writer;
+
+pub use error::{Damage, TraceError};
+pub use layout::{Architecture, VERSION};
+pub use operation::{Operation, Step, Time};
+pub use reader::{Chunk, Ending, Reader};
+pub use records::{
+    Beginning, Bypass, Finish, Process, Record, Recording, Resident, Thread, Totals,
+};
+pub use writer::Writer;

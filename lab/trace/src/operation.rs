@@ -1,0 +1,122 @@
+//! The operations that a trace is made of.
+
+/// Nanoseconds since the recording began. Traces keep multiples of [`Time::STEP`].
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(transparent)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// Nanoseconds by which two times of operations in a trace differ at least, if they differ.
+    pub const STEP: u64 = 16;
+
+    /// The number of whole steps since the recording began.
+    pub(crate) fn steps(self) -> u64 {
+        self.0 / Self::STEP
+    }
+
+    /// The time after a number of steps; the latest that can be expressed if it is too late.
+    pub(crate) fn from_steps(steps: u64) -> Self {
+        Self(steps.saturating_mul(Self::STEP))
+    }
+}
+
+/// One call of an allocation function.
+///
+/// `function` is an index into [`Recording::functions`](crate::Recording::functions). Blocks are
+/// numbered within a process, from 0, in the order in which their operations stand in the trace:
+/// every [`Make`](Self::Make) and every [`Resize`](Self::Resize) takes the next number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Returned a new block.
+    Make {
+        /// The function that was called.
+        function: u8,
+        /// Bytes that were requested.
+        size: u64,
+        /// The alignment that was requested, in bytes; 0 if the function takes none.
+        alignment: u64,
+    },
+    /// Freed a block.
+    Free {
+        /// The function that was called.
+        function: u8,
+        /// The block's number.
+        block: u64,
+    },
+    /// Freed a block and returned a new one with the content of the old.
+    Resize {
+        /// The function that was called.
+        function: u8,
+        /// Bytes that were requested.
+        size: u64,
+        /// The number of the block that was freed.
+        block: u64,
+    },
+    /// Freed nothing: the address was null.
+    FreeNull {
+        /// The function that was called.
+        function: u8,
+    },
+    /// Freed a block that this trace does not know: one made before the recording began, or one
+    /// that a forked process inherited.
+    FreeForeign {
+        /// The function that was called.
+        function: u8,
+        /// The block's size in bytes, if it was inherited.
+        size: Option<u64>,
+    },
+    /// Returned no block.
+    Fail {
+        /// The function that was called.
+        function: u8,
+        /// Bytes that were requested.
+        size: u64,
+        /// The alignment that was requested, in bytes; 0 if the function takes none.
+        alignment: u64,
+    },
+}
+
+impl Operation {
+    /// Whether the operation takes the next block number.
+    #[must_use]
+    pub fn makes_block(&self) -> bool {
+        matches!(self, Self::Make { .. } | Self::Resize { .. })
+    }
+
+    /// The function that was called.
+    #[must_use]
+    pub fn function(&self) -> u8 {
+        match *self {
+            Self::Make { function, .. }
+            | Self::Free { function, .. }
+            | Self::Resize { function, .. }
+            | Self::FreeNull { function }
+            | Self::FreeForeign { function, .. }
+            | Self::Fail { function, .. } => function,
+        }
+    }
+}
+
+/// An operation, who called it, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The number of the thread within its process.
+    pub thread: u32,
+    /// When a free was called, or any other function had returned. Within a process no step is
+    /// earlier than the one before it.
+    pub time: Time,
+    /// The call.
+    pub operation: Operation,
+}

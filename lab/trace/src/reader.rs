@@ -1,0 +1,264 @@
+//! Reads a trace.
+
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read};
+
+use zstd::bulk::Decompressor;
+
+use crate::decode::{Decoder, Start};
+use crate::error::{Damage, TraceError};
+use crate::layout::{
+    Architecture, CHUNK_HEADER_BYTES, ChunkHeader, HEADER_BYTES, Kind, MAX_CONTENT, read_header,
+};
+use crate::operation::Step;
+use crate::records::{Record, Recording, Totals};
+
+/// How a trace ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Its recording came to its end.
+    Complete(Totals),
+    /// Its recording was cut off. All before the offset was read.
+    CutOff {
+        /// Where the last complete chunk ends, in bytes.
+        offset: u64,
+    },
+}
+
+/// Reads a trace from its beginning to its end, chunk by chunk, in memory that does not depend on
+/// the trace's length.
+pub struct Reader<R> {
+    source: R,
+    offset: u64,
+    architecture: Architecture,
+    recording: Recording,
+    decompressor: Decompressor<'static>,
+    compressed: Vec<u8>,
+    content: Vec<u8>,
+    /// The next block's number of each process; `None` where a chunk was not visited.
+    blocks: HashMap<u32, Option<u64>>,
+    ending: Option<Ending>,
+}
+
+/// A part of a trace.
+pub enum Chunk<'a> {
+    /// Events beside the operations.
+    Records(Vec<Record>),
+    /// Operations of one process.
+    Operations(Operations<'a>),
+}
+
+impl Chunk<'_> {
+    /// Calls `visit` with the process and each step of a chunk of operations; does nothing for
+    /// another chunk.
+    ///
+    /// # Errors
+    /// If the chunk is damaged. The steps before the damage were visited.
+    pub fn visit(self, mut visit: impl FnMut(u32, Step)) -> Result<(), TraceError> {
+        match self {
+            Self::Records(_) => Ok(()),
+            Self::Operations(mut operations) => {
+                let process = operations.process;
+                operations.visit(|step| visit(process, step))
+            }
+        }
+    }
+}
+
+/// Operations of one process.
+pub struct Operations<'a> {
+    /// The number of the process in the trace.
+    pub process: u32,
+    /// Number of operations.
+    pub count: u32,
+    /// The number of the first block that an operation here makes.
+    pub first_block: u64,
+    start: Start,
+    content: &'a [u8],
+    functions: u8,
+    offset: u64,
+    next_block: &'a mut Option<u64>,
+}
+
+impl Operations<'_> {
+    /// Calls `visit` with each step.
+    ///
+    /// # Errors
+    /// If the chunk is damaged. The steps before the damage were visited.
+    #[inline]
+    pub fn visit(&mut self, mut visit: impl FnMut(Step)) -> Result<(), TraceError> {
+        let offset = self.offset;
+        let damaged = |damage| TraceError::Damaged { offset, damage };
+        let mut decoder = Decoder::new(self.start, self.content, self.functions);
+        for _ in 0..self.count {
+            visit(decoder.step().map_err(damaged)?);
+        }
+        if !decoder.is_done() {
+            return Err(damaged(Damage::Length(self.count.into())));
+        }
+        *self.next_block = Some(decoder.next_block());
+        Ok(())
+    }
+}
+
+/// Fills `buffer` and returns how many bytes the source had.
+fn fill(source: &mut impl Read, buffer: &mut [u8]) -> Result<usize, TraceError> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(filled)
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the beginning of a trace. `source` is read in large pieces and needs no buffer.
+    ///
+    /// # Errors
+    /// If reading fails, the source is no trace, is of a newer version, or is damaged or cut off
+    /// before its first chunk ends.
+    pub fn new(mut source: R) -> Result<Self, TraceError> {
+        let mut header = [0; HEADER_BYTES];
+        if fill(&mut source, &mut header)? < HEADER_BYTES {
+            return Err(TraceError::NotATrace);
+        }
+        let mut reader = Self {
+            source,
+            offset: HEADER_BYTES as u64,
+            architecture: read_header(&header)?,
+            recording: Recording::default(),
+            decompressor: Decompressor::new()?,
+            compressed: Vec::new(),
+            content: Vec::new(),
+            blocks: HashMap::new(),
+            ending: None,
+        };
+        let begins = reader
+            .read_chunk()?
+            .is_some_and(|header| header.kind == Kind::Records);
+        let mut records = if begins {
+            reader.records()?
+        } else {
+            Vec::new()
+        };
+        match (records.pop(), records.pop()) {
+            (Some(Record::Recording(recording)), None) if recording.functions.len() < 256 => {
+                reader.recording = recording;
+                Ok(reader)
+            }
+            _ => Err(TraceError::Damaged {
+                offset: HEADER_BYTES as u64,
+                damage: Damage::Record,
+            }),
+        }
+    }
+
+    /// What was recorded.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// The architecture of the machine that recorded.
+    pub fn architecture(&self) -> Architecture {
+        self.architecture
+    }
+
+    /// How the trace ends; `None` until [`next_chunk`](Self::next_chunk) has returned `None`.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+
+    /// The next part of the trace; `None` at its end.
+    ///
+    /// # Errors
+    /// If reading fails or the trace is damaged.
+    pub fn next_chunk(&mut self) -> Result<Option<Chunk<'_>>, TraceError> {
+        if self.ending.is_some() {
+            return Ok(None);
+        }
+        let start = self.offset;
+        let damaged = |damage| TraceError::Damaged {
+            offset: start,
+            damage,
+        };
+        let Some(header) = self.read_chunk()? else {
+            return Ok(None);
+        };
+        if header.kind == Kind::Records {
+            let records = self.records()?;
+            if let Some(Record::Totals(totals)) = records.last() {
+                self.ending = Some(Ending::Complete(*totals));
+                if fill(&mut self.source, &mut [0])? > 0 {
+                    return Err(TraceError::Damaged {
+                        offset: self.offset,
+                        damage: Damage::Length(0),
+                    });
+                }
+            }
+            return Ok(Some(Chunk::Records(records)));
+        }
+        let mut bytes = &self.content[..];
+        let start = Start::take(&mut bytes).map_err(damaged)?;
+        let next_block = self.blocks.entry(start.process).or_insert(Some(0));
+        if next_block
+            .take()
+            .is_some_and(|next| next != start.next_block)
+        {
+            return Err(damaged(Damage::Reference));
+        }
+        Ok(Some(Chunk::Operations(Operations {
+            process: start.process,
+            count: header.operations,
+            first_block: start.next_block,
+            start,
+            content: bytes,
+            functions: self.recording.functions.len() as u8,
+            offset: self.offset,
+            next_block,
+        })))
+    }
+
+    /// Reads and decompresses a chunk; `None` where the trace was cut off.
+    fn read_chunk(&mut self) -> Result<Option<ChunkHeader>, TraceError> {
+        let offset = self.offset;
+        let damaged = |damage| TraceError::Damaged { offset, damage };
+        let mut header = [0; CHUNK_HEADER_BYTES];
+        let there = fill(&mut self.source, &mut header)?;
+        if there < CHUNK_HEADER_BYTES {
+            self.ending = Some(Ending::CutOff { offset });
+            return Ok(None);
+        }
+        let header = ChunkHeader::from_bytes(&header).map_err(damaged)?;
+        self.compressed.resize(header.compressed as usize, 0);
+        if fill(&mut self.source, &mut self.compressed)? < self.compressed.len() {
+            self.ending = Some(Ending::CutOff { offset });
+            return Ok(None);
+        }
+        if crc32fast::hash(&self.compressed) != header.sum {
+            return Err(damaged(Damage::Checksum));
+        }
+        self.content.clear();
+        self.content
+            .reserve_exact((header.content as usize).min(MAX_CONTENT));
+        let length = self
+            .decompressor
+            .decompress_to_buffer(&self.compressed, &mut self.content);
+        if length.ok() != Some(header.content as usize) {
+            return Err(damaged(Damage::Compression));
+        }
+        self.offset += (CHUNK_HEADER_BYTES + self.compressed.len()) as u64;
+        Ok(Some(header))
+    }
+
+    fn records(&self) -> Result<Vec<Record>, TraceError> {
+        let damage = Damage::Record;
+        serde_json::from_slice(&self.content).map_err(|_| TraceError::Damaged {
+            offset: self.offset,
+            damage,
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! What a trace says beside its operations: JSON objects, one for each event.
+
+use serde::{Deserialize, Serialize};
+
+use crate::operation::Time;
+
+/// Stands once, at the beginning of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// The names of the functions that operations refer to by their place here.
+    pub functions: Vec<String>,
+    /// The command that was recorded.
+    pub command: Vec<String>,
+    /// The allocator that was asked for, as the user named it; empty where none was.
+    pub allocator: String,
+    /// When the recording began, in nanoseconds since 1970.
+    pub began: u64,
+    /// The version of heapdrome that recorded.
+    pub heapdrome: String,
+    /// Bytes of a page on the machine.
+    pub page_bytes: u64,
+}
+
+/// How a process came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beginning {
+    /// A program was executed: the process began with an empty heap.
+    Executed,
+    /// A process forked: this one began with the blocks of its parent.
+    Forked {
+        /// The number of the parent in the trace.
+        parent: u32,
+        /// Number of blocks that it inherited.
+        blocks: u64,
+        /// Bytes that were requested for them.
+        bytes: u64,
+    },
+}
+
+/// A program of one process: an exec begins another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number in the trace, from 0.
+    pub process: u32,
+    /// Its number for the system.
+    pub pid: u32,
+    /// The executable's path.
+    pub program: String,
+    /// The object that served `malloc`.
+    pub allocator: String,
+    /// When it began.
+    pub time: Time,
+    /// How it began.
+    pub beginning: Beginning,
+}
+
+/// A thread called an allocation function for the first time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// The number of its process in the trace.
+    pub process: u32,
+    /// Its number within the process, from 0.
+    pub thread: u32,
+    /// Its number for the system.
+    pub tid: u32,
+    /// When it first called.
+    pub time: Time,
+}
+
+/// Memory of a process at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resident {
+    /// The number of the process in the trace.
+    pub process: u32,
+    /// When it was read.
+    pub time: Time,
+    /// Bytes of anonymous memory that were resident.
+    pub bytes: u64,
+}
+
+/// A process ended, or executed another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finish {
+    /// The number of the process in the trace.
+    pub process: u32,
+    /// When its end was noticed.
+    pub time: Time,
+    /// Most bytes that were resident, where the system says so.
+    pub peak_resident: Option<u64>,
+    /// Page faults that needed no reading, where the system says so.
+    pub minor_faults: Option<u64>,
+    /// Processor time in nanoseconds, where the system says so.
+    pub processor_time: Option<u64>,
+    /// Nanoseconds for which its threads waited for the collector.
+    pub waited: u64,
+    /// Whether the recording of this process stopped before its end.
+    pub gave_up: bool,
+}
+
+/// A process of the command that was not recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bypass {
+    /// Its number for the system.
+    pub pid: u32,
+    /// The executable's path.
+    pub program: String,
+    /// Why it was not recorded.
+    pub reason: String,
+}
+
+/// Stands once, at the end of a complete trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Operations in the trace.
+    pub operations: u64,
+    /// Operations whose order had to be repaired: an address was returned before its free was
+    /// seen.
+    pub repaired: u64,
+    /// Processor time of the collector, in nanoseconds.
+    pub collector_time: u64,
+}
+
+/// One event beside the operations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Record {
+    /// The trace begins.
+    Recording(Recording),
+    /// A process begins; its operations follow.
+    Process(Process),
+    /// A thread begins; its operations follow.
+    Thread(Thread),
+    /// Memory of a process.
+    Resident(Resident),
+    /// A process ended; no operation of it follows.
+    Finish(Finish),
+    /// A process was not recorded.
+    Bypass(Bypass),
+    /// The trace is complete.
+    Totals(Totals),
+}

@@ -1,0 +1,186 @@
+//! Writes a trace.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use zstd::bulk::Compressor;
+
+use crate::encode::Encoder;
+use crate::error::TraceError;
+use crate::layout::{self, ChunkHeader, Kind};
+use crate::operation::Step;
+use crate::records::{Record, Recording, Totals};
+
+/// Bytes of operations at which a chunk is written.
+const CHUNK_CONTENT: usize = 256 << 10;
+
+/// Bytes of records at which a chunk is written.
+const RECORDS_CONTENT: usize = 64 << 10;
+
+/// zstd's level: its default. A higher one takes more time than a recorded program leaves.
+const LEVEL: i32 = 3;
+
+/// Writes a trace chunk by chunk, each in one call to the sink.
+pub struct Writer<W: Write> {
+    sink: W,
+    compressor: Compressor<'static>,
+    chunk: Vec<u8>,
+    /// A chunk that is being filled, for each process.
+    processes: BTreeMap<u32, Encoder>,
+    records: Vec<Record>,
+    records_bytes: usize,
+    operations: u64,
+    repaired: u64,
+    collector_time: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a trace in `sink`, which is written in large pieces and needs no buffer.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn new(mut sink: W, recording: &Recording) -> Result<Self, TraceError> {
+        sink.write_all(&layout::header())?;
+        let mut writer = Self {
+            sink,
+            compressor: Compressor::new(LEVEL)?,
+            chunk: Vec::new(),
+            processes: BTreeMap::new(),
+            records: Vec::new(),
+            records_bytes: 0,
+            operations: 0,
+            repaired: 0,
+            collector_time: 0,
+        };
+        writer.record(Record::Recording(recording.clone()))?;
+        writer.flush()?;
+        Ok(writer)
+    }
+
+    /// Adds an event. It stands before all operations that are added later.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn record(&mut self, record: Record) -> Result<(), TraceError> {
+        let finished = match &record {
+            Record::Finish(finish) => Some(finish.process),
+            _ => None,
+        };
+        if let Some(mut encoder) = finished.and_then(|process| self.processes.remove(&process)) {
+            self.write_operations(&mut encoder)?;
+        }
+        self.records_bytes += match &record {
+            Record::Process(process) => process.program.len() + process.allocator.len(),
+            Record::Bypass(bypass) => bypass.program.len() + bypass.reason.len(),
+            _ => 0,
+        } + size_of::<Record>();
+        self.records.push(record);
+        if self.records_bytes >= RECORDS_CONTENT {
+            self.write_records()?;
+        }
+        Ok(())
+    }
+
+    /// Adds an operation of a process.
+    ///
+    /// # Errors
+    /// The sink's, and if the operation is earlier than the last one of its process, or frees a
+    /// block that was not made.
+    pub fn operation(&mut self, process: u32, step: Step) -> Result<(), TraceError> {
+        let encoder = self
+            .processes
+            .entry(process)
+            .or_insert_with(|| Encoder::new(process));
+        encoder.add(step)?;
+        self.operations += 1;
+        if encoder.bytes().len() < CHUNK_CONTENT {
+            return Ok(());
+        }
+        // What is said of a process and its threads must stand before their operations.
+        self.write_records()?;
+        if let Some(mut encoder) = self.processes.remove(&process) {
+            self.write_operations(&mut encoder)?;
+            self.processes.insert(process, encoder);
+        }
+        Ok(())
+    }
+
+    /// Notes that operations were put into the order in which they must have happened.
+    pub fn repaired(&mut self, operations: u64) {
+        self.repaired += operations;
+    }
+
+    /// Notes the processor time that the recording itself took, in nanoseconds.
+    pub fn collector_time(&mut self, nanoseconds: u64) {
+        self.collector_time = nanoseconds;
+    }
+
+    /// Writes all that was added.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn flush(&mut self) -> Result<(), TraceError> {
+        self.write_records()?;
+        for (process, mut encoder) in std::mem::take(&mut self.processes) {
+            self.write_operations(&mut encoder)?;
+            self.processes.insert(process, encoder);
+        }
+        Ok(self.sink.flush()?)
+    }
+
+    /// Completes the trace and returns the sink.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn finish(mut self) -> Result<W, TraceError> {
+        self.flush()?;
+        let (operations, repaired) = (self.operations, self.repaired);
+        let collector_time = self.collector_time;
+        self.records.push(Record::Totals(Totals {
+            operations,
+            repaired,
+            collector_time,
+        }));
+        self.flush()?;
+        Ok(self.sink)
+    }
+
+    fn write_records(&mut self) -> Result<(), TraceError> {
+        if self.records.is_empty() {
+            return Ok(());
+        }
+        let content = serde_json::to_vec(&self.records).map_err(std::io::Error::from)?;
+        self.records.clear();
+        self.records_bytes = 0;
+        self.write_chunk(Kind::Records, &content, 0)
+    }
+
+    fn write_operations(&mut self, encoder: &mut Encoder) -> Result<(), TraceError> {
+        if encoder.operations() > 0 {
+            self.write_records()?;
+            self.write_chunk(Kind::Operations, encoder.bytes(), encoder.operations())?;
+            encoder.clear();
+        }
+        Ok(())
+    }
+
+    fn write_chunk(
+        &mut self,
+        kind: Kind,
+        content: &[u8],
+        operations: u32,
+    ) -> Result<(), TraceError> {
+        let compressed = self.compressor.compress(content)?;
+        let header = ChunkHeader {
+            kind,
+            compressed: compressed.len() as u32,
+            content: content.len() as u32,
+            operations,
+            sum: crc32fast::hash(&compressed),
+        };
+        self.chunk.clear();
+        self.chunk.extend_from_slice(&header.to_bytes());
+        self.chunk.extend_from_slice(&compressed);
+        Ok(self.sink.write_all(&self.chunk)?)
+    }
+}
