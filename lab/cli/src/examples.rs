@@ -58,6 +58,16 @@ Examples:
   heapdrome exec -a mimalloc3 -- ./program --with arguments
   heapdrome exec -a ./mine.so -- ./program";
 
+/// `heapdrome record`.
+pub const RECORD: &str = "\
+Examples:
+  heapdrome record -o app.trace -- ./program --with arguments
+  heapdrome record --for 60s -- ./server
+  heapdrome record -a mimalloc3 -o app.trace --force -- ./program
+
+The trace is complete when the command and all processes that it started have ended, daemons too. After
+Ctrl-C it is complete when the command has ended. A process that runs already cannot be recorded.";
+
 /// `heapdrome doctor`.
 pub const DOCTOR: &str = "\
 Examples:

@@ -1,5 +1,6 @@
 //! `heapdrome exec`: a command under an allocator, and nothing else.
 
+use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -13,14 +14,28 @@ use crate::progress;
 /// Becomes the command. Returns only if that is not possible.
 ///
 /// # Errors
-/// When the allocator cannot be had or the command cannot be run.
+/// If the allocator is not available or the command cannot be run.
 pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
+    let environment = environment(&arguments.allocator)?;
+    let program = &arguments.command[0];
+    let error = Command::new(program)
+        .args(&arguments.command[1..])
+        .envs(environment)
+        .exec();
+    Err(cannot_run(program, &error))
+}
+
+/// Returns the variables under which a command runs with an allocator, `LD_PRELOAD` among them, in
+/// which the value of this process follows.
+///
+/// # Errors
+/// If the allocator is not available.
+pub fn environment(allocator: &str) -> Result<BTreeMap<String, String>, Failure> {
     let entrant = {
         let engine = progress::engine()?;
         let registry = engine.registry()?;
-        Names::new(&registry, &engine).ready(&arguments.allocator)?
+        Names::new(&registry, &engine).ready(allocator)?
     };
-    let program = &arguments.command[0];
     let mut environment = entrant.environment();
     for (name, value) in &mut environment {
         let given = std::env::var(name).ok();
@@ -40,14 +55,15 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
         mine.push(':');
         mine.push_str(&asked);
     }
-    let error = Command::new(program)
-        .args(&arguments.command[1..])
-        .envs(environment)
-        .exec();
+    Ok(environment)
+}
+
+/// The failure of a command that could not be started.
+pub fn cannot_run(program: &str, error: &std::io::Error) -> Failure {
     let why = format!("cannot run {program}: {error}");
-    Err(if error.kind() == std::io::ErrorKind::NotFound {
+    if error.kind() == std::io::ErrorKind::NotFound {
         Failure::Usage(why)
     } else {
         Failure::Machine(why)
-    })
+    }
 }

@@ -115,6 +115,11 @@ impl<W: Write> Writer<W> {
         self.collector_time = nanoseconds;
     }
 
+    /// Number of operations that were added.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
     /// Writes all that was added.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ const TRIES: u32 = 5;
 
 /// A folder of one run: the library, and beside it one record for each program of each process.
 #[derive(Debug)]
-pub(crate) struct Home {
+pub struct Home {
     folder: TempDir,
     /// The library, locked for as long as the folder is in use.
     _held: File,
@@ -47,8 +47,11 @@ pub(crate) fn speakable(path: &Path) -> bool {
 
 impl Home {
     /// Makes the folder in shared memory, below `wanted` or in the system's temporary folder,
-    /// whichever suits first.
-    pub(crate) fn create(wanted: &Path) -> Result<Self, WitnessError> {
+    /// whichever suits first. It is removed when this value is dropped.
+    ///
+    /// # Errors
+    /// If none of the three suits.
+    pub fn create(wanted: &Path) -> Result<Self, WitnessError> {
         if LIBRARY.is_empty() {
             return Err(WitnessError::Unsupported);
         }
@@ -92,8 +95,15 @@ impl Home {
     }
 
     /// The library's path.
-    pub(crate) fn library(&self) -> PathBuf {
+    #[must_use]
+    pub fn library(&self) -> PathBuf {
         self.folder.path().join(NAME)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Makes the library follow every block from now on.

@@ -35,6 +35,8 @@ mod operators;
 mod program;
 mod proof;
 mod request;
+#[path = "../interpose/src/ring.rs"]
+pub mod ring;
 mod session;
 mod ticks;
 mod tracer;
@@ -42,6 +44,8 @@ mod tree;
 mod watchdog;
 
 pub use error::WitnessError;
+pub use home::Home;
+pub use layout::FUNCTIONS;
 pub use look::add_uncounted;
 pub use proof::ImageReport;
 pub use request::{Request, is_bookkeeping};

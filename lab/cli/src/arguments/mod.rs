@@ -6,6 +6,7 @@ mod manual;
 mod output;
 pub mod paging;
 mod race;
+mod record;
 mod report;
 mod survive;
 
@@ -23,6 +24,7 @@ pub use compare::CompareArguments;
 pub use manual::{CompletionsArguments, ManArguments};
 pub use output::{OutputArguments, STDOUT, is_stdout};
 pub use race::{RaceArguments, StoppingArguments};
+pub use record::RecordArguments;
 pub use report::{Form, PlotArguments, ReportArguments};
 pub use survive::SurviveArguments;
 
@@ -74,6 +76,9 @@ pub enum Action {
     /// Run a command under an allocator, without measuring
     #[command(after_help = examples::EXEC)]
     Exec(ExecArguments),
+    /// Record the allocations of a command into a trace
+    #[command(after_help = examples::RECORD)]
+    Record(RecordArguments),
     /// Examine this machine for what would bend a measurement
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArguments),

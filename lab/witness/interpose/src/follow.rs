@@ -6,55 +6,18 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::calls::{Call, Deed, asked, deed};
 use crate::layout::SIZES;
 use crate::record;
 use crate::shadow::{self, Block};
-use crate::slots::{self, Slot};
+use crate::slots;
 use crate::system;
 use crate::thread::{Thread, thread};
 
-/// Where a function has the size of the block that it makes.
-#[derive(Clone, Copy)]
-enum Size {
-    First,
-    Second,
-    Third,
-    FirstTimesSecond,
-    SecondTimesThird,
-}
-
-/// The effect of a function on blocks.
-#[derive(Clone, Copy)]
-enum Deed {
-    /// Returns a new block.
-    Makes(Size),
-    /// Stores the address of a new block where its first argument says, and returns 0.
-    Stores(Size),
-    /// Frees the block of its first argument.
-    Frees,
-    /// Frees the block of its first argument and returns a new one, or fails and does neither.
-    Resizes(Size),
-    Nothing,
-}
-
-const fn deed(index: usize) -> Deed {
-    match index {
-        0 | 9 | 10 | 14..=21 => Deed::Makes(Size::First),
-        1 => Deed::Makes(Size::FirstTimesSecond),
-        2 => Deed::Resizes(Size::Second),
-        3 => Deed::Resizes(Size::SecondTimesThird),
-        6 | 8 => Deed::Makes(Size::Second),
-        7 => Deed::Stores(Size::Third),
-        11 => Deed::Nothing,
-        _ => Deed::Frees,
-    }
-}
-
 /// One call on its way, as [`follow`] lays it out on the stack.
 #[repr(C)]
-struct Call {
-    arguments: [usize; 3],
-    slot: *const Slot,
+struct FollowedCall {
+    call: Call,
     /// The size of the block that the call frees, plus one; 0 where it frees none.
     old_size: u64,
     old_thread: u64,
@@ -62,7 +25,7 @@ struct Call {
     began: u64,
 }
 
-const _: () = assert!(size_of::<Call>() == 56);
+const _: () = assert!(size_of::<FollowedCall>() == 56);
 
 /// Passes a call on and notes its effect. An entry point jumps here with its slot in r11.
 #[cfg(target_arch = "x86_64")]
@@ -129,46 +92,34 @@ pub unsafe extern "C" fn follow() {
 }
 
 /// Takes the block that a call frees out of what is live, and returns the function to call.
-extern "C" fn before(call: &mut Call) -> usize {
-    let old = match deed(slots::index(call.slot)) {
-        Deed::Frees | Deed::Resizes(_) => forget(call.arguments[0]),
+extern "C" fn before(call: &mut FollowedCall) -> usize {
+    let old = match deed(slots::index(call.call.slot)) {
+        Deed::Frees | Deed::Resizes(_) => forget(call.call.arguments[0]),
         _ => None,
     };
     call.old_size = old.map_or(0, |block| block.size + 1);
     call.old_thread = old.map_or(0, |block| u64::from(block.thread));
     // SAFETY: the entry point has put the address of its slot there.
-    let next = unsafe { (*call.slot).target() };
-    call.began = system::ticks();
+    let next = unsafe { (*call.call.slot).target() };
+    call.began = system::fenced_ticks();
     next
 }
 
 /// Notes the effect of a call that has returned `result`, and returns that.
-extern "C" fn after(call: &Call, result: usize) -> usize {
-    note_time(system::ticks().wrapping_sub(call.began));
-    match deed(slots::index(call.slot)) {
-        Deed::Makes(size) if result != 0 => note(result, asked(size, call)),
+extern "C" fn after(call: &FollowedCall, result: usize) -> usize {
+    note_time(system::fenced_ticks().wrapping_sub(call.began));
+    match deed(slots::index(call.call.slot)) {
+        Deed::Makes(size) if result != 0 => note(result, asked(size, &call.call.arguments)),
         // An int of which the upper half of the register is not defined.
         Deed::Stores(size) if result as u32 == 0 => {
             // SAFETY: the function has stored an address there, since it succeeded.
-            let block = unsafe { *(call.arguments[0] as *const usize) };
-            note(block, asked(size, call));
+            let block = unsafe { *(call.call.arguments[0] as *const usize) };
+            note(block, asked(size, &call.call.arguments));
         }
-        Deed::Resizes(size) => resized(call, result, asked(size, call)),
+        Deed::Resizes(size) => resized(call, result, asked(size, &call.call.arguments)),
         _ => {}
     }
     result
-}
-
-fn asked(size: Size, call: &Call) -> u64 {
-    let [a, b, c] = call.arguments;
-    let bytes = match size {
-        Size::First => a,
-        Size::Second => b,
-        Size::Third => c,
-        Size::FirstTimesSecond => a.wrapping_mul(b),
-        Size::SecondTimesThird => b.wrapping_mul(c),
-    };
-    bytes as u64
 }
 
 /// Notes a new block.
@@ -210,7 +161,7 @@ fn forget(address: usize) -> Option<Block> {
 }
 
 /// A block was resized, or not, in which case it stays.
-fn resized(call: &Call, result: usize, size: u64) {
+fn resized(call: &FollowedCall, result: usize, size: u64) {
     if result != 0 {
         note(result, size);
     } else if call.old_size != 0 && size != 0 {
@@ -218,7 +169,7 @@ fn resized(call: &Call, result: usize, size: u64) {
             size: call.old_size - 1,
             thread: call.old_thread as u8,
         };
-        live(call.arguments[0], block);
+        live(call.call.arguments[0], block);
         record::followed().frees.fetch_sub(1, Ordering::Relaxed);
     }
 }

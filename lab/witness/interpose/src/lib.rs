@@ -10,7 +10,8 @@
 //! allocator, and so is one that the allocator serves without the runtime.
 //!
 //! In a second mode, [`follow`], it also notes sizes, live bytes and times. A call then passes
-//! through a function of this library.
+//! through a function of this library. In a third mode, [`recording`], it counts nothing and writes
+//! every call into a ring that a collector reads.
 
 // The witness's build script builds it without the standard library, so that it brings no other
 // object into the process. A build that unwinds, as of the whole workspace, needs its runtime.
@@ -20,14 +21,19 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+mod calls;
 mod elf;
 mod entry;
 mod fallback;
+mod folder;
 mod follow;
 mod late;
 mod layout;
 mod record;
+mod recording;
 mod resolve;
+mod ring;
+mod rings;
 mod shadow;
 mod slots;
 mod strings;
@@ -43,9 +49,16 @@ static BEGIN: extern "C" fn() = begin;
 
 extern "C" fn begin() {
     resolve::begin();
-    // SAFETY: the handler only stores to this library's own atomics. A child that is made without
+    // SAFETY: the handlers only store to this library's own atomics. A child that is made without
     // running handlers, as by vfork, counts in its parent's record.
-    unsafe { system::__register_atfork(None, None, Some(resolve::after_fork), null_mut()) };
+    unsafe {
+        system::__register_atfork(
+            Some(rings::before_fork),
+            None,
+            Some(resolve::after_fork),
+            null_mut(),
+        )
+    };
 }
 
 #[cfg(panic = "abort")]

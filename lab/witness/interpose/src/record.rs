@@ -1,12 +1,12 @@
 //! The record of this process: a file beside the library, mapped shared.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{addr_of_mut, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use crate::elf;
+use crate::folder;
 use crate::layout::{FOLLOW, FUNCTIONS, Followed, MAGIC, OBJECTS, OwnCalls, PATH_BYTES, Record};
-use crate::system::{self, ObjectInfo};
+use crate::ring::CONTROL;
+use crate::system;
 
 /// The record that calls are counted in; null until the first call.
 static RECORD: AtomicPtr<Record> = AtomicPtr::new(null_mut());
@@ -87,38 +87,47 @@ pub fn add_own_call(of: fn(&OwnCalls) -> &AtomicU64) {
     of(&followed().own).fetch_add(1, Ordering::Relaxed);
 }
 
-/// Whether blocks are to be followed; looked up once.
-pub fn is_following() -> bool {
-    static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
-    const UNKNOWN: u32 = 0;
-    const NO: u32 = 1;
-    const YES: u32 = 2;
-    if KNOWN.load(Ordering::Relaxed) == UNKNOWN {
-        let known = if is_asked_to_follow() { YES } else { NO };
-        KNOWN.store(known, Ordering::Relaxed);
-        if known == YES {
-            let ticks = system::calibrate();
-            followed().calibration.store(ticks, Ordering::Relaxed);
-        }
-    }
-    KNOWN.load(Ordering::Relaxed) == YES
+/// What the library does with calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Mode {
+    /// It counts them.
+    Counting = 1,
+    /// It counts them and follows every block.
+    Following = 2,
+    /// It writes them into rings, and keeps no record.
+    Recording = 3,
 }
 
-/// Whether the file that asks for it lies beside this library.
-fn is_asked_to_follow() -> bool {
-    let mut path = [0_u8; PATH_BYTES];
-    let Some(folder) = own_folder(&mut path) else {
-        return false;
-    };
-    let Some(place) = path.get_mut(folder..folder + FOLLOW.len() + 1) else {
-        return false;
-    };
-    place[..FOLLOW.len()].copy_from_slice(FOLLOW.as_bytes());
-    place[FOLLOW.len()] = 0;
-    // SAFETY: the path ends with a zero.
-    unsafe {
-        let file = system::open(path.as_ptr().cast(), system::O_CLOEXEC);
-        file >= 0 && system::close(file) == 0
+/// The mode that a file beside this library asks for; looked up once.
+pub fn mode() -> Mode {
+    static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
+    const UNKNOWN: u32 = 0;
+    const FOLLOWING: u32 = Mode::Following as u32;
+    const RECORDING: u32 = Mode::Recording as u32;
+    match KNOWN.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let mode = find_mode();
+            KNOWN.store(mode as u32, Ordering::Relaxed);
+            mode
+        }
+        FOLLOWING => Mode::Following,
+        RECORDING => Mode::Recording,
+        _ => Mode::Counting,
+    }
+}
+
+fn find_mode() -> Mode {
+    if folder::has(CONTROL.as_bytes()) {
+        Mode::Recording
+    } else if folder::has(FOLLOW.as_bytes()) {
+        current();
+        followed()
+            .calibration
+            .store(system::calibrate(), Ordering::Relaxed);
+        Mode::Following
+    } else {
+        Mode::Counting
     }
 }
 
@@ -134,131 +143,18 @@ pub unsafe fn discard(record: *mut Record) {
 }
 
 fn create() -> *mut Record {
-    let record = map().unwrap_or(PRIVATE.0.get().cast());
+    let mut digits = [0_u8; 20];
+    // SAFETY: no precondition.
+    let process = unsafe { system::getpid() }.unsigned_abs();
+    let name = folder::decimal(process.into(), &mut digits);
+    let mapped = folder::map(name, true, size_of::<Record>());
+    let record = mapped.unwrap_or(PRIVATE.0.get().cast()).cast::<Record>();
     // SAFETY: the record is mapped writable, zeroed, and known to this thread alone until now.
     unsafe {
-        (*record).process = u64::from(system::getpid().unsigned_abs());
+        (*record).process = u64::from(process);
         addr_of_mut!((*record).magic).write_volatile(MAGIC);
     }
     record
-}
-
-/// A file named after this process in the folder of this library, mapped.
-fn map() -> Option<*mut Record> {
-    let mut path = [0_u8; PATH_BYTES];
-    let folder = match FOLDER.length.load(Ordering::Acquire) {
-        0 => own_folder(&mut path)?,
-        known => known,
-    };
-    // SAFETY: one thread at a time makes a record, and only here is the folder touched.
-    unsafe {
-        let kept = FOLDER.path.get().cast::<u8>();
-        if FOLDER.length.swap(folder, Ordering::AcqRel) == 0 {
-            core::ptr::copy_nonoverlapping(path.as_ptr(), kept, folder);
-        } else {
-            core::ptr::copy_nonoverlapping(kept, path.as_mut_ptr(), folder);
-        }
-    }
-    let mut digits = [0_u8; 10];
-    // SAFETY: no precondition.
-    let mut rest = unsafe { system::getpid() }.unsigned_abs();
-    let mut first = digits.len();
-    while rest > 0 {
-        first -= 1;
-        digits[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    let name = &digits[first..];
-    path.get_mut(folder..folder + name.len())?
-        .copy_from_slice(name);
-    *path.get_mut(folder + name.len())? = 0;
-    let length = size_of::<Record>();
-    // SAFETY: the path ends with a zero; a file that was just made is given room before it is
-    // mapped, so that touching the mapping cannot fail for lack of space.
-    unsafe {
-        let path = path.as_ptr().cast::<c_char>();
-        let file = system::open(path, system::O_RDWR_CREAT_EXCL_CLOEXEC, 0o600_u32);
-        if file < 0 {
-            return None;
-        }
-        let room = system::fallocate(file, 0, 0, length as _) == 0 || fill(file, length);
-        let protection = system::PROT_READ_WRITE;
-        let address = if room {
-            system::mmap(null_mut(), length, protection, system::MAP_SHARED, file, 0)
-        } else {
-            usize::MAX as *mut c_void
-        };
-        system::close(file);
-        if address as usize == usize::MAX {
-            system::unlink(path);
-            return None;
-        }
-        Some(address.cast())
-    }
-}
-
-/// Gives a file room by writing zeros, for file systems that cannot give it otherwise, such as NFS.
-fn fill(file: c_int, length: usize) -> bool {
-    static ZEROS: [u8; 4096] = [0; 4096];
-    let mut left = length;
-    while left > 0 {
-        let part = left.min(ZEROS.len());
-        // SAFETY: the buffer holds at least `part` bytes.
-        let written = unsafe { system::write(file, ZEROS.as_ptr().cast(), part) };
-        if written <= 0 {
-            return false;
-        }
-        left -= written.unsigned_abs().min(left);
-    }
-    true
-}
-
-/// The folder of this library, kept for forked children, where another thread of the parent may
-/// have held the loader's lock.
-struct Kept {
-    path: core::cell::UnsafeCell<[u8; PATH_BYTES]>,
-    length: AtomicUsize,
-}
-
-// SAFETY: only the one thread that makes a record touches the path.
-unsafe impl Sync for Kept {}
-
-static FOLDER: Kept = Kept {
-    path: core::cell::UnsafeCell::new([0; PATH_BYTES]),
-    length: AtomicUsize::new(0),
-};
-
-struct Folder<'a> {
-    path: &'a mut [u8; PATH_BYTES],
-    length: Option<usize>,
-}
-
-/// Writes the folder of this library, with its last slash, and returns its length.
-fn own_folder(path: &mut [u8; PATH_BYTES]) -> Option<usize> {
-    let mut folder = Folder { path, length: None };
-    // SAFETY: `visit` reads the data as what is given here.
-    unsafe { system::dl_iterate_phdr(visit, (&raw mut folder).cast()) };
-    return folder.length;
-
-    unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_void) -> c_int {
-        // SAFETY: the loader gives a valid object, and `data` is the folder above.
-        let (object, folder) = unsafe { (&*object, &mut *data.cast::<Folder>()) };
-        let (low, span) = elf::extent(object);
-        if ((&raw const STATE) as usize).wrapping_sub(low) >= span {
-            return 0;
-        }
-        // SAFETY: the loader's names end with a zero.
-        let name = unsafe { CStr::from_ptr(object.name) }.to_bytes();
-        let length = name
-            .iter()
-            .rposition(|&byte| byte == b'/')
-            .map_or(0, |slash| slash + 1);
-        if length > 0 && length < PATH_BYTES {
-            folder.path[..length].copy_from_slice(&name[..length]);
-            folder.length = Some(length);
-        }
-        1
-    }
 }
 
 /// The place plus one under which the record names an object, or 0 where it has no room.

@@ -2,20 +2,18 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::addr_of_mut;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
 use crate::elf;
 use crate::fallback;
 use crate::follow;
 use crate::late;
-use crate::layout::{FUNCTIONS, Function, MALLOC, PATH_BYTES, Record};
-use crate::record;
+use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
+use crate::record::{self, Mode};
+use crate::recording;
+use crate::rings;
 use crate::slots::SLOTS;
 use crate::system::{self, ObjectInfo};
-
-/// Takes the counts that nobody wants, as a [`Function`] would.
-static IGNORED: [AtomicU64; size_of::<Function>() / 8] =
-    [const { AtomicU64::new(0) }; size_of::<Function>() / 8];
 
 /// A search through the loaded objects, in the order in which the loader searches them.
 struct Search {
@@ -99,8 +97,7 @@ fn fill(index: usize) {
             // The stand-in calls another function of this library, which counts.
             let slot = &SLOTS[index];
             let stand_in = fallback::for_function(FUNCTIONS[index]);
-            slot.counter
-                .store((&raw const IGNORED) as usize, Ordering::Relaxed);
+            slot.counter.store(0, Ordering::Relaxed);
             slot.counted_next.store(stand_in, Ordering::Relaxed);
             slot.next.store(stand_in, Ordering::Release);
         }
@@ -108,29 +105,29 @@ fn fill(index: usize) {
 }
 
 fn bind(index: usize, found: &Found) {
-    let record = record::current();
     let slot = &SLOTS[index];
     let path = &found.path[..found.path_length];
     let in_libc = path.ends_with(b"/libc.so.6");
     // glibc's reallocarray calls realloc by name, which counts.
     let counted = !(in_libc && FUNCTIONS[index] == "reallocarray");
-    // SAFETY: the record stays mapped, and its counters are only ever used as atomics.
-    unsafe {
-        (*record).functions[index].object = record::name_object(record, path);
-        let counter = addr_of_mut!((*record).functions[index].calls);
-        let counter = if counted {
-            counter as usize
-        } else {
-            (&raw const IGNORED) as usize
-        };
-        slot.counter.store(counter, Ordering::Relaxed);
-    }
     let is_runtime = contains(path, b"/libstdc++.so") || contains(path, b"/libc++.so");
-    // What is passed on to malloc by name is followed there.
-    let counted_next = match record::is_following() && counted && !is_runtime {
-        true => follow::follow as *const () as usize,
-        false => found.address,
+    let mode = record::mode();
+    let counter = match mode {
+        Mode::Recording => {
+            recording_begins(index, path);
+            0
+        }
+        Mode::Counting | Mode::Following => counter(index, path, counted),
     };
+    // What is passed on to malloc by name is followed there.
+    let counted_next = match mode {
+        _ if !counted || is_runtime => found.address,
+        Mode::Counting => found.address,
+        Mode::Following => follow::follow as *const () as usize,
+        Mode::Recording if recording::is_recorded(index) => recording::passage(index),
+        Mode::Recording => found.address,
+    };
+    slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);
     // glibc's own calls, as in strdup, are the program's: its slots share no object, and no call
     // comes from within it.
@@ -140,6 +137,25 @@ fn bind(index: usize, found: &Found) {
     slot.span
         .store(if in_libc { 0 } else { found.span }, Ordering::Relaxed);
     slot.next.store(found.address, Ordering::Release);
+}
+
+/// Names the object that serves a function in the record, and returns the function's counter; 0 if
+/// its calls are not counted.
+fn counter(index: usize, path: &[u8], counted: bool) -> usize {
+    let record = record::current();
+    // SAFETY: the record stays mapped, and its counters are only ever used as atomics.
+    unsafe {
+        (*record).functions[index].object = record::name_object(record, path);
+        let counter = addr_of_mut!((*record).functions[index].calls);
+        if counted { counter as usize } else { 0 }
+    }
+}
+
+fn recording_begins(index: usize, path: &[u8]) {
+    if index == MALLOC {
+        rings::set_server(path);
+    }
+    rings::begin();
 }
 
 fn contains(path: &[u8], part: &[u8]) -> bool {
@@ -163,7 +179,7 @@ pub fn begin() {
     let Some(first) = search(FUNCTIONS[MALLOC], true) else {
         return;
     };
-    if first.is_self {
+    if first.is_self || record::mode() == Mode::Recording {
         return;
     }
     let record = record::current();

@@ -13,7 +13,7 @@ pub struct Slot {
     /// and are not counted.
     pub low: AtomicUsize,
     pub span: AtomicUsize,
-    /// Their counter: the first word of a [`Function`].
+    /// Their counter: the first word of a [`Function`]; 0 where they are not counted.
     pub counter: AtomicUsize,
     /// Where counted calls go: there as well, or to the function that follows blocks.
     pub counted_next: AtomicUsize,

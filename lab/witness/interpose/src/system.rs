@@ -3,6 +3,7 @@
 use core::ffi::{c_char, c_int, c_long, c_void};
 
 pub const O_RDWR_CREAT_EXCL_CLOEXEC: c_int = 0o2 | 0o100 | 0o200 | 0o2_000_000;
+pub const O_RDWR_CLOEXEC: c_int = 0o2 | 0o2_000_000;
 pub const PROT_READ_WRITE: c_int = 1 | 2;
 pub const O_CLOEXEC: c_int = 0o2_000_000;
 pub const MAP_SHARED: c_int = 1;
@@ -10,10 +11,33 @@ pub const MAP_PRIVATE: c_int = 2;
 pub const MAP_ANONYMOUS: c_int = 0x20;
 pub const MAP_NORESERVE: c_int = 0x4000;
 pub const MADV_NOHUGEPAGE: c_int = 15;
+pub const MADV_DONTFORK: c_int = 10;
+pub const MADV_WIPEONFORK: c_int = 18;
+pub use numbers::*;
+
+/// Calls to the system by their numbers.
 #[cfg(target_arch = "x86_64")]
-pub const SYS_PTRACE: c_long = 101;
+mod numbers {
+    use core::ffi::c_long;
+    pub const SYS_PTRACE: c_long = 101;
+    pub const SYS_SIGPROCMASK: c_long = 14;
+    pub const SYS_NANOSLEEP: c_long = 35;
+    pub const SYS_KILL: c_long = 62;
+    pub const SYS_GETTID: c_long = 186;
+    pub const SYS_TGKILL: c_long = 234;
+}
+
+/// Calls to the system by their numbers.
 #[cfg(target_arch = "aarch64")]
-pub const SYS_PTRACE: c_long = 117;
+mod numbers {
+    use core::ffi::c_long;
+    pub const SYS_PTRACE: c_long = 117;
+    pub const SYS_SIGPROCMASK: c_long = 135;
+    pub const SYS_NANOSLEEP: c_long = 101;
+    pub const SYS_KILL: c_long = 129;
+    pub const SYS_GETTID: c_long = 178;
+    pub const SYS_TGKILL: c_long = 131;
+}
 pub const PT_LOAD: u32 = 1;
 pub const PT_DYNAMIC: u32 = 2;
 
@@ -72,6 +96,7 @@ unsafe extern "C" {
     pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     pub fn close(file: c_int) -> c_int;
     pub fn write(file: c_int, bytes: *const c_void, length: usize) -> isize;
+    pub fn readlink(path: *const c_char, target: *mut c_char, length: usize) -> isize;
     pub fn unlink(path: *const c_char) -> c_int;
     pub fn fallocate(file: c_int, mode: c_int, offset: c_long, length: c_long) -> c_int;
     pub fn mmap(
@@ -90,12 +115,37 @@ unsafe extern "C" {
     pub fn getpid() -> c_int;
     pub fn syscall(number: c_long, ...) -> c_long;
     pub fn sched_yield() -> c_int;
+    pub fn clock_gettime(clock: c_int, time: *mut i64) -> c_int;
     pub fn abort() -> !;
+}
+
+/// The processor's counter. Later stores of the thread are seen by others after it was read.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn ticks() -> u64 {
+    // SAFETY: every processor of this kind has the instruction.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// The processor's counter. Later stores of the thread are seen by others after it was read.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+pub fn ticks() -> u64 {
+    fenced_ticks()
+}
+
+/// Nanoseconds of a clock that never goes back.
+pub fn now() -> u64 {
+    const MONOTONIC: c_int = 1;
+    let mut time = [0_i64; 2];
+    // SAFETY: there is room for seconds and nanoseconds.
+    unsafe { clock_gettime(MONOTONIC, time.as_mut_ptr()) };
+    time[0].unsigned_abs() * 1_000_000_000 + time[1].unsigned_abs()
 }
 
 /// The processor's counter, once all instructions before are done.
 #[cfg(target_arch = "x86_64")]
-pub fn ticks() -> u64 {
+pub fn fenced_ticks() -> u64 {
     // SAFETY: every processor of this kind has both instructions.
     unsafe {
         core::arch::x86_64::_mm_lfence();
@@ -105,7 +155,7 @@ pub fn ticks() -> u64 {
 
 /// The processor's counter, once all instructions before are done.
 #[cfg(target_arch = "aarch64")]
-pub fn ticks() -> u64 {
+pub fn fenced_ticks() -> u64 {
     let ticks: u64;
     // SAFETY: reading the virtual counter touches nothing.
     unsafe { core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack)) };
@@ -120,9 +170,9 @@ pub fn calibrate() -> u64 {
     // Called through an address that the compiler does not know, as the followed functions are.
     let next: extern "C" fn(usize) -> usize = core::hint::black_box(nothing);
     let once = |_| {
-        let before = ticks();
+        let before = fenced_ticks();
         core::hint::black_box(next(1));
-        ticks().wrapping_sub(before)
+        fenced_ticks().wrapping_sub(before)
     };
     (0..256).map(once).min().unwrap_or(0)
 }

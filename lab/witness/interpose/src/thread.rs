@@ -1,5 +1,7 @@
 //! State of one thread: a thread-local variable that assembly can name.
 
+use crate::ring::Ring;
+
 /// State of one thread.
 #[repr(C)]
 pub struct Thread {
@@ -7,9 +9,13 @@ pub struct Thread {
     _last: [usize; 3],
     /// The number of the thread; 0 where it has none yet.
     pub number: u64,
+    /// The ring that the thread writes into; null where it has none yet.
+    pub ring: *const Ring,
+    /// The index from which on the ring may be full.
+    pub limit: u64,
 }
 
-const _: () = assert!(size_of::<Thread>() == 32);
+const _: () = assert!(size_of::<Thread>() == 48);
 
 // The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
 core::arch::global_asm!(
@@ -17,10 +23,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 32",
+    ".size heapdrome_last, 48",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 32",
+    ".zero 48",
     ".popsection",
 );
 

@@ -1,0 +1,149 @@
+//! `heapdrome record`: the allocations of a command as a trace.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitStatus;
+
+use heapdrome_recorder::{RecorderError, Request, Summary};
+use heapdrome_report::count;
+use heapdrome_schema::{Bytes, Nanoseconds};
+use heapdrome_system::interrupt;
+
+use crate::arguments::{RecordArguments, is_stdout};
+use crate::destinations::Destinations;
+use crate::exec;
+use crate::failure::Failure;
+use crate::folders::Folders;
+use crate::output;
+
+/// Runs a command and writes its allocations into a trace.
+///
+/// # Errors
+/// If the command cannot be run or fails, if nothing could be recorded, or if the trace cannot be
+/// written.
+pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
+    let target = &arguments.output;
+    check_target(target, arguments.force)?;
+    let mut environment = match &arguments.allocator {
+        Some(allocator) => exec::environment(allocator)?,
+        None => std::collections::BTreeMap::new(),
+    };
+    let preload = environment.remove("LD_PRELOAD").map(Into::into);
+    let folders = Folders::find()?;
+    let request = Request {
+        command: &arguments.command,
+        environment: environment.into_iter().collect(),
+        preload: preload.or_else(|| std::env::var_os("LD_PRELOAD")),
+        allocator: arguments.allocator.clone().unwrap_or_default(),
+        limit: arguments.limit,
+        version: env!("CARGO_PKG_VERSION"),
+        folder: folders.cache.root(),
+    };
+    let interrupted = interrupt::flag().map_err(Failure::machine)?;
+    let sink = Target {
+        path: target,
+        force: arguments.force,
+        file: None,
+    };
+    let summary = heapdrome_recorder::record(&request, sink, &interrupted);
+    let summary = summary.map_err(|error| match error {
+        RecorderError::CannotRun { program, source } => exec::cannot_run(&program, &source),
+        error => Failure::machine(error),
+    })?;
+    conclude(&summary, target)
+}
+
+fn check_target(target: &Path, force: bool) -> Result<(), Failure> {
+    if is_stdout(target) {
+        return Err(Failure::usage(
+            "the command may use standard output: name a file with -o",
+        ));
+    }
+    if target.exists() && !force {
+        let target = target.display();
+        return Err(Failure::Usage(format!(
+            "{target} exists: choose another file with -o, or overwrite it with --force"
+        )));
+    }
+    Destinations::one("-o", target).check(&[])
+}
+
+/// The file of the trace, which is made when its first byte is written.
+struct Target<'a> {
+    path: &'a Path,
+    force: bool,
+    file: Option<File>,
+}
+
+impl Write for Target<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => {
+                let mut options = OpenOptions::new();
+                options.write(true);
+                if self.force {
+                    options.create(true).truncate(true);
+                } else {
+                    options.create_new(true);
+                }
+                options.open(self.path)?
+            }
+        };
+        let written = file.write(bytes);
+        self.file = Some(file);
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
+    for bypass in &summary.bypassed {
+        output::tell(format_args!(
+            "process {} ({}) was not recorded: {}",
+            bypass.pid, bypass.program, bypass.reason
+        ));
+    }
+    if summary.gave_up > 0 {
+        output::tell(format_args!(
+            "{} of {} processes stopped recording before their end, since shared memory was full or \
+             the collector was stopped",
+            summary.gave_up, summary.processes
+        ));
+    }
+    if summary.processes == 0 {
+        let _ = std::fs::remove_file(target);
+        return Err(Failure::Usage(
+            "no process could be recorded: a program that is statically linked, or brings its own \
+             malloc, does not call one that can be replaced"
+                .to_owned(),
+        ));
+    }
+    let bytes = std::fs::metadata(target).map_or(0, |file| file.len());
+    let waited = match summary.waited.as_nanos() {
+        0 => String::new(),
+        _ => format!(
+            "; threads waited {} for the collector",
+            Nanoseconds::from(summary.waited)
+        ),
+    };
+    output::tell(format_args!(
+        "recorded {} of {} in {}: {}{waited}",
+        count(summary.operations, "call"),
+        count(u64::from(summary.processes), "process"),
+        target.display(),
+        Bytes(bytes),
+    ));
+    match summary.ending {
+        Some(ending) if !ending.success() => Err(Failure::Baseline(failure_of(ending))),
+        _ => Ok(()),
+    }
+}
+
+fn failure_of(ending: ExitStatus) -> String {
+    format!("the command failed: {ending}")
+}

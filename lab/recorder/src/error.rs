@@ -1,0 +1,39 @@
+//! Why a command cannot be recorded.
+
+use std::io;
+
+use heapdrome_trace::TraceError;
+use heapdrome_witness::WitnessError;
+
+/// Why a command cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecorderError {
+    /// The recording library has no place.
+    #[error(transparent)]
+    Home(#[from] WitnessError),
+    /// The command cannot be run.
+    #[error("cannot run {program}: {source}")]
+    CannotRun {
+        /// The command's first word.
+        program: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The trace cannot be written.
+    #[error("cannot write the trace: {0}")]
+    Trace(#[from] TraceError),
+    /// A call to the system failed.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was to be done.
+        action: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Says what was to be done when a call to the system failed.
+pub(crate) fn failed(action: &'static str) -> impl FnOnce(io::Error) -> RecorderError {
+    move |source| RecorderError::System { action, source }
+}

@@ -1,0 +1,315 @@
+//! One program of one process: its events in one order, with blocks in place of addresses.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use heapdrome_trace::{Operation, Record, Step, Thread, Time, TraceError, Writer};
+use heapdrome_witness::FUNCTIONS;
+use heapdrome_witness::ring::{Event, code};
+
+use crate::addresses::{Addresses, Block};
+use crate::clock::Clock;
+use crate::rings::{Resizing, Source};
+
+/// The function whose call stands for a free that is seen too late.
+const FREE: u8 = place("free");
+const REALLOC: u8 = place("realloc");
+const REALLOCARRAY: u8 = place("reallocarray");
+
+const fn place(name: &str) -> u8 {
+    let mut index = 0;
+    while index < FUNCTIONS.len() {
+        if is_same(FUNCTIONS[index].as_bytes(), name.as_bytes()) {
+            return index as u8;
+        }
+        index += 1;
+    }
+    panic!("no such function")
+}
+
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut index = 0;
+    while index < a.len() && index < b.len() && a[index] == b[index] {
+        index += 1;
+    }
+    a.len() == b.len() && index == a.len()
+}
+
+fn is_resize(function: u8) -> bool {
+    function == REALLOC || function == REALLOCARRAY
+}
+
+/// One program of one process.
+pub(crate) struct Image {
+    /// Its number in the trace.
+    pub number: u32,
+    /// Its number for the system.
+    pub pid: u32,
+    pub sources: Vec<Source>,
+    pub addresses: Addresses,
+    clock: Clock,
+    threads: u32,
+    next_block: u64,
+    time: Time,
+    /// Addresses whose free was written before it was seen, and how often.
+    owed: HashMap<u64, u32>,
+    /// Operations whose order was repaired.
+    pub repaired: u64,
+}
+
+impl Image {
+    pub(crate) fn new(number: u32, pid: u32, clock: Clock, addresses: Addresses) -> Self {
+        Self {
+            number,
+            pid,
+            sources: Vec::new(),
+            addresses,
+            clock,
+            threads: 0,
+            next_block: 0,
+            time: Time(0),
+            owed: HashMap::new(),
+            repaired: 0,
+        }
+    }
+
+    /// Writes all events before a stamp, in the order of their stamps; a thread's stay in theirs.
+    pub(crate) fn emit<W: Write>(
+        &mut self,
+        until: u64,
+        writer: &mut Writer<W>,
+    ) -> Result<(), TraceError> {
+        let mut sources = std::mem::take(&mut self.sources);
+        let mut result = Ok(());
+        while let Some((first, limit)) = earliest(&sources, until) {
+            let source = &mut sources[first];
+            while let Some(&event) = source.events.front()
+                && event.stamp <= limit
+            {
+                source.events.pop_front();
+                result = result.and_then(|()| self.event(source, event, writer));
+            }
+        }
+        self.sources = sources;
+        result
+    }
+
+    fn event<W: Write>(
+        &mut self,
+        source: &mut Source,
+        event: Event,
+        writer: &mut Writer<W>,
+    ) -> Result<(), TraceError> {
+        self.time = self.time.max(self.clock.time(event.stamp));
+        match event.code {
+            code::ALIGNMENT => {
+                source.alignment = event.address;
+                return Ok(());
+            }
+            code::THREAD => return self.thread(source, event.size as u32, writer),
+            _ => {}
+        }
+        if source.thread.is_none() {
+            let tid = source.ring().tid.load(std::sync::atomic::Ordering::Relaxed);
+            self.thread(source, tid, writer)?;
+        }
+        if let Some(operation) = self.operation(source, event, writer)? {
+            self.write(source, operation, writer)?;
+        }
+        Ok(())
+    }
+
+    /// The following events of a ring are of another thread.
+    fn thread<W: Write>(
+        &mut self,
+        source: &mut Source,
+        tid: u32,
+        writer: &mut Writer<W>,
+    ) -> Result<(), TraceError> {
+        let (process, thread, time) = (self.number, self.threads, self.time);
+        self.threads += 1;
+        source.thread = Some(thread);
+        source.resizing.clear();
+        writer.record(Record::Thread(Thread {
+            process,
+            thread,
+            tid,
+            time,
+        }))
+    }
+
+    fn write<W: Write>(
+        &mut self,
+        source: &Source,
+        operation: Operation,
+        writer: &mut Writer<W>,
+    ) -> Result<(), TraceError> {
+        self.next_block += u64::from(operation.makes_block());
+        let thread = source.thread.unwrap_or_default();
+        writer.operation(
+            self.number,
+            Step {
+                thread,
+                time: self.time,
+                operation,
+            },
+        )
+    }
+
+    fn operation<W: Write>(
+        &mut self,
+        source: &mut Source,
+        event: Event,
+        writer: &mut Writer<W>,
+    ) -> Result<Option<Operation>, TraceError> {
+        let Event { address, size, .. } = event;
+        let function = event.code % code::FREED;
+        if event.code < code::FREED {
+            return self.made(source, function, event, writer).map(Some);
+        }
+        if event.code < code::FAILED {
+            return Ok(self.freed(source, function, address));
+        }
+        let alignment = std::mem::take(&mut source.alignment);
+        let resizing = if is_resize(function) {
+            source.resizing.pop()
+        } else {
+            None
+        };
+        Ok(Some(match resizing {
+            // realloc to 0 bytes has freed the block.
+            Some(Resizing { block, .. }) if size == 0 => free(function, block),
+            Some(Resizing { address, block, .. }) => {
+                // It stays where it is.
+                if let Some(block) = block {
+                    self.addresses.insert(address, block);
+                }
+                Operation::Fail {
+                    function,
+                    size,
+                    alignment,
+                }
+            }
+            None => Operation::Fail {
+                function,
+                size,
+                alignment,
+            },
+        }))
+    }
+
+    /// A block was returned.
+    fn made<W: Write>(
+        &mut self,
+        source: &mut Source,
+        function: u8,
+        event: Event,
+        writer: &mut Writer<W>,
+    ) -> Result<Operation, TraceError> {
+        let Event { address, size, .. } = event;
+        let alignment = std::mem::take(&mut source.alignment);
+        let resizing = if is_resize(function) {
+            source.resizing.pop()
+        } else {
+            None
+        };
+        if let Some(old) = self.addresses.remove(&address)
+            && let Some(block) = old.number
+        {
+            // Its free was stamped before, and will be seen later.
+            self.repaired += 1;
+            *self.owed.entry(address).or_default() += 1;
+            self.write(
+                source,
+                Operation::Free {
+                    function: FREE,
+                    block,
+                },
+                writer,
+            )?;
+        }
+        let operation = match resizing
+            .and_then(|it| it.block)
+            .and_then(|block| block.number)
+        {
+            Some(block) => Operation::Resize {
+                function,
+                size,
+                block,
+            },
+            None => Operation::Make {
+                function,
+                size,
+                alignment,
+            },
+        };
+        self.addresses.insert(
+            address,
+            Block {
+                number: Some(self.next_block),
+                size,
+            },
+        );
+        Ok(operation)
+    }
+
+    /// A block is freed, or about to be resized.
+    fn freed(&mut self, source: &mut Source, function: u8, address: u64) -> Option<Operation> {
+        if address == 0 {
+            return Some(Operation::FreeNull { function });
+        }
+        if let Some(owed) = self.owed.get_mut(&address) {
+            *owed -= 1;
+            if *owed == 0 {
+                self.owed.remove(&address);
+            }
+            return None;
+        }
+        let block = self.addresses.remove(&address);
+        if is_resize(function) {
+            source.resizing.push(Resizing { address, block });
+            return None;
+        }
+        Some(free(function, block))
+    }
+}
+
+/// The source whose next event is the earliest, and the stamp up to which its events come before
+/// those of all others; `None` if no event is earlier than `until`.
+fn earliest(sources: &[Source], until: u64) -> Option<(usize, u64)> {
+    let mut first: Option<(usize, u64)> = None;
+    let mut limit = until;
+    for (place, source) in sources.iter().enumerate() {
+        let Some(stamp) = source.events.front().map(|event| event.stamp) else {
+            continue;
+        };
+        if stamp > until {
+            continue;
+        }
+        match first {
+            Some((_, earliest)) if earliest <= stamp => limit = limit.min(stamp),
+            _ => {
+                limit = limit.min(first.map_or(until, |(_, stamp)| stamp));
+                first = Some((place, stamp));
+            }
+        }
+    }
+    first.map(|(place, _)| (place, limit))
+}
+
+fn free(function: u8, block: Option<Block>) -> Operation {
+    match block {
+        Some(Block {
+            number: Some(block),
+            ..
+        }) => Operation::Free { function, block },
+        Some(Block { number: None, size }) => Operation::FreeForeign {
+            function,
+            size: Some(size),
+        },
+        None => Operation::FreeForeign {
+            function,
+            size: None,
+        },
+    }
+}

@@ -1,0 +1,139 @@
+//! What the system says of the recorded processes.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// Memory and work of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Bytes of anonymous memory that are resident.
+    pub resident: u64,
+    /// Page faults that needed no reading.
+    pub minor_faults: u64,
+    /// Processor time in nanoseconds.
+    pub processor_time: u64,
+}
+
+fn folder(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}"))
+}
+
+/// The fields of `/proc/PID/stat` behind the program's name.
+fn stat(pid: u32) -> Option<Vec<String>> {
+    let text = std::fs::read_to_string(folder(pid).join("stat")).ok()?;
+    // The name may hold anything, a closing parenthesis included.
+    let (_, fields) = text.rsplit_once(") ")?;
+    Some(fields.split(' ').map(str::to_owned).collect())
+}
+
+/// Whether a process is there and has not ended.
+pub(crate) fn lives(pid: u32) -> bool {
+    stat(pid).is_some_and(|fields| !matches!(fields[0].as_str(), "Z" | "X"))
+}
+
+/// The number of this process's namespace of process numbers; 0 if unknown.
+pub(crate) fn namespace() -> u64 {
+    let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let digits: String = link
+        .to_string_lossy()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect();
+    digits.parse().unwrap_or_default()
+}
+
+/// The memory and work of a process.
+pub(crate) fn usage(pid: u32) -> Option<Usage> {
+    let fields = stat(pid)?;
+    let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
+    let pages = std::fs::read_to_string(folder(pid).join("statm")).ok()?;
+    let mut pages = pages
+        .split(' ')
+        .skip(1)
+        .map_while(|word| word.parse::<u64>().ok());
+    let (resident, shared) = (pages.next()?, pages.next()?);
+    Some(Usage {
+        resident: resident.saturating_sub(shared) * page_bytes(),
+        minor_faults: number(7)?,
+        processor_time: (number(11)? + number(12)?) * 1_000_000_000 / clock_ticks(),
+    })
+}
+
+/// Bytes of a page.
+pub(crate) fn page_bytes() -> u64 {
+    // SAFETY: no precondition.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.unsigned_abs()
+}
+
+fn clock_ticks() -> u64 {
+    // SAFETY: no precondition.
+    unsafe { libc::sysconf(libc::_SC_CLK_TCK) }
+        .unsigned_abs()
+        .max(1)
+}
+
+/// The executable of a process.
+pub(crate) fn program(pid: u32) -> Option<String> {
+    let path = std::fs::read_link(folder(pid).join("exe")).ok()?;
+    Some(path.to_string_lossy().into_owned())
+}
+
+/// All processes that a process has started, and those that they have.
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut waiting = vec![pid];
+    let mut seen = HashSet::from([pid]);
+    while let Some(pid) = waiting.pop() {
+        let Ok(tasks) = std::fs::read_dir(folder(pid).join("task")) else {
+            continue;
+        };
+        for task in tasks.flatten() {
+            let children = std::fs::read_to_string(task.path().join("children"));
+            let children = children.unwrap_or_default();
+            for child in children
+                .split_whitespace()
+                .filter_map(|word| word.parse().ok())
+            {
+                if seen.insert(child) {
+                    found.push(child);
+                    waiting.push(child);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether a process has loaded the library, and if not why, as far as can be seen.
+pub(crate) fn loaded(pid: u32, library: &Path) -> Loaded {
+    let proc = folder(pid);
+    let Ok(maps) = std::fs::read_to_string(proc.join("maps")) else {
+        return Loaded::Unknown;
+    };
+    if maps.is_empty() {
+        return Loaded::Unknown;
+    }
+    if maps.contains(&*library.to_string_lossy()) {
+        return Loaded::Yes;
+    }
+    if !maps.contains("/ld-") {
+        return Loaded::No("it is statically linked");
+    }
+    let environment = std::fs::read(proc.join("environ")).unwrap_or_default();
+    let library = library.to_string_lossy();
+    let preloads = String::from_utf8_lossy(&environment).contains(&*library);
+    Loaded::No(if preloads {
+        "its loader ignored LD_PRELOAD, as it does where a program gets other rights"
+    } else {
+        "its environment has no LD_PRELOAD"
+    })
+}
+
+/// Whether a process has loaded the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loaded {
+    Yes,
+    No(&'static str),
+    /// The process has ended, or belongs to somebody else.
+    Unknown,
+}

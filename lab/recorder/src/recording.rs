@@ -1,0 +1,262 @@
+//! A recording, from the command's start to the complete trace.
+
+use std::ffi::OsString;
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use heapdrome_system::interrupt;
+use heapdrome_trace::{Bypass, Recording, TraceError, Writer};
+use heapdrome_witness::ring::{CONTROL, Control};
+use heapdrome_witness::{FUNCTIONS, Home};
+
+use crate::clock::Clock;
+use crate::collector::{Closing, Collector, Counts};
+use crate::error::{RecorderError, failed};
+use crate::process;
+use crate::shared::Shared;
+
+/// Pause of the collector when a round found nothing.
+const PAUSE: Duration = Duration::from_micros(500);
+
+/// Operations of a round after which the next follows at once.
+const BUSY: u64 = 1000;
+
+/// What is to be recorded.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The command with its arguments.
+    pub command: &'a [String],
+    /// Variables that are set for the command, `LD_PRELOAD` apart.
+    pub environment: Vec<(String, String)>,
+    /// What `LD_PRELOAD` names behind the recording library.
+    pub preload: Option<OsString>,
+    /// The allocator as the user named it; empty if none was asked for.
+    pub allocator: String,
+    /// Ends the recording, not the command, after this time.
+    pub limit: Option<Duration>,
+    /// The version of heapdrome.
+    pub version: &'a str,
+    /// Where the recording library may lie if shared memory does not suit.
+    pub folder: &'a Path,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Summary {
+    /// Number of recorded processes.
+    pub processes: u32,
+    /// Number of calls.
+    pub operations: u64,
+    /// Calls whose order had to be repaired.
+    pub repaired: u64,
+    /// For how long threads waited for the collector, added up.
+    pub waited: Duration,
+    /// Number of processes whose recording stopped before their end.
+    pub gave_up: u32,
+    /// Processes that were not recorded.
+    pub bypassed: Vec<Bypass>,
+    /// How the command ended; `None` if the recording's time was over before.
+    pub ending: Option<ExitStatus>,
+}
+
+/// Runs a command and writes the allocations of all its processes to `sink` until the last of them
+/// has ended, the time is over, or `interrupted` is raised and the command has ended.
+///
+/// # Errors
+/// If the command cannot be run or the trace cannot be written. The command goes on in the latter
+/// case, and is waited for.
+pub fn record<W: Write>(
+    request: &Request<'_>,
+    sink: W,
+    interrupted: &AtomicBool,
+) -> Result<Summary, RecorderError> {
+    let home = Home::create(request.folder)?;
+    let control = make_control(&home).map_err(failed("share memory with the command"))?;
+    let clock = Clock::start();
+    adopt_orphans().map_err(failed("wait for daemons"))?;
+    let leader = start(request, &home.library())?;
+    let mut tree = Tree {
+        leader,
+        ending: None,
+        is_empty: false,
+    };
+    // Nothing is written before the command runs: one that cannot be run leaves no trace.
+    let parts = Parts {
+        home: &home,
+        control,
+        clock,
+    };
+    let counts = write(request, sink, parts, &mut tree, interrupted);
+    tree.wait_for_leader();
+    Ok(summary(counts?, tree.ending))
+}
+
+/// What a recording needs besides its request.
+struct Parts<'a> {
+    home: &'a Home,
+    control: Shared<Control>,
+    clock: Clock,
+}
+
+fn write<W: Write>(
+    request: &Request<'_>,
+    sink: W,
+    parts: Parts<'_>,
+    tree: &mut Tree,
+    interrupted: &AtomicBool,
+) -> Result<Counts, TraceError> {
+    let Parts {
+        home,
+        control,
+        clock,
+    } = parts;
+    let control = Closing(control);
+    let writer = Writer::new(sink, &description(request))?;
+    let mut collector = Collector::new(control, home.folder(), home.library(), clock, writer);
+    collect(&mut collector, tree, request.limit, interrupted)?;
+    Ok(collector.finish_all()?.1)
+}
+
+fn summary(counts: Counts, ending: Option<ExitStatus>) -> Summary {
+    Summary {
+        processes: counts.processes,
+        operations: counts.operations,
+        repaired: counts.repaired,
+        waited: Duration::from_nanos(counts.waited),
+        gave_up: counts.gave_up,
+        bypassed: counts.bypassed,
+        ending,
+    }
+}
+
+fn collect<W: Write>(
+    collector: &mut Collector<W>,
+    tree: &mut Tree,
+    limit: Option<Duration>,
+    interrupted: &AtomicBool,
+) -> Result<(), TraceError> {
+    let end = limit.map(|limit| Instant::now() + limit);
+    loop {
+        tree.reap();
+        let drained = collector.round()?;
+        let over = end.is_some_and(|end| Instant::now() >= end);
+        let done = tree.is_empty && !collector.is_recording();
+        if over || done || (interrupt::raised(interrupted) && tree.ending.is_some()) {
+            return Ok(());
+        }
+        if drained < BUSY {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// The file by which processes know that they are recorded.
+fn make_control(home: &Home) -> io::Result<Shared<Control>> {
+    let path = home.folder().join(CONTROL);
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)?;
+    file.set_len(process::page_bytes())?;
+    // SAFETY: no precondition.
+    if unsafe { libc::geteuid() } == 0 {
+        // Root's programs may drop to another user before they first allocate.
+        file.set_permissions(Permissions::from_mode(0o666))?;
+    }
+    let control = Shared::<Control>::map(&file)?;
+    control
+        .collector
+        .store(std::process::id(), Ordering::Relaxed);
+    Ok(control)
+}
+
+fn description(request: &Request<'_>) -> Recording {
+    let began = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Recording {
+        functions: FUNCTIONS.map(str::to_owned).to_vec(),
+        command: request.command.to_vec(),
+        allocator: request.allocator.clone(),
+        began: began.as_nanos() as u64,
+        heapdrome: request.version.to_owned(),
+        page_bytes: process::page_bytes(),
+    }
+}
+
+fn start(request: &Request<'_>, library: &Path) -> Result<u32, RecorderError> {
+    let mut preload = library.as_os_str().to_owned();
+    if let Some(more) = &request.preload {
+        preload.push(":");
+        preload.push(more);
+    }
+    let program = &request.command[0];
+    let child = Command::new(program)
+        .args(&request.command[1..])
+        .envs(
+            request
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        )
+        .env("LD_PRELOAD", preload)
+        .spawn();
+    let cannot = |source| RecorderError::CannotRun {
+        program: program.clone(),
+        source,
+    };
+    child.map(|child| child.id()).map_err(cannot)
+}
+
+/// Makes this process the parent of those whose own parent ends, so that it can wait for daemons.
+fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: the call takes a number and touches no memory.
+    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1_u64, 0_u64, 0_u64, 0_u64) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The processes of the command.
+struct Tree {
+    leader: u32,
+    ending: Option<ExitStatus>,
+    /// Whether all have ended.
+    is_empty: bool,
+}
+
+impl Tree {
+    /// Takes the endings of processes.
+    fn reap(&mut self) {
+        loop {
+            let mut status = 0;
+            // SAFETY: there is room for the status. All children of this process are the
+            // command's: heapdrome starts no other while it records.
+            match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+                0 => return,
+                -1 => {
+                    self.is_empty = true;
+                    return;
+                }
+                pid if pid.unsigned_abs() == self.leader => {
+                    self.ending = Some(ExitStatus::from_raw(status));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn wait_for_leader(&mut self) {
+        while self.ending.is_none() && !self.is_empty {
+            self.reap();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Files that the recorded processes map, too.
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+
+/// A type whose value in shared memory may be read at any time: every bit pattern is valid, and
+/// what others write meanwhile is atomic or was written before the file could be found.
+///
+/// # Safety
+/// The type is as described.
+pub(crate) unsafe trait Shareable {}
+
+// SAFETY: all fields are atomics.
+unsafe impl Shareable for heapdrome_witness::ring::Control {}
+
+// SAFETY: atomics, besides integers that are written before the magic, without which a ring is
+// not read ([`crate::rings`]).
+unsafe impl Shareable for heapdrome_witness::ring::Ring {}
+
+/// A value in a file, mapped shared.
+#[derive(Debug)]
+pub(crate) struct Shared<T: Shareable>(NonNull<T>);
+
+impl<T: Shareable> Shared<T> {
+    /// Maps a file.
+    ///
+    /// # Errors
+    /// If the file is too short or cannot be mapped.
+    pub(crate) fn map(file: &File) -> io::Result<Self> {
+        let length = size_of::<T>();
+        if file.metadata()?.len() < length as u64 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping disturbs nothing; the file is long enough and never shortened.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                protection,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        match NonNull::new(address.cast::<T>()) {
+            Some(value) if address != libc::MAP_FAILED => Ok(Self(value)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl<T: Shareable> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the mapping has room for a `T` and stays until the value is dropped; see
+        // `Shareable` for what others write.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T: Shareable> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and no reference outlives the value.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<T>()) };
+    }
+}

@@ -1,0 +1,64 @@
+//! The effect of each function of the allocation ABI on blocks.
+
+use crate::slots::Slot;
+
+/// Where a function has the size of the block that it makes.
+#[derive(Clone, Copy)]
+pub enum Size {
+    First,
+    Second,
+    Third,
+    FirstTimesSecond,
+    SecondTimesThird,
+}
+
+/// The effect of a function on blocks.
+#[derive(Clone, Copy)]
+pub enum Deed {
+    /// Returns a new block.
+    Makes(Size),
+    /// Stores the address of a new block where its first argument says, and returns 0.
+    Stores(Size),
+    /// Frees the block of its first argument.
+    Frees,
+    /// Frees the block of its first argument and returns a new one, or fails and does neither.
+    Resizes(Size),
+    Nothing,
+}
+
+/// The effect of the function at a place of [`FUNCTIONS`](crate::layout::FUNCTIONS).
+pub const fn deed(index: usize) -> Deed {
+    match index {
+        0 | 9 | 10 | 14..=21 => Deed::Makes(Size::First),
+        1 => Deed::Makes(Size::FirstTimesSecond),
+        2 => Deed::Resizes(Size::Second),
+        3 => Deed::Resizes(Size::SecondTimesThird),
+        6 | 8 => Deed::Makes(Size::Second),
+        7 => Deed::Stores(Size::Third),
+        11 => Deed::Nothing,
+        _ => Deed::Frees,
+    }
+}
+
+/// One call on its way, as [`record`](crate::recording::record) lays it out on the stack. The first
+/// three arguments are all that any of the functions has.
+#[repr(C)]
+pub struct Call {
+    /// The arguments.
+    pub arguments: [usize; 3],
+    /// The slot of the function.
+    pub slot: *const Slot,
+}
+
+/// Bytes that a call asks for.
+pub fn asked(size: Size, arguments: &[usize; 3]) -> u64 {
+    let [a, b, c] = *arguments;
+    let bytes = match size {
+        Size::First => a,
+        Size::Second => b,
+        Size::Third => c,
+        Size::FirstTimesSecond => a.wrapping_mul(b),
+        Size::SecondTimesThird => b.wrapping_mul(c),
+    };
+    bytes as u64
+}

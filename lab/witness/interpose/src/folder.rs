@@ -1,0 +1,167 @@
+//! The folder of this library, and the files beside it.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::elf;
+use crate::layout::PATH_BYTES;
+use crate::system::{self, ObjectInfo};
+
+/// The folder of this library, kept for forked children, where another thread of the parent may
+/// have held the loader's lock.
+struct Kept {
+    path: core::cell::UnsafeCell<[u8; PATH_BYTES]>,
+    length: core::cell::UnsafeCell<usize>,
+    state: AtomicU32,
+}
+
+const EMPTY: u32 = 0;
+const WRITING: u32 = 1;
+const READY: u32 = 2;
+
+// SAFETY: one thread writes, after it has set `WRITING`; others read after `READY`.
+unsafe impl Sync for Kept {}
+
+static KEPT: Kept = Kept {
+    path: core::cell::UnsafeCell::new([0; PATH_BYTES]),
+    length: core::cell::UnsafeCell::new(0),
+    state: AtomicU32::new(EMPTY),
+};
+
+/// Writes the path of a file beside this library, ended by a zero.
+fn beside(name: &[u8], path: &mut [u8; PATH_BYTES]) -> Option<()> {
+    let state = &KEPT.state;
+    // Acquire pairs with the release below: path and length are there.
+    let folder = if state.load(Ordering::Acquire) == READY {
+        // SAFETY: see `Kept`.
+        unsafe {
+            path.copy_from_slice(&*KEPT.path.get());
+            *KEPT.length.get()
+        }
+    } else {
+        let folder = own_folder(path)?;
+        let claimed = state.compare_exchange(EMPTY, WRITING, Ordering::Relaxed, Ordering::Relaxed);
+        if claimed.is_ok() {
+            // SAFETY: see `Kept`.
+            unsafe {
+                (&mut *KEPT.path.get()).copy_from_slice(path);
+                *KEPT.length.get() = folder;
+            }
+            state.store(READY, Ordering::Release);
+        }
+        folder
+    };
+    path.get_mut(folder..folder + name.len())?
+        .copy_from_slice(name);
+    *path.get_mut(folder + name.len())? = 0;
+    Some(())
+}
+
+/// Whether a file of this name lies beside this library.
+pub fn has(name: &[u8]) -> bool {
+    let mut path = [0_u8; PATH_BYTES];
+    // SAFETY: the path ends with a zero.
+    beside(name, &mut path).is_some()
+        && unsafe {
+            let file = system::open(path.as_ptr().cast(), system::O_CLOEXEC);
+            file >= 0 && system::close(file) == 0
+        }
+}
+
+/// A file beside this library, mapped shared; one that does not exist yet if it is `new`.
+pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
+    let mut path = [0_u8; PATH_BYTES];
+    beside(name, &mut path)?;
+    let flags = if new {
+        system::O_RDWR_CREAT_EXCL_CLOEXEC
+    } else {
+        system::O_RDWR_CLOEXEC
+    };
+    // SAFETY: the path ends with a zero; a file that was just made is given room before it is
+    // mapped, so that touching the mapping cannot fail for lack of space.
+    unsafe {
+        let path = path.as_ptr().cast::<c_char>();
+        let file = system::open(path, flags, 0o600_u32);
+        if file < 0 {
+            return None;
+        }
+        let room = !new || system::fallocate(file, 0, 0, length as _) == 0 || fill(file, length);
+        let protection = system::PROT_READ_WRITE;
+        let address = if room {
+            system::mmap(null_mut(), length, protection, system::MAP_SHARED, file, 0)
+        } else {
+            usize::MAX as *mut c_void
+        };
+        system::close(file);
+        if address as usize == usize::MAX {
+            if new {
+                system::unlink(path);
+            }
+            return None;
+        }
+        Some(address)
+    }
+}
+
+/// The decimal digits of a number.
+pub fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return &digits[first..];
+        }
+    }
+}
+
+/// Gives a file room by writing zeros, for file systems that cannot give it otherwise, such as NFS.
+fn fill(file: c_int, length: usize) -> bool {
+    static ZEROS: [u8; 4096] = [0; 4096];
+    let mut left = length;
+    while left > 0 {
+        let part = left.min(ZEROS.len());
+        // SAFETY: the buffer holds at least `part` bytes.
+        let written = unsafe { system::write(file, ZEROS.as_ptr().cast(), part) };
+        if written <= 0 {
+            return false;
+        }
+        left -= written.unsigned_abs().min(left);
+    }
+    true
+}
+
+struct Folder<'a> {
+    path: &'a mut [u8; PATH_BYTES],
+    length: Option<usize>,
+}
+
+/// Writes the folder of this library, with its last slash, and returns its length.
+fn own_folder(path: &mut [u8; PATH_BYTES]) -> Option<usize> {
+    let mut folder = Folder { path, length: None };
+    // SAFETY: `visit` reads the data as what is given here.
+    unsafe { system::dl_iterate_phdr(visit, (&raw mut folder).cast()) };
+    return folder.length;
+
+    unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the loader gives a valid object, and `data` is the folder above.
+        let (object, folder) = unsafe { (&*object, &mut *data.cast::<Folder>()) };
+        let (low, span) = elf::extent(object);
+        if ((&raw const KEPT) as usize).wrapping_sub(low) >= span {
+            return 0;
+        }
+        // SAFETY: the loader's names end with a zero.
+        let name = unsafe { CStr::from_ptr(object.name) }.to_bytes();
+        let length = name
+            .iter()
+            .rposition(|&byte| byte == b'/')
+            .map_or(0, |slash| slash + 1);
+        if length > 0 && length < PATH_BYTES {
+            folder.path[..length].copy_from_slice(&name[..length]);
+            folder.length = Some(length);
+        }
+        1
+    }
+}

@@ -1,0 +1,170 @@
+//! Rings: how recorded calls reach the collector. Shared memory of the recorded processes and of
+//! the collector, which both compile this file.
+//!
+//! Every thread writes into a ring of its own, and the collector alone reads it. An entry is
+//! reserved by one instruction, so that a signal handler which allocates takes the next one. It is
+//! valid once its last word carries the number of the current lap: what a killed thread has begun
+//! to write is never taken for an entry, and nothing has to be published.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The name of the file that holds a [`Control`]. It makes the library record.
+pub const CONTROL: &str = "recording";
+
+/// Begins the names of files that hold a [`Ring`].
+pub const PREFIX: &str = "ring-";
+
+/// The first word of a ring that is ready to be read.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring01");
+
+/// Number of entries of a ring: at 10 million calls a second they last 3 ms.
+pub const ENTRIES: u64 = 1 << 15;
+
+/// Bytes for the path of the object that serves malloc, its terminating zero included.
+pub const PATH_BYTES: usize = 1024;
+
+/// Codes of entries. A function's number is added to the first three.
+pub mod code {
+    /// The function returned the block at the entry's address, of the entry's size.
+    pub const MADE: u8 = 0;
+    /// The function was called to free the block at the entry's address.
+    pub const FREED: u8 = 64;
+    /// The function returned no block.
+    pub const FAILED: u8 = 128;
+    /// The entry's address is the alignment that the next entry's call asked for.
+    pub const ALIGNMENT: u8 = 192;
+    /// The following entries are of the thread whose number is the entry's size.
+    pub const THREAD: u8 = 193;
+}
+
+/// What the collector and all recorded processes share.
+#[repr(C)]
+pub struct Control {
+    /// The collector adds to it several times a second.
+    pub beat: AtomicU64,
+    /// The collector's process.
+    pub collector: AtomicU32,
+    /// Not 0: the recording is over, and nobody reads the rings.
+    pub closed: AtomicU32,
+    /// Number of rings that were made.
+    pub rings: AtomicU32,
+    /// Number of threads that could not get a ring.
+    pub without_ring: AtomicU32,
+}
+
+/// One recorded operation.
+#[repr(C)]
+pub struct Entry {
+    /// The processor's counter.
+    /// The processor's counter.
+    pub stamp: AtomicU64,
+    /// Bytes, or what the code says.
+    pub size: AtomicU64,
+    /// Address (48 bits), code (8 bits), lap (8 bits). Written last.
+    pub tag: AtomicU64,
+}
+
+/// Bits of an address, and the place of the code in a tag.
+pub const ADDRESS_BITS: u32 = 48;
+/// The place of the lap in a tag.
+pub const LAP_SHIFT: u32 = 56;
+
+/// An entry as it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The processor's counter.
+    pub stamp: u64,
+    /// Bytes, or what the code says.
+    pub size: u64,
+    /// An address, or what the code says.
+    pub address: u64,
+    /// The sum of a code and a function's number.
+    pub code: u8,
+}
+
+/// A ring.
+#[repr(C)]
+pub struct Ring {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// The process, as it names itself.
+    pub pid: u32,
+    /// The thread that writes, as it names itself.
+    pub tid: AtomicU32,
+    /// Tells apart all programs of all processes: the processor's counter when it began.
+    pub image: u64,
+    /// The image that this one was forked from; 0 for an executed program.
+    pub parent: u64,
+    /// The processor's counter when it was forked.
+    pub forked: u64,
+    /// The process's namespace of process numbers: the number of its file; 0 if unknown.
+    pub namespace: u64,
+    /// Nanoseconds for which its threads waited until it was read.
+    pub waited: AtomicU64,
+    /// Not 0: its process has stopped recording.
+    pub gave_up: AtomicU32,
+    /// The process's next ring, in its own addresses.
+    pub next: usize,
+    /// The path of the object that serves malloc, ended by a zero.
+    pub server: [u8; PATH_BYTES],
+    /// Index of the next entry to reserve.
+    pub reserved: Line,
+    /// Index of the next entry to read.
+    pub taken: Line,
+    /// The entries.
+    pub entries: [Entry; ENTRIES as usize],
+}
+
+/// A word in a cache line of its own: the thread writes one of them and the collector another.
+#[repr(C, align(128))]
+pub struct Line(pub AtomicU64);
+
+/// The number of the lap in which an entry lies.
+pub const fn lap(index: u64) -> u64 {
+    // The memory of a new ring is zero: the first lap is 1.
+    ((index / ENTRIES) + 1) & 0xff
+}
+
+impl Ring {
+    /// Reserves an entry for the calling thread, the only one that writes here.
+    #[inline]
+    pub fn reserve(&self) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let mut index = 1_u64;
+            // SAFETY: the word is this ring's. Only one thread writes it, so that one instruction
+            // is enough to exclude its signal handlers; a locked one would cost three times as much.
+            unsafe {
+                core::arch::asm!(
+                    "xadd qword ptr [{word}], {index}",
+                    word = in(reg) self.reserved.0.as_ptr(),
+                    index = inout(reg) index,
+                    options(nostack)
+                );
+            }
+            index
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        // Relaxed: no other thread uses the word; the addition excludes signal handlers.
+        self.reserved.0.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The index from which on entries are not free yet.
+    #[inline]
+    pub fn limit(&self) -> u64 {
+        // Acquire pairs with the collector's release: it has read what is overwritten.
+        self.taken.0.load(Ordering::Acquire) + ENTRIES
+    }
+
+    /// Writes an entry that was reserved, and is below the limit.
+    #[inline]
+    pub fn write(&self, index: u64, event: Event) {
+        let entry = &self.entries[(index % ENTRIES) as usize];
+        let address = event.address & ((1 << ADDRESS_BITS) - 1);
+        let tag = address | u64::from(event.code) << ADDRESS_BITS | lap(index) << LAP_SHIFT;
+        entry.stamp.store(event.stamp, Ordering::Relaxed);
+        entry.size.store(event.size, Ordering::Relaxed);
+        // Release pairs with the acquire of the collector: the other words are there first.
+        entry.tag.store(tag, Ordering::Release);
+    }
+}

@@ -1,0 +1,372 @@
+//! The rings of this process: one for each thread that allocates.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::folder;
+use crate::ring::{CONTROL, Control, Event, MAGIC, PATH_BYTES, PREFIX, Ring, code};
+use crate::slots::SLOTS;
+use crate::system;
+use crate::thread::thread;
+
+/// What a child of fork must not inherit: the kernel fills it with zeros there, however it forked.
+#[repr(C)]
+struct Own {
+    /// Not 0: this process has an image.
+    begun: AtomicU32,
+    /// Not 0: a thread is getting a ring.
+    locked: AtomicU32,
+    /// The rings of this process, linked by [`Ring::next`].
+    rings: AtomicPtr<Ring>,
+    /// Where the search for a ring without a thread goes on.
+    cursor: AtomicPtr<Ring>,
+    /// Number of rings that this process made.
+    made: AtomicU32,
+}
+
+/// The page that holds an [`Own`]; null until a function is bound.
+static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
+static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
+/// The image of this process, or in a child that has not begun the image of its parent.
+static IMAGE: AtomicU64 = AtomicU64::new(0);
+/// See [`Ring::namespace`].
+static NAMESPACE: AtomicU64 = AtomicU64::new(0);
+static PARENT: AtomicU64 = AtomicU64::new(0);
+/// When this process, or an ancestor, last forked.
+static FORKED: AtomicU64 = AtomicU64::new(0);
+/// Recording is over: no thread gets a ring any more.
+static OVER: AtomicBool = AtomicBool::new(false);
+
+/// Path of the object that serves malloc. Written before the first ring is made.
+struct Server(core::cell::UnsafeCell<[u8; PATH_BYTES]>);
+
+// SAFETY: `set_server` is called while the loader's lock or the first call of malloc excludes
+// other threads; afterwards the bytes are only read.
+unsafe impl Sync for Server {}
+
+static SERVER: Server = Server(core::cell::UnsafeCell::new([0; PATH_BYTES]));
+
+/// How many rings are looked at for one whose thread has ended, before a new one is made.
+const LOOKS: usize = 16;
+
+/// Nanoseconds of a pause while a ring is full.
+const PAUSE: i64 = 50_000;
+/// After this many pauses without a beat the collector is given up: about ten seconds.
+const PATIENCE: u32 = 100_000;
+/// Pauses between two looks at whether the collector lives.
+const LOOK_AT_COLLECTOR: u32 = 1_000;
+
+/// Remembers which object serves malloc.
+pub fn set_server(path: &[u8]) {
+    let length = path.len().min(PATH_BYTES - 1);
+    // SAFETY: see `Server`.
+    unsafe { (&mut (*SERVER.0.get()))[..length].copy_from_slice(&path[..length]) };
+}
+
+/// Prepares recording; called whenever a function is bound.
+pub fn begin() {
+    if !OWN.load(Ordering::Acquire).is_null() {
+        return;
+    }
+    let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS;
+    // SAFETY: new mappings disturb nothing; the page is only used as `Own`, whose zeros are valid.
+    unsafe {
+        let page = system::mmap(null_mut(), 4096, system::PROT_READ_WRITE, flags, -1, 0);
+        let control = folder::map(CONTROL.as_bytes(), false, size_of::<Control>());
+        let usable = page as usize != usize::MAX
+            && system::madvise(page, 4096, system::MADV_WIPEONFORK) == 0;
+        let (true, Some(control)) = (usable, control) else {
+            OVER.store(true, Ordering::Relaxed);
+            return;
+        };
+        SHARED.store(control.cast(), Ordering::Release);
+        let first =
+            OWN.compare_exchange(null_mut(), page.cast(), Ordering::AcqRel, Ordering::Acquire);
+        if first.is_err() {
+            system::munmap(page, 4096);
+        }
+    }
+}
+
+fn own() -> Option<&'static Own> {
+    // SAFETY: once set, the page stays mapped; all its fields are atomics.
+    unsafe { OWN.load(Ordering::Acquire).as_ref() }
+}
+
+fn control() -> Option<&'static Control> {
+    // SAFETY: once set, the mapping stays; all its fields are atomics.
+    unsafe { SHARED.load(Ordering::Acquire).as_ref() }
+}
+
+/// Notes that this process is about to fork.
+pub unsafe extern "C" fn before_fork() {
+    FORKED.store(system::ticks(), Ordering::Relaxed);
+}
+
+/// Writes an event into the ring of the calling thread.
+#[inline]
+pub fn push(event: Event) {
+    let thread = thread();
+    // The order matters: in a child the ring of the parent's thread is not mapped.
+    if (thread.ring.is_null() || is_new_process()) && !open() {
+        return;
+    }
+    // SAFETY: a thread's ring stays mapped until the process ends or executes.
+    let ring = unsafe { &*thread.ring };
+    let index = ring.reserve();
+    if index >= thread.limit && !wait(ring, index) {
+        return;
+    }
+    ring.write(index, event);
+}
+
+#[inline]
+fn is_new_process() -> bool {
+    // Relaxed: the word changes only by fork, while the process has one thread.
+    own().is_none_or(|own| own.begun.load(Ordering::Relaxed) == 0)
+}
+
+/// Gets a ring for the calling thread; errno and the signal mask stay as they were.
+#[cold]
+fn open() -> bool {
+    let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
+        return false;
+    };
+    // SAFETY: every thread has an errno. Signals are blocked, since a handler that allocates
+    // would wait for the lock that its thread holds.
+    unsafe {
+        let errno = *system::__errno_location();
+        let (all, mut before) = (u64::MAX, 0_u64);
+        system::syscall(
+            system::SYS_SIGPROCMASK,
+            2_i64,
+            &raw const all,
+            &raw mut before,
+            8_i64,
+        );
+        // Acquire and release pair with each other: the list of rings is complete.
+        while own.locked.swap(1, Ordering::Acquire) != 0 {
+            system::sched_yield();
+        }
+        let ring = begin_process(own).and_then(|()| reuse(own).or_else(|| make(own)));
+        own.locked.store(0, Ordering::Release);
+        system::syscall(
+            system::SYS_SIGPROCMASK,
+            2_i64,
+            &raw const before,
+            null_mut::<u64>(),
+            8_i64,
+        );
+        *system::__errno_location() = errno;
+        let Some(ring) = ring else {
+            give_up();
+            return false;
+        };
+        thread().ring = ring;
+        thread().limit = (*ring).limit();
+        true
+    }
+}
+
+/// Gives a process that has just begun its image.
+fn begin_process(own: &Own) -> Option<()> {
+    if own.begun.load(Ordering::Relaxed) == 0 {
+        PARENT.store(IMAGE.load(Ordering::Relaxed), Ordering::Relaxed);
+        IMAGE.store(system::ticks(), Ordering::Relaxed);
+        NAMESPACE.store(namespace(), Ordering::Relaxed);
+        own.begun.store(1, Ordering::Relaxed);
+    }
+    (control()?.closed.load(Ordering::Relaxed) == 0).then_some(())
+}
+
+/// The number in the name of this process's namespace: `pid:[4026531836]`.
+fn namespace() -> u64 {
+    let mut name = [0_u8; 64];
+    let path = c"/proc/thread-self/ns/pid".as_ptr();
+    // SAFETY: the path ends with a zero, and the name has the room that is given.
+    let length = unsafe { system::readlink(path, name.as_mut_ptr().cast(), name.len()) };
+    let digits = name
+        .iter()
+        .take(length.max(0) as usize)
+        .filter(|it| it.is_ascii_digit());
+    digits.fold(0, |number: u64, digit| {
+        number
+            .wrapping_mul(10)
+            .wrapping_add(u64::from(digit - b'0'))
+    })
+}
+
+fn tid() -> u32 {
+    // SAFETY: no precondition.
+    unsafe { system::syscall(system::SYS_GETTID) as u32 }
+}
+
+/// A ring whose thread has ended.
+fn reuse(own: &Own) -> Option<*mut Ring> {
+    let me = tid();
+    let mut ring = own.cursor.load(Ordering::Relaxed);
+    for _ in 0..LOOKS {
+        if ring.is_null() {
+            ring = own.rings.load(Ordering::Relaxed);
+        }
+        // SAFETY: rings of the list are mapped, and the lock is held.
+        let current = unsafe { ring.as_ref()? };
+        own.cursor
+            .store(current.next as *mut Ring, Ordering::Relaxed);
+        let writer = current.tid.load(Ordering::Relaxed);
+        if writer == me || has_ended(current.pid, writer) {
+            current.tid.store(me, Ordering::Relaxed);
+            let index = current.reserve();
+            if index >= current.limit() && !wait(current, index) {
+                return None;
+            }
+            let (stamp, size) = (system::ticks(), u64::from(me));
+            current.write(
+                index,
+                Event {
+                    stamp,
+                    size,
+                    address: 0,
+                    code: code::THREAD,
+                },
+            );
+            return Some(ring);
+        }
+        ring = current.next as *mut Ring;
+    }
+    None
+}
+
+fn has_ended(pid: u32, tid: u32) -> bool {
+    const ESRCH: c_int = 3;
+    let (pid, tid) = (i64::from(pid), i64::from(tid));
+    // SAFETY: signal 0 is never sent; errno is restored by `open`.
+    unsafe {
+        system::syscall(system::SYS_TGKILL, pid, tid, 0_i64) < 0
+            && *system::__errno_location() == ESRCH
+    }
+}
+
+/// A new ring, in a file beside this library.
+fn make(own: &Own) -> Option<*mut Ring> {
+    let control = control()?;
+    // SAFETY: no precondition.
+    let pid = unsafe { system::getpid() }.unsigned_abs();
+    let number = own.made.fetch_add(1, Ordering::Relaxed);
+    let image = IMAGE.load(Ordering::Relaxed);
+    let mut name = [0_u8; 64];
+    let mut length = 0;
+    let mut add = |bytes: &[u8]| {
+        name[length..length + bytes.len()].copy_from_slice(bytes);
+        length += bytes.len();
+    };
+    add(PREFIX.as_bytes());
+    let mut digits = [0_u8; 20];
+    add(folder::decimal(pid.into(), &mut digits));
+    add(b"-");
+    add(folder::decimal(image, &mut digits));
+    add(b"-");
+    add(folder::decimal(number.into(), &mut digits));
+    let ring = folder::map(&name[..length], true, size_of::<Ring>())?.cast::<Ring>();
+    // SAFETY: the file is new and mapped writable; no other thread knows it until it is in the
+    // list, and the collector does not read it before its magic is there. A child of fork must not
+    // write into the parent's ring, so it is not mapped there.
+    unsafe {
+        system::madvise(ring.cast(), size_of::<Ring>(), system::MADV_DONTFORK);
+        (*ring).pid = pid;
+        (*ring).tid.store(tid(), Ordering::Relaxed);
+        (*ring).image = image;
+        (*ring).parent = PARENT.load(Ordering::Relaxed);
+        (*ring).forked = FORKED.load(Ordering::Relaxed);
+        (*ring).namespace = NAMESPACE.load(Ordering::Relaxed);
+        (*ring).next = own.rings.load(Ordering::Relaxed) as usize;
+        (*ring).server = *SERVER.0.get();
+        // Release pairs with the collector's acquire: the fields are there first.
+        (*ring).magic.store(MAGIC, Ordering::Release);
+    }
+    own.rings.store(ring, Ordering::Relaxed);
+    // Release: a collector that sees the number finds the file.
+    control.rings.fetch_add(1, Ordering::Release);
+    Some(ring)
+}
+
+/// Waits until an entry is free; false if the recording is over.
+#[cold]
+fn wait(ring: &Ring, index: u64) -> bool {
+    let limit = ring.limit();
+    if index < limit {
+        thread().limit = limit;
+        return true;
+    }
+    // SAFETY: every thread has an errno.
+    let errno = unsafe { *system::__errno_location() };
+    let done = pause_until(ring, index);
+    // SAFETY: as above.
+    unsafe { *system::__errno_location() = errno };
+    if done {
+        thread().limit = ring.limit();
+    } else {
+        give_up();
+    }
+    done
+}
+
+fn pause_until(ring: &Ring, index: u64) -> bool {
+    let Some(control) = control() else {
+        return false;
+    };
+    let began = system::now();
+    let mut beat = control.beat.load(Ordering::Relaxed);
+    let (mut pauses, mut silent) = (0_u32, 0);
+    while index >= ring.limit() && !OVER.load(Ordering::Relaxed) {
+        if control.closed.load(Ordering::Relaxed) != 0 || silent > PATIENCE {
+            return false;
+        }
+        pauses += 1;
+        if pauses % LOOK_AT_COLLECTOR == 0 && collector_has_ended(control) {
+            return false;
+        }
+        let now = control.beat.load(Ordering::Relaxed);
+        silent = if now == beat { silent + 1 } else { 0 };
+        beat = now;
+        let pause = [0, PAUSE];
+        // SAFETY: the kernel reads two words and writes none.
+        unsafe {
+            system::syscall(system::SYS_NANOSLEEP, pause.as_ptr(), null_mut::<c_void>());
+        }
+    }
+    ring.waited
+        .fetch_add(system::now() - began, Ordering::Relaxed);
+    !OVER.load(Ordering::Relaxed)
+}
+
+fn collector_has_ended(control: &Control) -> bool {
+    const ESRCH: c_int = 3;
+    let pid = i64::from(control.collector.load(Ordering::Relaxed));
+    // SAFETY: signal 0 is never sent; the caller restores errno.
+    unsafe {
+        system::syscall(system::SYS_KILL, pid, 0_i64) < 0 && *system::__errno_location() == ESRCH
+    }
+}
+
+/// Ends the recording of this process: later calls go straight to the allocator.
+#[cold]
+fn give_up() {
+    if OVER.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    for slot in &SLOTS {
+        slot.counted_next.store(slot.target(), Ordering::Relaxed);
+    }
+    let Some(control) = control() else { return };
+    if control.closed.load(Ordering::Relaxed) == 0 {
+        control.without_ring.fetch_add(1, Ordering::Relaxed);
+    }
+    let mut ring = own().map_or(null_mut(), |own| own.rings.load(Ordering::Acquire));
+    // SAFETY: rings of the list stay mapped.
+    while let Some(current) = unsafe { ring.as_ref() } {
+        current.gave_up.store(1, Ordering::Relaxed);
+        ring = current.next as *mut Ring;
+    }
+}
