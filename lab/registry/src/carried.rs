@@ -35,7 +35,8 @@ pub(crate) fn install(
 ) -> Result<Installed, RegistryError> {
     let missing = || RegistryError::Unavailable {
         name: entry.name.clone(),
-        why: "heapdrome was built without it, for want of a linker for this machine".to_owned(),
+        why: "heapdrome was built without it, because no linker for this machine was available"
+            .to_owned(),
     };
     let library = heapdrome_libraries::find(file).ok_or_else(missing)?;
     let folder = folder_of(cache, file).ok_or_else(missing)?;

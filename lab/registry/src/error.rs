@@ -41,7 +41,7 @@ pub enum LibraryFault {
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// No allocator has this name.
-    #[error("no allocator is called {name}{}; `heapdrome allocators list` shows all", or_nearest(.nearest))]
+    #[error("no such allocator: {name}{}; `heapdrome allocators list` shows all", or_nearest(.nearest))]
     Unknown {
         /// The name.
         name: String,
@@ -55,7 +55,7 @@ pub enum RegistryError {
         name: String,
     },
     /// A system package is missing.
-    #[error("{name} needs a package of the system; install it with `apt install {apt}`")]
+    #[error("{name} needs a system package; install it with `apt install {apt}`")]
     NeedsPackage {
         /// The allocator.
         name: String,
@@ -71,7 +71,7 @@ pub enum RegistryError {
         why: String,
     },
     /// It is unavailable on this system.
-    #[error("{name} cannot be had: {why}")]
+    #[error("{name} is unavailable: {why}")]
     Unavailable {
         /// The allocator.
         name: String,
@@ -111,7 +111,7 @@ pub enum RegistryError {
         name: String,
     },
     /// The user's own list of allocators is invalid.
-    #[error("{path}, line {line}: {reason}; mend or remove that line")]
+    #[error("{path}, line {line}: {reason}; fix or remove that line")]
     BrokenConfig {
         /// The file.
         path: PathBuf,
@@ -121,7 +121,7 @@ pub enum RegistryError {
         reason: String,
     },
     /// A name that a user-defined allocator cannot have.
-    #[error("{name} cannot be the name of an allocator of yours: {why}")]
+    #[error("{name} is not a valid name for your allocator: {why}")]
     BadName {
         /// The name.
         name: String,
@@ -129,7 +129,7 @@ pub enum RegistryError {
         why: String,
     },
     /// An allocator that heapdrome cannot remove.
-    #[error("{name} is not heapdrome's to remove: {why}")]
+    #[error("heapdrome cannot remove {name}: {why}")]
     NotRemovable {
         /// The allocator.
         name: String,
@@ -146,7 +146,7 @@ pub enum RegistryError {
     #[error(transparent)]
     File(#[from] FileError),
     /// A built-in entry is invalid.
-    #[error("the entry {name} that came with heapdrome is broken: {reason}; please report it")]
+    #[error("the built-in entry {name} is invalid: {reason}; please report it")]
     BrokenEntry {
         /// The entry.
         name: String,

@@ -65,8 +65,8 @@ impl<'a> Names<'a> {
                 }
                 Entrant::AS_IS => {
                     return Err(Failure::usage(
-                        "as-is is no allocator: where the command chooses one, it races as it is by \
-                         itself",
+                        "as-is is not an allocator: a command that chooses its own allocator races as-is \
+                         automatically",
                     ));
                 }
                 DEFAULT_GROUP => names.extend(self.usual()),

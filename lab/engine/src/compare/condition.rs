@@ -69,9 +69,11 @@ impl Condition {
             .parse()
             .ok()
             .filter(|percent: &f64| percent.is_finite())
-            .ok_or_else(|| told(&format!("'{}' is no number", number.trim())))?;
+            .ok_or_else(|| told(&format!("'{}' is not a number", number.trim())))?;
         match way {
-            Way::More if percent < 0.0 => return Err(told("> takes no negative percentage")),
+            Way::More if percent < 0.0 => {
+                return Err(told("> does not take a negative percentage"));
+            }
             Way::Less if percent > 0.0 => {
                 return Err(told(
                     "< takes a negative percentage, such as < -5% for a fall",
@@ -216,8 +218,8 @@ fn told(counting: &[Factor]) -> String {
         format!("{} ({low} to {high})", percent(factor.ratio))
     };
     match counting {
-        [] => "no interval that counts: fewer than five rounds in one of the races, or a time with no \
-               baseline to hold it against"
+        [] => "no valid interval: fewer than five rounds in one of the races, or a time without a \
+               baseline for comparison"
             .to_owned(),
         [one_alone] => one(one_alone),
         [itself, beside, ..] => format!(

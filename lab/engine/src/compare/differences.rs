@@ -111,16 +111,16 @@ pub fn rests_on(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
         .map_or("", |pair| pair.new.baseline.as_str());
     if changes.same_machine {
         told.push(format!(
-            "The machines are described alike, so each figure is compared with itself, which rests on \
-             the machine running at the same speed in both races. No interval covers that; therefore \
-             a change is shown only where the ratio to {baseline} shows it, too, but for memory, which \
+            "Both results describe the same machine, so each figure is compared directly. This assumes \
+             that the machine ran at the same speed in both races, which no interval covers. Therefore \
+             a change is shown only if the ratio to {baseline} shows it, too, except for memory, which \
              does not depend on speed."
         ));
     } else {
         told.push(format!(
-            "The machines differ, or count as different, so ratios to {baseline} are compared: how \
-             much each allocator gained or lost against {baseline}. That rests on {baseline}; what \
-             a machine does to one allocator and not to {baseline} counts as a change."
+            "The machines differ, or count as different, so ratios to {baseline} are compared: the gain \
+             or loss of each allocator relative to {baseline}. If a machine affects an allocator \
+             differently from {baseline}, that counts as a change."
         ));
     }
     if !machines.is_empty() {
@@ -132,8 +132,8 @@ pub fn rests_on(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
         .any(|pair| pair.baseline().is_some_and(|both| !both.is_same_library()));
     if changed {
         told.push(format!(
-            "{baseline} is not the same library or has not the same settings in both: part of a change \
-             beside it may be its own."
+            "{baseline} differs between the results in library or settings: part of a change relative to \
+             it may be its own."
         ));
     }
     told.extend(drifted(changes, pairs));

@@ -166,8 +166,7 @@ pub fn pairs<'a>(old: &'a Saved, new: &'a Saved, same_machine: bool) -> Result<P
         .all(|pair| pair.compared(same_machine).is_empty())
     {
         return Err(Failure::usage(
-            "no allocator counts in both results, so there is nothing to compare; heapdrome show \
-             tells who raced",
+            "no allocator counts in both results, so there is nothing to compare; heapdrome show lists the entrants",
         ));
     }
     Ok(found)

@@ -169,7 +169,7 @@ pub fn ledger(engine: &Engine) -> Result<(Arc<Ledger>, Leftovers), Failure> {
 fn huge_pages() -> String {
     match heapdrome_system::kernel::huge_pages().as_deref() {
         Some("never") => {
-            "transparent huge pages: never; what lgalloc asks for has no effect".to_owned()
+            "transparent huge pages: never; lgalloc's requests have no effect".to_owned()
         }
         set => format!("transparent huge pages: {}", set.unwrap_or("not known")),
     }

@@ -87,7 +87,7 @@ impl Contest {
                 figures(plan),
                 100.0 * margin
             ),
-            _ => format!("every target on it was decided after {rounds} rounds"),
+            _ => format!("every target of the race was decided after {rounds} rounds"),
         }
     }
 

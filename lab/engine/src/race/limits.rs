@@ -151,7 +151,7 @@ impl Outlook {
         let needed = self.until(FEWEST);
         match self.left(stopping) {
             Some(left) if left < needed => format!(
-                "{told}; no interval comes before {FEWEST} rounds, so give --max-time about {} or \
+                "{told}; there is no interval before {FEWEST} rounds, so set --max-time to about {} or \
                  race fewer allocators with -a",
                 about(self.spent + needed)
             ),
@@ -260,7 +260,7 @@ mod tests {
         let told = told(&short);
         assert!(
             told.contains(
-                "in 7.0 s; no interval comes before 5 rounds, so give --max-time about 31s or"
+                "in 7.0 s; there is no interval before 5 rounds, so set --max-time to about 31s or"
             ),
             "{told}"
         );

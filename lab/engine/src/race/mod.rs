@@ -47,7 +47,8 @@ pub use sweep::{
 
 /// Reason for a failure status of races without proofs: no reader may mistake their rows for proven
 /// ones.
-const WITHOUT_PROOF: &str = "no proof was taken of who served malloc, so nothing is recommended";
+const WITHOUT_PROOF: &str =
+    "no proof was taken of the object that served malloc, so nothing is recommended";
 
 /// Returns the outcome of a race that has been reported.
 ///

@@ -60,7 +60,7 @@ pub fn check_command(name: &str, options: &Options) -> Result<(), Failure> {
     let what = if name.contains('/') && path.is_dir() {
         format!("cannot run {name}: it is a folder")
     } else if name.contains('/') && path.exists() {
-        format!("cannot run {name}: it is there, but may not be executed; see chmod +x")
+        format!("cannot run {name}: the file exists, but is not executable; see chmod +x")
     } else if name.contains([' ', '|', '&', ';', '>']) {
         format!("cannot find the command {name}; for a shell write: -- sh -c 'COMMAND LINE'")
     } else {

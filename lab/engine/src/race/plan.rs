@@ -90,7 +90,7 @@ pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
 /// When the folder no longer exists.
 pub fn current_folder() -> Result<PathBuf, Failure> {
     std::env::current_dir()
-        .map_err(|error| Failure::Machine(format!("cannot tell the current folder: {error}")))
+        .map_err(|error| Failure::Machine(format!("cannot determine the current folder: {error}")))
 }
 
 /// Returns the locked resources of the workload of a resumed race.

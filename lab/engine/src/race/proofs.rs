@@ -250,7 +250,7 @@ fn baseline_failure(how: &str) -> String {
 fn traces(program: &str) -> String {
     format!(
         "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
-         each process: timed runs would do other work than the proof shows; race the traced program itself, \
+         each process: timed runs would do different work than the proof shows; race the traced program itself, \
          race without a proof by --unproven, or race it as it is with --allow-different-work"
     )
 }

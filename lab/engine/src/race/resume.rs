@@ -136,8 +136,8 @@ fn is_of_old_sweep(plan: &Plan, origin: ReadOrigin) -> bool {
 
 fn of_old_sweep(name: &str) -> String {
     format!(
-        "{name} is one race of a sweep that an older heapdrome ran, and does not name the others, so the sweep cannot \
-         go on"
+        "{name} is one race of a sweep that an older heapdrome ran, and does not name the others, so the sweep cannot be \
+         resumed"
     )
 }
 
@@ -163,7 +163,7 @@ fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceS
         .find(|race| why_not(race, origin).is_none())
         .map(|race| {
             let name = resumed_by(&race);
-            format!(" (an earlier race goes on by --resume {name})")
+            format!(" (resume an earlier race with --resume {name})")
         });
     let earlier = earlier.unwrap_or_default();
     let again = again(&race.plan);
@@ -178,7 +178,7 @@ fn why_not(race: &RaceSummary, origin: ReadOrigin) -> Option<(String, &'static s
     if is_of_old_sweep(&race.plan, origin) {
         return Some((of_old_sweep(&name_of(&race.folder)), ""));
     }
-    let suite = "what was interrupted last is a suite, which goes on by heapdrome suite NAME --resume FILE.json";
+    let suite = "the last interrupted run is a suite; resume it with heapdrome suite NAME --resume FILE.json";
     let is_suite = origin(&race.plan.asked) == Origin::Suite;
     is_suite.then(|| (suite.to_owned(), "or "))
 }
@@ -191,8 +191,8 @@ fn nothing_here(others: &[RaceSummary]) -> String {
     match known.as_str() {
         "" => "there is no unfinished race to resume".to_owned(),
         known => format!(
-            "there is no unfinished race that was started in this folder; elsewhere there are: {known}; one goes on \
-             by heapdrome race --resume NAME"
+            "there is no unfinished race that was started in this folder; elsewhere there are: {known}; resume one \
+             with heapdrome race --resume NAME"
         ),
     }
 }

@@ -171,8 +171,7 @@ impl Contest {
             let run = self.prover.shortest_run().map(limits::about);
             let run = run.map_or_else(String::new, |run| format!(", of which one takes about {run}"));
             Ended::NothingToRace(format!(
-                "--max-time was used up before the first round by the runs under the witness{run}; give it more, or \
-                 race fewer allocators with -a"
+                "--max-time was used up before the first round by the runs under the witness{run}; raise it, or race fewer allocators with -a"
             ))
         })
     }
@@ -255,8 +254,8 @@ impl Contest {
 const NO_MEMORY_RUN: &str = "--max-time was used up before every memory run was made";
 
 /// Explanation of a differing output, shown in place of standard error.
-const WHAT_DIFFERS: &str = "the same load must print the same under every allocator, but for \
-     figures: either memory did not hold what was written into it, or the allocator prints itself";
+const WHAT_DIFFERS: &str = "the same load must print the same output under every allocator, \
+     except for figures: either memory was corrupted, or the allocator itself printed something";
 
 /// Run time under the witness below which the baseline is tried once without it.
 const SHORT: Duration = Duration::from_secs(1);

@@ -238,13 +238,13 @@ fn refusal(plan: &Plan, compared: &Compared, found: &Difference) -> String {
     match found {
         Difference::First(later) => format!(
             "the command did other work the first time: {first} under {baseline}, {} in later runs; \
-             it probably found its work done, as a build does: {undo}, or race it as it is with \
+             its work was probably done already, as in a build: {undo}, or race it as it is with \
              --allow-different-work",
             later.words()
         ),
         Difference::Rivals(places) => format!(
-            "the entrants do different work: {first} under {baseline}, {}; where a run changes what \
-             the next one does, {undo}; where the command runs for a fixed time, read what it prints \
+            "the entrants do different work: {first} under {baseline}, {}; if a run changes the work of \
+             the next one, {undo}; if the command runs for a fixed time, read its output \
              with --metric; or race it as it is with --allow-different-work",
             rivals(compared, places)
         ),
@@ -262,7 +262,7 @@ fn rivals(compared: &Compared, places: &[usize]) -> String {
 /// Describes how to give each run the same initial state.
 fn undo(plan: &Plan) -> String {
     if plan.options.prepare.is_some() {
-        return "make --prepare undo all that a run leaves".to_owned();
+        return "make --prepare undo all effects of a run".to_owned();
     }
     let program = plan.command.first().map(std::path::Path::new);
     let name = program.and_then(|path| path.file_name()?.to_str());
@@ -279,7 +279,7 @@ fn undo(plan: &Plan) -> String {
         Some(clean) => format!("undo it before each run with --prepare {clean}"),
         None => {
             let example = "--prepare 'ninja -C build clean'";
-            format!("undo before each run what a run leaves, such as {example} for a build")
+            format!("undo the effects of a run before each run, such as with {example} for a build")
         }
     }
 }

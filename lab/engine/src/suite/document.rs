@@ -80,7 +80,7 @@ impl<'a> Document<'a> {
         let cells = cells.map_err(|cell| {
             let path = request.resume.clone().unwrap_or_default();
             Failure::Usage(format!(
-                "--resume {}: {cell} was measured under another limit, seed or allocator there; ask for the same, or \
+                "--resume {}: {cell} was measured under another limit, seed or allocator there; use the same, or \
                  run the suite anew",
                 path.display()
             ))
@@ -112,7 +112,7 @@ impl<'a> Document<'a> {
             },
         };
         self.cells.opened.remarks.push(format!(
-            "left out, not measured: all that needs swap under a limit ({why})"
+            "left out, not measured: all cells that need swap under a limit ({why})"
         ));
         for cell in cells {
             do_without_swap(cell, mechanism, &why);

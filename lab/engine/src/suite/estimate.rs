@@ -125,7 +125,7 @@ impl Estimate {
     pub fn refuse_long(&self, yes: bool) -> Result<(), Failure> {
         match self.time > LONG && !yes {
             true => Err(Failure::usage(
-                "that is long; add --yes to run it, or take less of it with --only CELL and \
+                "this takes long; add --yes to run it, or select a part of it with --only CELL and \
                  -a NAME,...",
             )),
             false => Ok(()),
@@ -154,7 +154,10 @@ impl Estimate {
 /// Describes the maximum time; empty if the race has a fixed number of rounds.
 fn up_to(least: Duration, most: Duration) -> String {
     match most > least {
-        true => format!(", at least; {} if nobody is decided early", rounded(most)),
+        true => format!(
+            ", at least; {} if no entrant is decided early",
+            rounded(most)
+        ),
         false => String::new(),
     }
 }
@@ -181,7 +184,7 @@ mod tests {
         let text = found.text();
         let has = |words: &str| assert!(text.contains(words), "{text}");
         has("1m  fixed\n");
-        has("20s  open, at least; 50s if nobody is decided early\n");
-        has("1m 20s  all together, at least; 1m 50s if nobody is decided early, without");
+        has("20s  open, at least; 50s if no entrant is decided early\n");
+        has("1m 20s  all together, at least; 1m 50s if no entrant is decided early, without");
     }
 }

@@ -89,8 +89,8 @@ pub fn survive(
     let ran = site.search_all(&entrants, free_swap() > Bytes(0), &mut rows);
     let removed = swap.map_or(Ok(()), Swap::remove).map_err(failure);
     opened.remarks.push(format!(
-        "a limit counts if {} of {} runs finish with status 0 and the kernel kills nothing in the \
-         group; it is known to {:.0}%",
+        "a limit passes if {} of {} runs exit with status 0 without an OOM kill; limits are accurate \
+         to {:.0}%",
         request.runs,
         request.runs,
         request.precision * 100.0
@@ -113,11 +113,10 @@ fn swap(opened: &mut Opened<'_>, wish: &SwapWish) -> Result<Option<Swap>, Failur
     let swap = opened.swap(wish, Bytes(0))?;
     let told = match free_swap() {
         Bytes(0) => {
-            "no swap is free, so that only the limits without swap are known; add --swap file:8G \
-              (root)"
+            "no swap is free, so only limits without swap are measured; add --swap file:8G (root)"
                 .to_owned()
         }
-        free => format!("with swap: {} of it are free", size(free)),
+        free => format!("with swap: {} free", size(free)),
     };
     opened.remarks.push(told);
     Ok(swap)

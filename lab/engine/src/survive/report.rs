@@ -102,8 +102,7 @@ fn too_few(rows: &[Survival]) -> Option<String> {
     let few = |row: &Survival| (1..fewest).contains(&row.unlimited_s.len());
     rows.iter().any(few).then(|| {
         format!(
-            "fewer than {fewest} runs show no slowdown, as times differ by chance from run to run, so \
-             that none is told or drawn; --runs {fewest} shows it"
+            "fewer than {fewest} runs cannot show a slowdown, because times vary by chance; use --runs {fewest}"
         )
     })
 }

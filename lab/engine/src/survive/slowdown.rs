@@ -43,9 +43,9 @@ pub fn table(rows: &[Survival], command: &str) -> Table {
         heads: heads.map(str::to_owned).to_vec(),
         rows: rows.iter().flat_map(lines).collect(),
         notes: vec![format!(
-            "medians of the runs, where all finished, and the range of the runs, over the median without \
-             a limit; a bar of {MARKS} marks is as fast as without a limit, and one that ends in > is \
-             cut off: more than {most} times slower"
+            "medians of the runs, if all finished, and ranges of the runs, divided by the median without a limit; \
+             a bar of {MARKS} marks is the time without a limit, and a bar that ends in > is truncated: more \
+             than {most} times slower"
         )],
     }
 }

@@ -36,7 +36,7 @@ pub fn find(name: &str) -> Result<PathBuf, Failure> {
         .and_then(|path| path.canonicalize())
         .map_err(|error| {
             Failure::Machine(format!(
-                "cannot tell where heapdrome itself is, beside which {name} must be: {error}"
+                "cannot determine the folder of heapdrome, which must contain {name}: {error}"
             ))
         })?;
     let path = own.with_file_name(name);

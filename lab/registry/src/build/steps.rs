@@ -263,10 +263,7 @@ pub(super) fn compiler(language: Language) -> &'static str {
 pub(crate) fn telling_line(lines: &[String]) -> String {
     let is_error = |line: &&String| line.contains("error:") || line.contains("Error ");
     let line = lines.iter().find(is_error).or(lines.last());
-    line.map_or_else(
-        || "it said nothing".to_owned(),
-        |line| line.trim().to_owned(),
-    )
+    line.map_or_else(|| "no output".to_owned(), |line| line.trim().to_owned())
 }
 
 /// Copies a folder. Files become writable, because configure and make write beside them.

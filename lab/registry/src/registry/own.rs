@@ -109,7 +109,7 @@ impl Registry {
                 _ => not_ours("it is not in the cache"),
             },
             Source::System(library) => not_ours(&format!(
-                "the system brought it; use `apt remove {}`",
+                "it belongs to a system package; use `apt remove {}`",
                 library.apt
             )),
             Source::Libc => not_ours("it is the system's own"),

@@ -94,10 +94,12 @@ impl Condition {
 fn no_factor(same_machine: bool) -> String {
     let why = match same_machine {
         true => {
-            "a time counts only beside a baseline that both results have, and the baseline has none but \
-             itself"
+            "a time counts only relative to a baseline of both results, and the baseline has no other \
+             baseline"
         }
-        false => "between machines only ratios to the baseline count, and it has none to itself",
+        false => {
+            "between machines only ratios to the baseline count, and it has no ratio to itself"
+        }
     };
     format!("{why}; name a rival")
 }

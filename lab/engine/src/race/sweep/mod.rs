@@ -162,7 +162,7 @@ fn work(request: &mut SweepRequest) -> Result<Work, Failure> {
     let numeric = along.values.iter().all(positive);
     match &request.work {
         Some(AskedWork::Value) if !numeric => Err(Failure::Usage(format!(
-            "--work value: the values of {} are not all numbers above 0",
+            "--work value: the values of {} must all be numbers above 0",
             along.name
         ))),
         Some(AskedWork::Value) => Ok(Work::Value),

@@ -51,7 +51,7 @@ pub fn check_parameters(all: &[SweptParameter], pinned: bool) -> Result<(), Fail
     let races = all.iter().map(|one| one.values.len()).product::<usize>();
     if races > MOST_RACES {
         return Err(Failure::Usage(format!(
-            "the sweeps make {races} races; at most {MOST_RACES} go into one result, so sweep fewer values"
+            "the sweeps make {races} races; one result holds at most {MOST_RACES}, so sweep fewer values"
         )));
     }
     Ok(())
@@ -112,7 +112,7 @@ fn point(
             let threads = value.parse().ok().filter(|threads| *threads > 0);
             let threads = threads.ok_or_else(|| {
                 Failure::Usage(format!(
-                    "--sweep threads: '{value}' is no number of threads"
+                    "--sweep threads: '{value}' is not a number of threads"
                 ))
             })?;
             options.pin = placement::processors(threads);
