@@ -103,7 +103,7 @@ pub enum Event<'a> {
     NotMisused {
         /// Its name.
         allocator: &'a str,
-        /// Why.
+        /// Reason.
         why: &'a str,
     },
     /// Leftovers of a killed paging lab, with their handling.
@@ -251,7 +251,7 @@ pub enum Found<'a> {
     Left {
         /// The entrant.
         entrant: &'a str,
-        /// End of its run.
+        /// Way in which its run ended.
         ending: Ending,
         /// Phase of the race.
         during: &'a str,

@@ -52,7 +52,7 @@ pub enum MeasureError {
         step: &'static str,
         /// The command.
         command: String,
-        /// End of the command.
+        /// Way in which the command ended.
         ending: Ending,
         /// Last lines of its standard error.
         stderr_tail: String,
@@ -106,8 +106,7 @@ pub enum MeasureError {
     Interrupted,
 }
 
-/// Formats `: text` with line breaks replaced by `
-/// `, or nothing for an empty text.
+/// Formats `: text` with line breaks replaced by ` | `, or nothing for an empty text.
 fn after_colon(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()

@@ -7,7 +7,7 @@ use heapdrome_schema::{Ending, MemoryRun, Run};
 pub struct Failure {
     /// Position of the entrant in the plan.
     pub entrant: usize,
-    /// End of its run.
+    /// Way in which its run ended.
     pub ending: Ending,
     /// Phase of the race, such as `round 3`.
     pub during: String,

@@ -36,7 +36,7 @@ pub(crate) fn fetched(
 pub(crate) struct Fetcher<'a> {
     /// Package to fetch.
     pub(crate) package: String,
-    /// Program.
+    /// Name of the program.
     pub(crate) program: &'static str,
     /// Advice for users who lack the program.
     pub(crate) advice: &'static str,

@@ -56,8 +56,8 @@ pub enum FetchError {
     },
     /// The program that fetches packages failed.
     #[error(
-        "cannot fetch {package}: {program} said \"{reason}\"; check the network and try again \
-         (its whole output is in {log})"
+        "cannot fetch {package}: {program} reported \"{reason}\"; check the network and try again \
+         (full output in {log})"
     )]
     Failed {
         /// The package.
@@ -83,7 +83,7 @@ pub enum FetchError {
     },
     /// The checksum of the download differs from the pinned one.
     #[error(
-        "{package} is not the pinned one: SHA-256 {found} instead of {wanted}; nothing of it is \
+        "{package} is not the pinned one: SHA-256 {found} instead of {wanted}; it is not \
          used; do not trust the registry that it came from"
     )]
     WrongChecksum {

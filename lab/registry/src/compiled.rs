@@ -37,8 +37,8 @@ impl Compiled {
         source.program(&self.folder)
     }
 
-    /// Runs a command in a folder under an entrant until it ends or exceeds a limit. A variable
-    /// tells the command which library must serve it.
+    /// Runs a command in a folder under an entrant until it ends or exceeds a limit. An environment
+    /// variable names the library that must serve the command.
     ///
     /// # Errors
     /// When it cannot be started or waited for, or the user interrupts.

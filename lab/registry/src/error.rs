@@ -93,7 +93,7 @@ pub enum RegistryError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// A step of the build failed.
-    #[error("{name} could not be built: {reason}: {last} (whole log: {log})")]
+    #[error("{name} could not be built: {reason}: {last} (full log: {log})")]
     Build {
         /// The allocator.
         name: String,

@@ -130,7 +130,7 @@ pub enum Purpose {
         scale: Scale,
         /// Settings of the experiments with their results.
         cells: Vec<PagingCell>,
-        /// Total measurement time of the cells, over all resumptions.
+        /// Total measurement time of the cells, over all sessions.
         time: Option<Nanoseconds>,
         /// Distributions of times, for experiments that recorded them.
         ccdfs: Vec<Ccdf>,

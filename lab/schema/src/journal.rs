@@ -41,7 +41,7 @@ pub enum JournalLine {
     Failed {
         /// Position of the entrant in the plan.
         entrant: usize,
-        /// End of the failed run.
+        /// Way in which the run failed.
         ending: Ending,
         /// Phase of the race, such as `round 3` or `the run under the witness`.
         during: String,

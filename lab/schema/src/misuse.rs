@@ -51,7 +51,7 @@ pub struct MisuseRun {
     /// Stage of the report, or without a report the last stage that the program reached. `None`
     /// before the misuse.
     pub stage: Option<MisuseStage>,
-    /// End of the program.
+    /// Way in which the program ended.
     pub ending: Ending,
     /// First line that the allocator wrote after the misuse.
     pub said: Option<String>,

@@ -84,8 +84,8 @@ pub struct Proof {
     /// Hash over everything that the proof depends on. A different hash makes the proof invalid.
     pub key: String,
     /// Cell of the collection in which the proof was taken, if it was another one. That cell has
-    /// the same program, library and environment, but other parameters, and the call counts are its
-    /// own.
+    /// the same program, library and environment, but other parameters. The call counts are those
+    /// of that cell.
     #[serde(default)]
     pub taken_in: Option<String>,
 }

@@ -42,8 +42,8 @@ impl Redaction {
     }
 }
 
-/// Replaces `folder` only where it is followed and preceded by the ends of a path component, so
-/// that `/home/adam` and `/var/home/ada` keep `/home/ada`.
+/// Replaces `folder` where it begins and ends a path. For example, `/home/ada` is not replaced
+/// within `/home/adam` or `/var/home/ada`.
 fn replace_folder(text: &str, folder: &str, name: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;

@@ -111,7 +111,7 @@ pub struct ProofSummary {
 /// Circumstances under which an entrant left the race.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// End of its run.
+    /// Way in which its run ended.
     pub ending: Ending,
     /// Phase of the race.
     pub during: String,
@@ -165,7 +165,7 @@ pub struct EntrantResult {
     /// Circumstances of its failure, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Finding>,
-    /// Object that served malloc.
+    /// Summary of the proof, if one was taken.
     pub proof: Option<ProofSummary>,
     /// Whether its standard output equals the baseline's.
     pub output: Output,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Nanoseconds};
 
-/// End of a process.
+/// Way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -86,7 +86,7 @@ pub struct Run {
     pub voluntary_switches: u64,
     /// Number of times that the scheduler preempted a thread.
     pub involuntary_switches: u64,
-    /// End of the command.
+    /// Way in which the command ended.
     pub ending: Ending,
     /// SHA-256 of standard output, if outputs are compared.
     pub output: Option<String>,

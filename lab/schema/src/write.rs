@@ -55,22 +55,22 @@ fn told(thing: &str, folder: &Path, source: &Error) -> String {
     match source.kind() {
         // Folders of the system, such as /proc, answer `ENOENT` although they exist.
         ErrorKind::NotFound if is_there => {
-            format!("{folder} takes none ({source}); name a {thing} in another")
+            format!("{folder} does not accept one ({source}); name a {thing} in another")
         }
         ErrorKind::NotFound => {
             format!("there is no folder {folder}; create it, or name a {thing} in another")
         }
         ErrorKind::NotADirectory => format!("{folder} is not a folder; name a {thing} in one"),
-        ErrorKind::AlreadyExists => "it is there and is not a folder; name another".to_owned(),
+        ErrorKind::AlreadyExists => "it exists and is not a folder; name another".to_owned(),
         ErrorKind::IsADirectory => "it is a folder; name a file".to_owned(),
         ErrorKind::PermissionDenied => {
             format!("no permission to write in {folder}; name a {thing} in another")
         }
         ErrorKind::ReadOnlyFilesystem => {
-            format!("{folder} can only be read; name a {thing} in another")
+            format!("{folder} is read-only; name a {thing} in another")
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            format!("no room is left; make room, or name a {thing} elsewhere")
+            format!("no space is left; free some, or name a {thing} elsewhere")
         }
         _ => source.to_string(),
     }
@@ -206,7 +206,10 @@ mod tests {
         // A raw error, so that the text is the system's own: 2 is ENOENT.
         let source = Error::from_raw_os_error(2);
         let told = told("folder", folder.path(), &source);
-        let words = format!("{} takes none (No such file", folder.path().display());
+        let words = format!(
+            "{} does not accept one (No such file",
+            folder.path().display()
+        );
         assert!(told.starts_with(&words), "{told}");
         assert!(!told.contains("there is no folder"), "{told}");
     }
@@ -236,7 +239,7 @@ mod tests {
         );
         let same = told(&file).expect_err("a file");
         assert!(
-            same.ends_with("it is there and is not a folder; name another"),
+            same.ends_with("it exists and is not a folder; name another"),
             "{same}"
         );
         let made = folder.path().join("x/y");

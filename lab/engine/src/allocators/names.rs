@@ -238,7 +238,7 @@ impl<'a> Names<'a> {
                 ""
             };
             let advice = format!(
-                "to race what is missing: {network}heapdrome allocators install {}",
+                "to race the missing allocators: {network}heapdrome allocators install {}",
                 still.join(" ")
             );
             self.note(ready, advice);

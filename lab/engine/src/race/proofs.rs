@@ -175,7 +175,7 @@ impl Contest {
         }
     }
 
-    /// Takes a proof again that `cause` invalidated. A remark tells the reader, because rounds
+    /// Takes a proof again that `cause` invalidated. A remark informs the reader, because rounds
     /// before and after ran different files, or in different environments.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;

@@ -32,7 +32,7 @@ pub enum Shown {
     Traces(String),
     /// The command failed under this entrant, so the run proves nothing.
     Failed {
-        /// End of the command.
+        /// Way in which the command ended.
         ending: Ending,
         /// Last lines of its standard error.
         stderr_tail: String,

@@ -15,20 +15,20 @@ use crate::failure::Failure;
 /// differently, and a program that queries the usable size of a block adapts to it.
 const SHARE: f64 = 0.05;
 
-/// Number of calls by which runs may differ. At a tenth of a microsecond each they take less time
-/// than starting a process, and runtimes make some hundreds of their own at start.
+/// Absolute number of calls by which runs may differ. At a tenth of a microsecond each they take
+/// less time than starting a process, and runtimes make some hundreds of their own at start.
 const FEW_CALLS: u64 = 1_000;
 
-/// Number of bytes by which runs may differ. The page faults on them take less time than starting a
-/// process.
+/// Absolute number of bytes by which runs may differ. The page faults on them take less time than
+/// starting a process.
 const FEW_BYTES: u64 = 1 << 20;
 
 /// Calls and bytes per process by which runs may differ. An allocator may load a C++ runtime, which
 /// allocates 72,704 bytes even if the program itself loads none.
 const AT_START: (u64, u64) = (32, 128 << 10);
 
-/// Number of processes by which runs may differ, because shells and build tools occasionally start
-/// a helper.
+/// Absolute number of processes by which runs may differ, because shells and build tools
+/// occasionally start a helper.
 const FEW_PROCESSES: u64 = 1;
 
 /// Minimum ratio of a difference to the spread of the baseline's own runs.

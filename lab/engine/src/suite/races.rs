@@ -13,7 +13,7 @@ use crate::workload::Workload;
 /// Minimum number of rounds, regardless of the intervals.
 const LEAST_ROUNDS: u32 = 5;
 
-/// Time limit of a run at a scale smaller than the published one; a longer run hangs.
+/// Time after which a run counts as hung, at scales smaller than the published one.
 const HANGS: Nanoseconds = Nanoseconds(900_000_000_000);
 
 /// The races of suites.

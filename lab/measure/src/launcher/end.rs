@@ -49,7 +49,7 @@ impl Running {
         }
     }
 
-    /// Returns a placeholder without a process, so that all descendants count as earlier ones.
+    /// Returns a placeholder without a process: all existing descendants are leftovers.
     pub(super) fn nothing() -> Self {
         Self::new(0, Earlier::default())
     }

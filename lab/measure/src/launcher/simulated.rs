@@ -28,7 +28,7 @@ pub struct SimulatedEnd {
     pub user: Duration,
     /// Largest resident size.
     pub peak: Bytes,
-    /// End of the command.
+    /// Way in which the command ended.
     pub ending: Ending,
     /// Standard output of the command.
     pub stdout: String,

@@ -64,11 +64,11 @@ impl std::fmt::Display for Experiment {
 /// Resource limits of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
-    /// Memory in bytes.
+    /// Memory limit.
     pub memory: Bytes,
-    /// Swap in addition to the memory.
+    /// Swap limit, in addition to memory.
     pub swap: Bytes,
-    /// Processor time, as a number of processors.
+    /// Quota of processor time, in processors.
     pub processors: Option<f64>,
 }
 

@@ -27,7 +27,7 @@ fn published() -> Vec<RaceResult> {
     PUBLISHED.iter().map(read).flat_map(races).collect()
 }
 
-/// Returns the ratio of a figure between the best default entrant and the best of all entrants.
+/// Returns the relative excess of the best default entrant's figure over the best of all entrants.
 fn excess(result: &RaceResult, figure: &str) -> f64 {
     let counts = |row: &&EntrantResult| row.role != Role::Twin && row.allocator != ARENA;
     let rows = result.entrants.iter().filter(counts);

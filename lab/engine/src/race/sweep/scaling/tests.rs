@@ -52,8 +52,8 @@ fn only_rising_work_has_a_knee() {
     assert_eq!(knee_of(&unknown), None);
 }
 
-/// Factors around 1 with a median of exactly 1. Read backwards, they scatter differently, so that
-/// the ratios within rounds have an interval, too.
+/// Factors around 1, symmetric about 1 on a logarithmic scale. In reverse order they scatter
+/// differently, so that the ratios within rounds have an interval, too.
 const NOISE: [f64; 6] = [0.97, 0.98, 0.99, 1.0 / 0.99, 1.0 / 0.98, 1.0 / 0.97];
 
 /// Creates a race of the system's allocator alone, whose runs take `wall` with this amount of work.
