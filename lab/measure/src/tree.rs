@@ -315,7 +315,7 @@ mod tests {
         assert!(!is_below(&before, own_pid(), &none));
         assert!(
             !is_below(&sleep, sleep.pid, &none),
-            "nobody is below itself"
+            "no process is below itself"
         );
         end(shell);
     }

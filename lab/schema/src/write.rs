@@ -70,7 +70,7 @@ fn told(thing: &str, folder: &Path, source: &Error) -> String {
             format!("{folder} is read-only; name a {thing} in another")
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            format!("no space is left; free some, or name a {thing} elsewhere")
+            format!("no space is left; make room, or name a {thing} elsewhere")
         }
         _ => source.to_string(),
     }

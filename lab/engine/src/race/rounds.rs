@@ -236,7 +236,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Reports an interim table every few minutes. A race near its end and a race of a collection
+    /// Reports an interim table every few minutes. A finished race and a race of a collection
     /// report none.
     fn interim_table(&mut self) -> Result<(), Failure> {
         let last = self.race.complete_rounds() >= self.race.plan().stopping.max_rounds;

@@ -67,7 +67,7 @@ mod tests {
         unsafe { command.pre_exec(in_child()) };
         assert_eq!(elapsed(), None);
         command.status().expect("/bin/true runs");
-        let since = elapsed().expect("the child told its moment");
+        let since = elapsed().expect("the child stored its moment");
         assert!(
             since <= before.elapsed() && since > Duration::ZERO,
             "{since:?}"
