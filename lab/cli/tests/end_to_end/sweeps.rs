@@ -127,7 +127,7 @@ fn a_sweep_that_cannot_be_is_one_line() {
     refused(&["--sweep", "n"], &["NAME=VALUE"]);
     refused(
         &["--sweep", "n=a,b", "--work", "value"],
-        &["not all numbers"],
+        &["must all be numbers"],
     );
     refused(
         &["--sweep", "n=1,2", "--work", "("],
