@@ -73,7 +73,7 @@ fn suite() -> Collection {
             claim(
                 Holds::CannotBeTested,
                 "lockfree-malloc suffers from massive memory overhead.",
-                "cannot be had here: lockfree-malloc",
+                "not available here: lockfree-malloc",
             ),
             claim(
                 Holds::NotHeld,
