@@ -1,5 +1,5 @@
-//! What a reader should know about the entrants that count, each note once: where it differs from
-//! entrant to entrant by its figure alone, it names them with their figures.
+//! Notes on the entrants that count. Each note appears once; if only a figure in it differs between
+//! entrants, the note lists them with their figures.
 
 use heapdrome_schema::{EntrantResult, Output, ProofSummary, Series, Unserved, UnservedReason};
 
@@ -7,17 +7,17 @@ use crate::entrant::{cpu, settings};
 use crate::foreign;
 use crate::words;
 
-/// A note on one entrant: a sentence around the figure that may be another one for others.
+/// A note on one entrant: a sentence around a figure that may differ for other entrants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
     before: String,
-    /// Empty where the sentence has none.
+    /// The figure; empty if the sentence has none.
     figure: String,
     after: String,
 }
 
 impl Note {
-    /// A sentence that says the same of everyone whom it is about.
+    /// Returns a note without a figure, which is the same for all its entrants.
     fn plain(text: impl Into<String>) -> Self {
         Self {
             before: text.into(),
@@ -25,7 +25,7 @@ impl Note {
         }
     }
 
-    /// A sentence that someone else wrote, around its first percentage.
+    /// Returns a note from a given sentence, split around its first percentage.
     fn around_percentage(text: String) -> Self {
         let Some(end) = text.find('%') else {
             return Self::plain(text);
@@ -38,7 +38,7 @@ impl Note {
         }
     }
 
-    /// The whole sentence.
+    /// Returns the whole sentence.
     pub(crate) fn text(&self) -> String {
         format!("{}{}{}", self.before, self.figure, self.after)
     }
@@ -49,15 +49,15 @@ impl Note {
     }
 }
 
-/// A note with everyone whom it is about, each with a figure.
+/// A note with all its entrants, each with its figure.
 struct Joined {
     note: Note,
     of: Vec<(String, String)>,
 }
 
 impl Joined {
-    /// The sentence; where figures differ it has each of them in their place, after the names of
-    /// those who share it.
+    /// Returns the sentence. Where the figures differ, it lists each after the names of its
+    /// entrants.
     fn text(&self) -> String {
         let Note {
             before,
@@ -87,13 +87,13 @@ impl Joined {
     }
 }
 
-/// The notes of a race, in the order in which they are first needed.
+/// The notes of a race, in the order of their first use.
 #[derive(Default)]
 pub(crate) struct Notes(Vec<Joined>);
 
 impl Notes {
-    /// The numbers, from 1, of the notes on this entrant; those that others have as well are
-    /// shared.
+    /// Adds the notes on this entrant, and returns their numbers, from 1. Entrants share equal
+    /// notes.
     pub(crate) fn on(&mut self, entrant: &EntrantResult) -> Vec<usize> {
         let name = foreign::name(&entrant.allocator);
         let notes = on_entrant(entrant).into_iter();
@@ -115,7 +115,7 @@ impl Notes {
         }
     }
 
-    /// Their sentences; number 1 is the first.
+    /// Returns the sentences of the notes; number 1 is the first.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.0.iter().map(Joined::text).collect()
     }
@@ -145,7 +145,7 @@ fn on_entrant(entrant: &EntrantResult) -> Vec<Note> {
     notes
 }
 
-/// Programs that outlived the command.
+/// Returns a note on programs that outlived the command.
 fn detached(entrant: &EntrantResult) -> Option<Note> {
     let names = entrant.detached.iter();
     let mut names: Vec<_> = names.map(|name| foreign::line(name)).collect();
@@ -155,7 +155,7 @@ fn detached(entrant: &EntrantResult) -> Option<Note> {
     (!names.is_empty()).then(|| Note::plain(told))
 }
 
-/// What a proof leaves to say.
+/// Returns the notes that a proof requires.
 pub(crate) fn on_proof(proof: &ProofSummary) -> Vec<Note> {
     let mut notes: Vec<Note> = proof.unserved.iter().map(unserved).collect();
     let warnings = proof.warnings.iter();
@@ -169,7 +169,7 @@ pub(crate) fn on_proof(proof: &ProofSummary) -> Vec<Note> {
     notes
 }
 
-/// One program that the allocator did not serve.
+/// Returns a note on a program that the allocator did not serve.
 fn unserved(unserved: &Unserved) -> Note {
     let served_by = unserved.served_by.as_ref();
     let by = served_by.map_or_else(String::new, |path| {
@@ -190,7 +190,7 @@ fn unserved(unserved: &Unserved) -> Note {
     }
 }
 
-/// Why a program was not served, in words.
+/// Returns the reason why a program was not served, in words.
 pub(crate) fn reason(reason: UnservedReason) -> &'static str {
     match reason {
         UnservedReason::StaticBinary => "a static binary, which loads nothing",
@@ -203,7 +203,7 @@ pub(crate) fn reason(reason: UnservedReason) -> &'static str {
     }
 }
 
-/// Samples of a time that lie far from the rest.
+/// Returns a note on the outliers of a time.
 fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
     let times = times?;
     let far = times.outliers.iter();
