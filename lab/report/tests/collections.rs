@@ -1,4 +1,4 @@
-//! Races of workloads and sweeps, as their reader sees them.
+//! Reader's view of races of workloads, and of sweeps.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -85,7 +85,7 @@ fn each_race_of_a_sweep_has_its_intervals_and_its_memory() {
     }
 }
 
-/// By the parameters that were swept, whatever a cell is called.
+/// The remark depends on the swept parameters, not on the name of a cell.
 #[test]
 fn threads_beyond_the_processors_are_told() {
     let mut sweep = workload::sweep();
@@ -108,7 +108,7 @@ fn threads_beyond_the_processors_are_told() {
     }
 }
 
-/// What a sweep says of all its races together.
+/// Returns the sentences of a sweep on all its races.
 fn over(collection: &Collection) -> String {
     let markdown = exported(&Markdown, collection);
     let mut lines = markdown.lines();
@@ -116,8 +116,8 @@ fn over(collection: &Collection) -> String {
     line.expect("a sentence over the sweep").to_owned()
 }
 
-/// Sets the wall time of `name` at the value in this place, relative to the baseline's, known to a
-/// fiftieth.
+/// Sets the wall time of `name` at the value in this place, relative to the baseline's, with an
+/// accuracy of 2%.
 fn at(collection: &mut Collection, place: usize, name: &str, ratio: f64) {
     let verdict = match ratio {
         less if less < 0.98 => Verdict::Faster,

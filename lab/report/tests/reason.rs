@@ -1,4 +1,4 @@
-//! The one sentence that says why, on made-up races.
+//! The sentence that explains a gain, on made-up races.
 
 #[allow(dead_code)]
 mod races;
@@ -32,7 +32,7 @@ const BASELINE: Figures = Figures {
     faults: 11_350.0,
 };
 
-/// A rival that was shown to be faster by `ratio`.
+/// Returns a rival that was shown to be faster by `ratio`.
 fn rival(name: &str, ratio: f64, figures: &Figures) -> EntrantResult {
     let mut row = with(full(name, Role::Rival, ratio * 0.06, 40.0), figures);
     let wall = compared(Verdict::Faster, ratio, 0.02);
@@ -74,7 +74,7 @@ fn huge(mut row: EntrantResult) -> EntrantResult {
 fn fewer_page_faults_are_named_with_their_share_and_huge_pages() {
     let winner = huge(rival("mimalloc2", 0.5, &FEW_FAULTS));
     let result = race(vec![rival("slower", 0.8, &FEW_FAULTS), winner]);
-    // Other time of the program went down as well: 6.66 of 17 ms are named, and 5.55 are not.
+    // Other time of the program also decreased: 6.66 of 17 ms are named, and 5.55 are not.
     for (cost, is_named) in [(6e-7, true), (5e-7, false)] {
         let mut busy = result.clone();
         busy.machine.fault_s = Some(cost);
@@ -83,7 +83,7 @@ fn fewer_page_faults_are_named_with_their_share_and_huge_pages() {
             is_named
         );
     }
-    // 11,095 faults at 1 us are 11.1 of 17 ms.
+    // 11,095 faults at 1 us take 11.1 of 17 ms.
     assert_eq!(
         said(&result),
         "mimalloc2 takes 45 times fewer page faults, as its memory is in huge pages, which explains about 65% of the \
@@ -261,7 +261,7 @@ fn the_time_saved_is_the_ratio_that_the_table_shows_and_not_one_of_medians() {
         }),
         ..Evidence::default()
     };
-    // The medians lie 10 of 55 ms apart; within rounds a tenth was saved, 5.5 ms.
+    // The medians differ by 10 of 55 ms; within rounds 10% was saved, 5.5 ms.
     let less = Figures {
         user: 0.014,
         ..BASELINE
@@ -277,7 +277,7 @@ fn the_time_saved_is_the_ratio_that_the_table_shows_and_not_one_of_medians() {
         .insert("cpu_s".to_owned(), within_rounds);
     let by_ratio = said(&result);
     assert!(by_ratio.contains("about 73% of"), "{by_ratio}");
-    // A part of the gain that is too small to be the cause is a share of the same saving.
+    // A part of the gain that is too small to be the cause is a share of that saving.
     result.entrants[1].evidence = Some(time(0.0065));
     let part = said(&result);
     assert!(part.contains("about 27% of"), "{part}");

@@ -1,5 +1,5 @@
-//! A drawing as an image: rendered by resvg with a font that heapdrome carries, so that it is the
-//! same on a machine without fonts.
+//! Drawings as images: resvg renders them with a font that heapdrome carries, so the result does
+//! not depend on the fonts of the machine.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use resvg::{tiny_skia, usvg};
 
 use crate::ReportError;
 
-/// Twice the nominal size, which is sharp on paper in a column's width.
+/// Enlargement over the nominal size, which is sharp on paper in a column's width.
 const ENLARGED: f32 = 2.0;
 
 /// Renders `svg` as PNG.
