@@ -50,7 +50,7 @@ pub fn text(adoption: &Adoption, width: usize) -> String {
     let name = foreign::line(&adoption.allocator);
     let variables = variables(adoption);
     if variables.is_empty() {
-        return format!("{name} is what the program runs on already: nothing is to be done.\n");
+        return format!("the program already runs on {name}: nothing to do\n");
     }
     let mut blocks = Vec::new();
     if !copies.is_empty() {
@@ -67,7 +67,7 @@ pub fn text(adoption: &Adoption, width: usize) -> String {
         .find(|path| path.to_string_lossy().contains([' ', ':']))
     {
         let told = format!(
-            "Beware: LD_PRELOAD ends a path at a space or colon; copy {} to a path without one.",
+            "Warning: LD_PRELOAD splits paths at spaces and colons; copy {} to a path without them.",
             foreign::line(&path.to_string_lossy())
         );
         blocks.push((told, Vec::new()));
@@ -280,7 +280,7 @@ A program built by CMake, without preloading:
             allocator: "system".into(),
             ..Adoption::default()
         };
-        assert!(text(&system, 80).contains("nothing is to be done"));
+        assert!(text(&system, 80).contains("nothing to do"));
     }
 
     #[test]
@@ -294,7 +294,7 @@ A program built by CMake, without preloading:
                 },
                 80
             )
-            .contains("Beware: LD_PRELOAD")
+            .contains("Warning: LD_PRELOAD")
         );
     }
 

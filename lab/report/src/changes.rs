@@ -249,7 +249,7 @@ fn conclusion(changes: &Changes) -> String {
         }
     }
     if judged == 0 {
-        return "Nothing can be said: an interval needs five rounds in each race.".to_owned();
+        return "No verdict: an interval needs five rounds in each race.".to_owned();
     }
     let figures = words::count(judged, "figure");
     if shown.is_empty() {
@@ -289,7 +289,8 @@ fn rests_on(changes: &Changes) -> Vec<String> {
         .any(|pair| metrics(pair).len() > MOST_METRICS)
     {
         told.push(
-            "The other figures of the workload are in the JSON, and can be judged.".to_owned(),
+            "The JSON contains the other figures of the workload, and conditions may name them."
+                .to_owned(),
         );
     }
     told

@@ -131,7 +131,7 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
         let command = collection.asked.iter().skip_while(|word| *word != "--");
         let command: Vec<String> = command.skip(1).cloned().collect();
         let command = foreign::shorten(&reproduce::for_the_eye(&command), LONGEST_COMMAND);
-        return format!("The least memory for {command}");
+        return format!("Least memory for {command}");
     }
     match speaks_of_a_document(collection) || !collection.misuse().is_empty() {
         true => format!("Suite {name}, {scale}"),
@@ -166,8 +166,7 @@ pub(crate) fn survived(collection: &Collection) -> Option<String> {
     let remarks = survival::needs_least(searches);
     Some(match remarks.is_empty() {
         true => {
-            "A search for the smallest memory limit, with nobody to compare: the table says what was \
-             found."
+            "A search for the smallest memory limit of one allocator; the table shows the result."
                 .to_owned()
         }
         false => {
@@ -185,9 +184,9 @@ pub(crate) fn misused(collection: &Collection) -> String {
         names.len()
     };
     format!(
-        "Misuse under {}, {} of it; the first table says what became of them.",
-        words::count(distinct(|run| &run.allocator) as u64, "allocator"),
-        words::count(distinct(|run| &run.kind) as u64, "kind")
+        "Misuse of {} under {}; the first table counts the outcomes.",
+        words::count(distinct(|run| &run.kind) as u64, "kind"),
+        words::count(distinct(|run| &run.allocator) as u64, "allocator")
     )
 }
 
@@ -291,8 +290,10 @@ pub(crate) fn factors(collection: &Collection) -> Vec<String> {
 fn factor(race: &Member) -> String {
     match race.factor {
         None => words::NONE.to_owned(),
-        Some(factor) if factor >= 10.0 => format!("published does {factor:.0} times as much"),
-        Some(factor) => format!("published does {factor:.1} times as much"),
+        Some(factor) if factor >= 10.0 => {
+            format!("the published form does {factor:.0} times as much")
+        }
+        Some(factor) => format!("the published form does {factor:.1} times as much"),
     }
 }
 

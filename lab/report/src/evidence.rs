@@ -179,7 +179,7 @@ fn timed() -> Vec<Line> {
         line("calls of malloc and free", None, |row| {
             proof(row, |proof| words::grouped(proof.calls))
         }),
-        line("bytes asked for in all", None, |row| {
+        line("bytes requested in total", None, |row| {
             proof(row, |proof| Bytes(proof.requested_bytes).to_string())
         }),
         line("processes, of which served", None, |row| {
@@ -324,7 +324,7 @@ fn sizes(seen: &Evidence) -> Vec<String> {
 fn remarks(row: &EntrantResult) -> String {
     match &row.evidence {
         Some(_) => "How each figure is measured, and what it misses: docs/evidence.md.".to_owned(),
-        None => "No run followed its blocks: such runs are made of the baseline and the leading \
+        None => "No run followed its blocks: such runs cover the baseline and the leading \
                  entrant, and of others while untimed work takes at most a third of the race's time."
             .to_owned(),
     }

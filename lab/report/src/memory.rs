@@ -152,7 +152,7 @@ pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
         )
     });
     let hidden = of_all(hidden)
-        .map(|amounts| format!("resident memory hides what was swapped out: up to {amounts}"));
+        .map(|amounts| format!("resident memory excludes swapped pages: up to {amounts}"));
     let remarks = overstated.into_iter().chain(hidden);
     remarks
         .chain(missed(sheet))
@@ -203,7 +203,7 @@ fn idleness(sheet: &Sheet<'_>) -> Option<String> {
     let shortest = idle.map(|rest| rest.idle).min_by_key(|idle| idle.0)?;
     let whose = match sheet.result.options.server {
         Some(_) => "the server was left alone after its load",
-        None => "no thread of the tree did anything: the longest such time of the run",
+        None => "every thread of the tree was idle: the longest such time of the run",
     };
     Some(format!(
         "after idle: anonymous memory after at least {shortest} in which {whose}"

@@ -128,13 +128,11 @@ fn on_entrant(entrant: &EntrantResult) -> Vec<Note> {
     }
     match &entrant.proof {
         Some(proof) => notes.extend(on_proof(proof)),
-        None => notes.push(Note::plain(
-            "no proof was taken of which library served malloc",
-        )),
+        None => notes.push(Note::plain("not proven which library served malloc")),
     }
     if entrant.output == Output::Different {
         notes.push(Note::plain(
-            "its standard output differs from the baseline's: is its result right?",
+            "its standard output differs from the baseline's; check its result",
         ));
     }
     notes.extend(outliers("wall", entrant.wall_s.as_ref()));
@@ -162,7 +160,7 @@ pub(crate) fn on_proof(proof: &ProofSummary) -> Vec<Note> {
     notes.extend(warnings.map(|warning| Note::around_percentage(foreign::line(warning))));
     notes.extend(proof.taken_in.iter().map(|cell| {
         Note::plain(format!(
-            "the proof, with its calls, is that of {}: the same program, library and environment",
+            "the proof and its calls are those of {}, with an identical program, library and environment",
             foreign::line(cell)
         ))
     }));
@@ -194,11 +192,11 @@ fn unserved(unserved: &Unserved) -> Note {
 pub(crate) fn reason(reason: UnservedReason) -> &'static str {
     match reason {
         UnservedReason::StaticBinary => "a static binary, which loads nothing",
-        UnservedReason::RaisedRights => "runs with raised rights, so LD_PRELOAD is ignored",
-        UnservedReason::BundledAllocator => "brings its own allocator",
+        UnservedReason::RaisedRights => "runs with elevated privileges, so LD_PRELOAD is ignored",
+        UnservedReason::BundledAllocator => "contains its own allocator",
         UnservedReason::ClearedEnvironment => "was started with a cleared environment",
         UnservedReason::DeepBind => "libraries loaded with RTLD_DEEPBIND use their own malloc",
-        UnservedReason::OtherMachine => "made for another machine or word size",
+        UnservedReason::OtherMachine => "built for another machine or word size",
         UnservedReason::NotLoaded => "the loader did not load the library",
     }
 }
@@ -214,13 +212,13 @@ fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
         .max_by(|one, other| distance(one).total_cmp(&distance(other)))?;
     // From ten rounds on the estimate is trimmed, see docs/statistics.md.
     let effect = match times.samples.len() {
-        ..10 => "kept; in so few rounds it widens the interval",
-        _ => "kept; the ratios are robust to a few",
+        ..10 => "kept; with few rounds they widen the interval",
+        _ => "kept",
     };
     Some(Note {
-        before: format!("{of} times far from the rest: "),
+        before: format!("outliers in {of} time: "),
         figure: format!(
-            "{} of {}, the farthest {}",
+            "{} of {}, farthest {}",
             times.outliers.len(),
             times.samples.len(),
             heapdrome_schema::Nanoseconds::from_seconds(farthest),

@@ -193,7 +193,7 @@ fn setting(
 /// Formats the part of the processor time saved that a cause explains.
 fn part(share: f64) -> String {
     if share > OVER {
-        return "more than it saves in all: other things take longer".to_owned();
+        return "more than it saves in total: other parts take longer".to_owned();
     }
     let only = if share < HALF { "only " } else { "" };
     let share = 100.0 * share.min(1.0);
@@ -224,7 +224,7 @@ impl Reason {
                 baseline,
                 share,
             } => format!(
-                "asks the system for memory {} in place of {} times and spends less time in the \
+                "asks the system for memory {} instead of {} times and spends less time in the \
                  kernel, {}",
                 words::grouped(*calls),
                 words::grouped(*baseline),
@@ -235,13 +235,13 @@ impl Reason {
                 baseline,
                 share,
             } => format!(
-                "spends {} in allocator calls in place of {}, {}",
+                "spends {} in allocator calls instead of {}, {}",
                 Nanoseconds::from_seconds(*seconds),
                 Nanoseconds::from_seconds(*baseline),
                 part(*share)
             ),
             Cause::Fragmentation { ratio, baseline } => format!(
-                "keeps {} bytes resident for each live byte in place of {}",
+                "keeps {} bytes resident for each live byte instead of {}",
                 words::bare_ratio(*ratio),
                 words::bare_ratio(*baseline)
             ),
@@ -268,19 +268,19 @@ impl fmt::Display for Reason {
                     in_calls: Some(share),
                 } => write!(
                     out,
-                    "mostly not known: less time in allocator calls explains about {:.0}% of the processor time \
+                    "mostly unknown: less time in allocator calls explains about {:.0}% of the processor time \
                      that {name} saves; page faults and calls to the system explain less",
                     100.0 * share
                 )?,
                 _ => write!(
                     out,
-                    "nothing that was recorded explains why {name} is faster: neither page faults nor calls \
+                    "no recorded figure explains why {name} is faster: neither page faults nor calls \
                      to the system nor time in calls"
                 )?,
             },
             (None, Gain::Memory(_)) => write!(
                 out,
-                "nothing that was recorded explains why {name} takes less memory"
+                "no recorded figure explains why {name} takes less memory"
             )?,
         }
         match &self.setting {

@@ -84,7 +84,7 @@ fn little_time(
         && !rivals.iter().any(|rival| decided(rival));
     let why = match few_bytes {
         true => format!(
-            "page faults on the {} that they ask for take as little",
+            "page faults on the {} that they request take as little",
             Bytes(bytes)
         ),
         false => "page faults are nearly the same under every entrant".to_owned(),

@@ -161,8 +161,8 @@ pub(crate) fn notes(collection: &Collection) -> Vec<String> {
             "The races took turns round by round, and the intervals rest on the ratios within each round"
         }
         false => {
-            "Its intervals know the noise within the races alone; a machine whose speed wanders from \
-             race to race makes them too narrow. The ratios to the baseline above are free of that"
+            "Its intervals cover only the noise within the races; if the speed of the machine drifts \
+             from race to race, they are too narrow. The ratios to the baseline above are not affected"
         }
     };
     let mut notes = vec![format!(
@@ -171,7 +171,7 @@ pub(crate) fn notes(collection: &Collection) -> Vec<String> {
     if sweep.curves.iter().any(|curve| curve.knee.is_some()) {
         notes.push(format!(
             "the knee is the last value up to which degradation per processor stays within {}; \
-             '2 to 8' is sure up to 2 and possible up to 8",
+             '2 to 8' is certain up to 2 and possible up to 8",
             words::fraction(sweep.share)
         ));
     }

@@ -28,7 +28,7 @@ pub(crate) fn comparison(compared: &Comparison, interval: bool) -> String {
     }
     let ends = [compared.ratio, compared.low, compared.high];
     if ends.iter().any(|end| !end.is_finite() || *end <= 0.0) {
-        return "cannot be told".to_owned();
+        return "unknown".to_owned();
     }
     let [ratio, low, high] = ends;
     match compared.verdict {
@@ -76,7 +76,7 @@ pub(crate) fn plain_ratio(compared: &Comparison) -> String {
         (true, false) => {
             format!("{} (too few rounds for an interval)", bare_ratio(*ratio))
         }
-        (false, _) => "a ratio that cannot be told".to_owned(),
+        (false, _) => "unknown".to_owned(),
     }
 }
 
@@ -366,10 +366,10 @@ mod tests {
     #[test]
     fn what_is_not_a_number_is_not_told_as_one() {
         let nan = told(Verdict::Faster, [f64::NAN, 0.9, 1.1]);
-        assert_eq!(nan, "cannot be told");
+        assert_eq!(nan, "unknown");
         assert_eq!(
             told(Verdict::Slower, [1.2, 0.0, f64::INFINITY]),
-            "cannot be told"
+            "unknown"
         );
         let early = compared(Verdict::Undecided, 1.2, 0.0, f64::INFINITY);
         assert_eq!(comparison(&early, true), NO_DIFFERENCE);

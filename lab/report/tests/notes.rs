@@ -59,12 +59,12 @@ fn times_far_from_the_rest_are_marked_whether_of_the_wall_or_of_the_processor() 
     let mimalloc = entrant(&mut result, "mimalloc3");
     // The sum of this outlier lies among the others.
     mimalloc.system_s.as_mut().expect("a series").outliers = vec![1];
-    let wall = "wall times far from the rest: 1 of 3, the farthest 94.7 s (kept;";
-    let cpu = "CPU times far from the rest: 1 of 3, the farthest 127 s (kept;";
+    let wall = "outliers in wall time: 1 of 3, farthest 94.7 s (kept;";
+    let cpu = "outliers in CPU time: 1 of 3, farthest 127 s (kept;";
     for text in forms(&result) {
         assert_eq!(text.matches(wall).count(), 1, "{text}");
         assert_eq!(text.matches(cpu).count(), 1, "{text}");
-        assert_eq!(text.matches("far from the rest").count(), 2, "{text}");
+        assert_eq!(text.matches("outliers in").count(), 2, "{text}");
     }
     let plots = plots(&Saved::Race(Box::new(result)));
     let samples = plots.iter().find(|plot| plot.name == "samples-cpu");

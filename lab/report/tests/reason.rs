@@ -135,8 +135,7 @@ fn no_cause_is_named_that_its_figures_do_not_support() {
         let why = reason(&result).expect("one is faster");
         assert_eq!(why.cause, Cause::Unexplained { in_calls: None }, "{why}");
         assert!(
-            why.to_string()
-                .starts_with("nothing that was recorded explains"),
+            why.to_string().starts_with("no recorded figure explains"),
             "{why}"
         );
     }
@@ -194,7 +193,7 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
     result.entrants[1].evidence = Some(calls(120));
     assert_eq!(
         said(&result),
-        "x asks the system for memory 120 in place of 5,000 times and spends less time in the kernel, \
+        "x asks the system for memory 120 instead of 5,000 times and spends less time in the kernel, \
          which explains about 88% of the processor time that it saves"
     );
     let time = |spent_s| Evidence {
@@ -209,13 +208,13 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
     result.entrants[1].evidence = Some(time(0.008));
     assert_eq!(
         said(&result),
-        "x spends 8.00 ms in allocator calls in place of 20.0 ms, which explains about 71% of the processor time that \
+        "x spends 8.00 ms in allocator calls instead of 20.0 ms, which explains about 71% of the processor time that \
          it saves"
     );
     // 22 of 17 ms.
     result.entrants[0].evidence = Some(time(0.030));
     let over = said(&result);
-    assert!(over.contains(", more than it saves in all"), "{over}");
+    assert!(over.contains(", more than it saves in total"), "{over}");
 }
 
 #[test]
@@ -239,7 +238,7 @@ fn time_in_calls_is_told_where_it_accounts_for_some_of_the_gain_only() {
         (0.010, "nor time in calls"),
         (
             0.004,
-            "x spends 4.00 ms in allocator calls in place of 8.00 ms, which explains only about 40% of",
+            "x spends 4.00 ms in allocator calls instead of 8.00 ms, which explains only about 40% of",
         ),
     ] {
         let mut result = race(vec![rival("x", 0.8, &less)]);
@@ -299,12 +298,12 @@ fn less_memory_is_put_down_to_fragmentation_only_where_one_process_has_it() {
     // The tree's peak of these rows is twice that of the largest process.
     assert_eq!(
         said(&result),
-        "x keeps 2.500 bytes resident for each live byte in place of 5.000"
+        "x keeps 2.500 bytes resident for each live byte instead of 5.000"
     );
     for row in &mut result.entrants {
         row.evidence = Some(live(32));
     }
-    assert!(said(&result).starts_with("nothing that was recorded explains why x takes less"));
+    assert!(said(&result).starts_with("no recorded figure explains why x takes less"));
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     assert_eq!(
         told(&race(&[], [SAME, SAME, (1.3, 0.02)])),
         "Stay with system: no allocator matters here. Every rival takes system's time within 2%, and none \
-         was shown to take less memory. Differences under 1.3% may have gone unseen."
+         was shown to take less memory. Differences under 1.3% may have gone undetected."
     );
     let unclear = told(&with_noise(race(&[], UNSEEN), 0.46));
     assert_eq!(
@@ -222,7 +222,7 @@ fn without_a_comparison_nothing_is_claimed() {
     result.entrants.push(full("x", Role::Rival, 1.0, 1.0));
     let told = Conclusion::of(&result).to_string();
     assert!(
-        told.contains("There is no interval before five rounds."),
+        told.contains("An interval needs at least five rounds."),
         "{told}"
     );
     let told = Conclusion::of(&empty()).to_string();

@@ -267,7 +267,7 @@ fn the_page_of_a_suite_with_misuse_begins_with_its_sentences() {
     let page = String::from_utf8(page(&[source]).expect("a page")).expect("UTF-8");
     let verdict = page.split_once("class=\"verdict\">").expect("a verdict").1;
     assert!(
-        verdict.starts_with("Published sentences, tested here: 4 in all"),
+        verdict.starts_with("Published claims, tested here: 4 in all"),
         "{}",
         &verdict[..80]
     );

@@ -47,8 +47,8 @@ impl Kind {
     /// Returns the title of the table, for a place that needs one besides the heading.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::Targets => "What was to be reached, tested here",
-            Self::Sentences => "Published sentences, tested here",
+            Self::Targets => "Targets, tested here",
+            Self::Sentences => "Published claims, tested here",
         }
     }
 

@@ -119,11 +119,11 @@ fn no_answer<'a>(sheet: &Sheet<'a>) -> Conclusion<'a> {
     let (why, sure) = if sheet.result.rounds == 0 {
         ("No round is complete.".to_owned(), "Run it again.")
     } else if sheet.rivals().next().is_some() {
-        let why = "There is no interval before five rounds.";
+        let why = "An interval needs at least five rounds.";
         (why.to_owned(), "Run more rounds.")
     } else {
         let why = format!("There is nothing to compare with {baseline}.");
-        (why, "Race it beside another allocator.")
+        (why, "Race it against another allocator.")
     };
     Conclusion {
         advice: Advice::NoAnswer,
@@ -137,8 +137,8 @@ fn unproven<'a>(sheet: &Sheet<'a>) -> Conclusion<'a> {
     Conclusion {
         advice: Advice::Unproven,
         what: format!("No answer: keep {}.", sheet.baseline()),
-        why: "No proof was taken of which allocator served malloc.".to_owned(),
-        sure: "The ratios hold for whatever ran, which nothing shows.".to_owned(),
+        why: "It is not proven which allocator served malloc.".to_owned(),
+        sure: "The ratios may compare other allocators than they name.".to_owned(),
     }
 }
 

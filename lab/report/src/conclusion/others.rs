@@ -83,7 +83,7 @@ fn by_time(
         ),
         (
             Standing::Same,
-            format!("The wall time is {baseline}'s within {} under", near()),
+            format!("Within {} of {baseline}'s wall time:", near()),
         ),
         (Standing::Worse, "Slower:".to_owned()),
     ];
@@ -120,7 +120,7 @@ fn scattered(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let unseen = words::fraction(smallest);
     (!wide.is_empty() && smallest <= 1.0).then(|| {
         format!(
-            "Differences above {unseen} may have gone unseen of {}, whose runs scattered.",
+            "Differences above {unseen} may have gone undetected for {}, whose runs scattered.",
             listed(&wide)
         )
     })

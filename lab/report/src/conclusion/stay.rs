@@ -17,7 +17,7 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
         .iter()
         .any(|one| !one.is_slower() && !one.is_as_fast_as_the_baseline());
     let (advice, what, why) = if rivals.is_empty() {
-        let why = "Only hardened allocators were compared with it, which give up speed for safety.";
+        let why = "Only hardened allocators were compared with it, which trade speed for safety.";
         (
             Advice::Stay,
             format!("Stay with {baseline}."),
@@ -31,7 +31,7 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
         .all(|one| one.standing(Figure::Processor) == Standing::Same)
     {
         let what = format!(
-            "Stay with {baseline}: no allocator changes its processor time by as much as matters."
+            "Stay with {baseline}: no allocator changes its processor time by enough to matter."
         );
         let less = little(sheet, rivals).map_or_else(
             || {
@@ -125,7 +125,7 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     });
     if let Some((one, memory)) = smallest.and_then(|one| Some((one, one.on(Figure::Memory)?))) {
         return format!(
-            "{} takes {} memory than {baseline}, but what it costs in time is not known.",
+            "{} takes {} memory than {baseline}, but its cost in time is unknown.",
             one.name(),
             words::comparison(memory, false)
         );
@@ -176,7 +176,7 @@ fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
         let told = prose::told_differences(&smallest);
         match unclear {
             true => format!("Only differences above {told} were reliably detectable"),
-            false => format!("Differences under {told} may have gone unseen"),
+            false => format!("Differences under {told} may have gone undetected"),
         }
     };
     let sure = match twin(sheet) {

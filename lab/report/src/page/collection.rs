@@ -73,11 +73,11 @@ pub(super) fn verdict(collection: &Collection) -> String {
     }
     let told = match (collection.ccdfs().is_empty(), collection.tables.is_empty()) {
         (false, _) => {
-            "An experiment with times, which races nobody: the curves say how often a time was \
-             exceeded, the tables how the figures compare."
+            "An experiment without a race: the curves show how often a time was exceeded, the \
+             tables compare the figures."
         }
-        (true, false) => "An experiment that races nobody: the tables say what was found.",
-        (true, true) => "No race is complete, so nothing can be said.",
+        (true, false) => "An experiment without a race: the tables show the results.",
+        (true, true) => "No race is complete, so there is no verdict.",
     };
     told.to_owned()
 }
@@ -172,7 +172,7 @@ fn figures(collection: &Collection, place: Place) -> Markup {
             @let columns: Vec<_> = std::iter::once(table.names).chain(table.columns).collect();
             (parts::table(&table.heading, &columns))
         }
-        (parts::list(place.below(), "What degradation is", &scaling::notes(collection)))
+        (parts::list(place.below(), "Definition of degradation", &scaling::notes(collection)))
         (parts::list(place.below(), "Processors", &sweep::placements(collection)))
     }
 }

@@ -246,8 +246,8 @@ fn allocators(sheet: &Sheet<'_>, place: Place) -> Markup {
     let mut columns = grid::proof_table(sheet, usize::MAX, true);
     columns.extend(more.into_iter().filter(Column::says_anything));
     html! {
-        (parts::heading(place, "What raced, and the proof"))
-        (parts::table("Each allocator, which library served malloc, and what is known of it", &columns))
+        (parts::heading(place, "Allocators and proof"))
+        (parts::table("Each allocator, the library that served malloc, and notes", &columns))
     }
 }
 

@@ -120,7 +120,7 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let height = ROW + if idle { MORE } else { 0.0 };
     let label = Label {
         name: format!("{prefix}memory-parts"),
-        title: "What the memory was made of".to_owned(),
+        title: "Parts of the memory".to_owned(),
         description: described(sheet),
     };
     let row = |place: usize| {
@@ -150,13 +150,10 @@ fn caption(sheet: &Ranking<'_>, idle: bool) -> String {
     let after = if idle { ", and after idling" } else { "" };
     let requested = |row: &crate::sheet::Row<'_>| memory::requested(sheet, row.entrant).is_some();
     let stroke = match sheet.rows.iter().any(requested) {
-        true => " The bold stroke is the most that the workload had requested.",
+        true => " The bold stroke is the workload's peak of requested memory.",
         false => "",
     };
-    format!(
-        "What the memory of the process tree was made of when most of it was there{after}, in a run \
-         that was not timed.{stroke}"
-    )
+    format!("Parts of the process tree's memory at its peak{after}, in an untimed run.{stroke}")
 }
 
 fn head(scale: &Scale) -> Node {

@@ -30,8 +30,11 @@ pub(super) fn render(svg: &str) -> Result<Vec<u8>, ReportError> {
     let tree = usvg::Tree::from_str(svg, &options).map_err(|error| failed(error.to_string()))?;
     let size = tree.size();
     let [width, height] = [size.width(), size.height()].map(|side| (side * ENLARGED).ceil() as u32);
-    let mut image = tiny_skia::Pixmap::new(width, height)
-        .ok_or_else(|| failed(format!("{width} by {height} points are too many")))?;
+    let mut image = tiny_skia::Pixmap::new(width, height).ok_or_else(|| {
+        failed(format!(
+            "an image of {width} by {height} points is too large"
+        ))
+    })?;
     resvg::render(
         &tree,
         tiny_skia::Transform::from_scale(ENLARGED, ENLARGED),

@@ -60,7 +60,7 @@ fn parts(measure: &Measure) -> impl Iterator<Item = f64> {
 /// Returns the caption; it omits absent series.
 fn caption(measure: &Measure, [low, high]: [f64; 2]) -> String {
     let far = match known(measure).any(|values| !values.outliers.is_empty()) {
-        true => "; hollow dots lie far from the rest",
+        true => "; hollow dots are outliers",
         false => "",
     };
     let beyond = match parts(measure).any(|part| !(low..=high).contains(&part)) {

@@ -13,7 +13,7 @@ use crate::entrant::OPERATIONS;
 /// Minimum number of rounds for quartiles.
 const FEWEST_ROUNDS: usize = 4;
 const QUARTILES_NOTE: &str = "medians; the light bars, set side by side, go from the lower to the upper quartile \
-                              of the rounds and are no intervals; lower is better";
+                              of the rounds and are not confidence intervals; lower is better";
 
 /// Returns the curves of a group: wall time, and the degradation if it is known or the workload
 /// counts operations.
@@ -42,7 +42,7 @@ pub(super) fn plots(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot>
             "CPU time per operation, 1 = at the first",
         ),
         "degradation: the ratio of CPU times over the ratio of operations, from medians; lower is \
-         better; no interval is known",
+         better; without intervals",
     ));
     plots
 }

@@ -100,15 +100,15 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
 
 /// Returns the caption; it omits absent series.
 fn caption(all: &[Lines]) -> String {
-    let mut told = format!("Memory over time: the area is {WHAT}, in one run that was not timed.");
+    let mut told = format!("Memory over time: the area is {WHAT}, in one untimed run.");
     let more = [
         (
             all.iter().any(|lines| !lines.resident.is_empty()),
-            " The dotted line is all that was resident, files included.",
+            " The dotted line is all resident memory, including files.",
         ),
         (
             all.iter().any(|lines| lines.requested.is_some()),
-            " The dashed line is the most that the workload had requested.",
+            " The dashed line is the workload's peak of requested memory.",
         ),
         (
             all.iter().any(|lines| lines.idle.is_some()),

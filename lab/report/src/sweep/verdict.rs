@@ -33,7 +33,7 @@ struct Value<'a> {
 /// Returns what a sweep shows about time, in a few sentences.
 pub(crate) fn verdict(collection: &Collection) -> String {
     if collection.races.is_empty() {
-        return "No race is complete, so nothing can be said.".to_owned();
+        return "No race is complete, so there is no verdict.".to_owned();
     }
     let groups = groups(collection);
     let mut sentences = Vec::new();
@@ -158,7 +158,7 @@ fn who_leads(leaders: &[(String, Vec<String>)], values: &[Value<'_>], parameter:
     let all = counted(values.len(), parameter);
     match leaders {
         [] if values.iter().all(|value| value.ahead == Ahead::Unknown) => {
-            format!("Nothing can be said of {all}: {}.", why_unknown(values))
+            format!("No verdict on {all}: {}.", why_unknown(values))
         }
         [] => format!("At none of {all} was one allocator alone shown to be the fastest."),
         [(name, own)] if own.len() == values.len() => {
@@ -256,11 +256,11 @@ fn undecided(values: &[Value<'_>]) -> Vec<String> {
         Ahead::Alone(_) => None,
         Ahead::Unknown if everywhere(&labels) => None,
         Ahead::Unknown => Some(format!(
-            "At {} nothing can be said: no rival has an interval.",
+            "At {} there is no verdict: no rival has an interval.",
             listed(&labels)
         )),
         Ahead::Together(names) => Some(format!(
-            "At {} the fastest cannot be told: {}.",
+            "At {} the fastest is undecided: {}.",
             listed(&labels),
             alternatives(names)
         )),
