@@ -51,7 +51,7 @@ fn told(condition: &Condition, width: usize, paint: Paint) -> String {
         ));
         text.push('\n');
         if let Some(mend) = &condition.mend {
-            text.push_str(&format!("         mend: {}\n", foreign::line(mend)));
+            text.push_str(&format!("         fix: {}\n", foreign::line(mend)));
         }
     }
     text
@@ -101,7 +101,7 @@ warning  swap: found this
          It means something for the
          result that takes more than one
          line.
-         mend: sudo swapoff -a
+         fix: sudo swapoff -a
 note     load: found this
          It means something for the
          result that takes more than one

@@ -367,10 +367,7 @@ mod tests {
     fn what_is_not_a_number_is_not_told_as_one() {
         let nan = told(Verdict::Faster, [f64::NAN, 0.9, 1.1]);
         assert_eq!(nan, "unknown");
-        assert_eq!(
-            told(Verdict::Slower, [1.2, 0.0, f64::INFINITY]),
-            "unknown"
-        );
+        assert_eq!(told(Verdict::Slower, [1.2, 0.0, f64::INFINITY]), "unknown");
         let early = compared(Verdict::Undecided, 1.2, 0.0, f64::INFINITY);
         assert_eq!(comparison(&early, true), NO_DIFFERENCE);
         assert_eq!(

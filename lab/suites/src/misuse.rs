@@ -19,7 +19,7 @@ pub fn misuse_tables(runs: &[MisuseRun], time: Duration, memory: Bytes) -> Vec<T
     let allocators = by_score(runs);
     let (heads, rows) = scores(runs);
     let mut tables = vec![Table {
-        title: "what became of how many kinds of misuse".to_owned(),
+        title: "number of misuse kinds by outcome".to_owned(),
         published: None,
         heads,
         rows,
